@@ -1,0 +1,1 @@
+"""What labels teach: priors and their lattices."""

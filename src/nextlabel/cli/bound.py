@@ -1,0 +1,102 @@
+"""``nextlabel bound``: what no policy can beat."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, working
+from nextlabel.cli.problem_options import ProblemFlags, parse_whole, takes_problem
+
+if TYPE_CHECKING:
+    from nextlabel.problem.problem import Problem
+    from nextlabel.solve.bound import Bound
+
+CAP_HINT = "Give a whole number of labels, e.g. --cap 10; the bound holds whatever it is."
+FLIGHT_HINT = "Give a whole number of labels in flight, e.g. --flight 5."
+
+CapOption = Annotated[
+    str | None,
+    typer.Option("--cap", metavar="N", help="Labels of one task that are modelled in full.", show_default=False),
+]
+FlightOption = Annotated[
+    str | None,
+    typer.Option(
+        "--flight", metavar="N", help="Labels of one task in flight at once that are modelled.", show_default=False
+    ),
+]
+
+
+@takes_problem
+def bound(
+    flags: ProblemFlags,
+    prices: Annotated[
+        Literal["scalar", "per-arrival"], typer.Option(help="One price for all labels, or one for each arrival.")
+    ] = "scalar",
+    cap: CapOption = None,
+    flight: FlightOption = None,
+    charge: Annotated[
+        Literal["arrivals", "all"],
+        typer.Option(help="Charge workers who arrive before the horizon, or all of them as in the paper."),
+    ] = "arrivals",
+    as_json: JsonFlag = False,
+) -> None:
+    """An upper bound on what any policy can get right in expectation, with its certificate."""
+    problem = flags.read()
+    cap_labels = None if cap is None else parse_whole("--cap", cap, 1, CAP_HINT)
+    cap_flight = None if flight is None else parse_whole("--flight", flight, 1, FLIGHT_HINT)
+    with working("Bounding") as progress:
+        from nextlabel.solve.bound import upper_bound
+
+        result = upper_bound(problem, prices, cap=cap_labels, flight=cap_flight, charge=charge, progress=progress)
+    if as_json:
+        print_json(_as_dict(problem, result))
+    else:
+        _show(problem, result)
+
+
+def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
+    price = {"price": result.price} if result.prices is None else {"prices": result.prices}
+    return {
+        "bound": result.value,
+        "bound_per_task": result.per_task,
+        **price,
+        "expected_arrivals": result.expected_arrivals,
+        "certified": result.certified,
+        "gap": result.gap,
+        "lower": result.lower,
+        "cap": result.cap,
+        "flight": result.flight,
+        "method": result.method,
+        "seconds": result.seconds,
+        "problem": problem_fields(problem),
+    }
+
+
+def _show(problem: Problem, result: Bound) -> None:
+    if result.prices is None:
+        price = ("price of a label", f"{result.price:.6g}")
+    elif len(result.prices):
+        price = ("price of a label, first to last", f"{result.prices[0]:.6g} to {result.prices[-1]:.6g}")
+    else:
+        price = ("price of a label", "none is bought")
+    rows = [
+        ("upper bound", f"{result.value:,.6f}"),
+        ("upper bound per task", f"{result.per_task:.6f}"),
+        price,
+        ("expected arrivals", f"{result.expected_arrivals:,.6g}"),
+        ("convergence gap", f"{result.gap:.2g}"),
+        ("certified", "yes" if result.certified else "no"),
+        ("seconds", f"{result.seconds:.3f}"),
+    ]
+    # Rounded up, so that the sentence is as true as the bound; the slack forgives the last bits of a float.
+    most = math.ceil(result.value * 1000 - 1e-6) / 1000
+    if result.certified:
+        caption = f"No policy can get more than {most:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
+    else:
+        caption = (
+            f"The search suggests {most:,.3f} of {counted(problem.tasks, 'task')}, but the bound is not certified."
+        )
+    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, caption)

@@ -1,0 +1,190 @@
+"""``nextlabel index``: how much the next label of a task is worth."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.cli.bound import CAP_HINT, FLIGHT_HINT, CapOption, FlightOption
+from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, say, working
+from nextlabel.cli.problem_options import ProblemFlags, parse_number, parse_whole, takes_problem
+from nextlabel.errors import InputError, ProblemError
+
+if TYPE_CHECKING:
+    from nextlabel.problem.problem import Problem
+    from nextlabel.solve.index import IndexTable
+
+State = tuple[int, int, int]
+
+DEFAULT_STATES: tuple[State, ...] = (
+    (0, 0, 0),
+    (0, 0, 1),
+    (1, 0, 0),
+    (1, 0, 1),
+    (1, 1, 0),
+    (2, 0, 0),
+    (2, 1, 0),
+    (2, 2, 0),
+)
+
+
+@takes_problem
+def index(
+    flags: ProblemFlags,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,W", help="A ones and B zeros seen, W labels in flight; repeatable.", show_default=False
+        ),
+    ] = None,
+    left: Annotated[
+        str | None, typer.Option(metavar="N", help="Arrivals left. Default: the budget.", show_default=False)
+    ] = None,
+    time_left: Annotated[
+        str | None, typer.Option(metavar="T", help="Time left. Default: the horizon.", show_default=False)
+    ] = None,
+    task_class: Annotated[
+        str, typer.Option("--class", metavar="C", help="Which class of tasks of the file, counted from 0.")
+    ] = "0",
+    cap: CapOption = None,
+    flight: FlightOption = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also check that the problem is indexable.", show_default=False)
+    ] = False,
+    save: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Save the whole table to this file.", show_default=False)
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """The index of task states: the greatest price at which one more label is worth buying."""
+    problem = flags.read()
+    states = [_parse_state(text) for text in state] if state else list(DEFAULT_STATES)
+    n = _parse_left(left, problem)
+    tau = _parse_time_left(time_left, problem)
+    c = _parse_class(task_class, problem)
+    cap_labels = None if cap is None else parse_whole("--cap", cap, 1, CAP_HINT)
+    cap_flight = None if flight is None else parse_whole("--flight", flight, 1, FLIGHT_HINT)
+    target = None if save is None else _writable(save)
+
+    started = time.perf_counter()
+    with working("Computing the index table") as progress:
+        from nextlabel.solve.index import index_table
+        from nextlabel.solve.indexability import check_indexability
+
+        # A table that is saved is for every later use, not for the rows asked for now.
+        reach = n if target is None else None
+        table = index_table(problem, cap=cap_labels, flight=cap_flight, left=reach, progress=progress)
+        found = [table.index(c, (a, b), w, n, tau) for a, b, w in states]
+    seconds = time.perf_counter() - started
+    report = None
+    if check:
+        with working("Checking indexability"):
+            report = check_indexability(problem)
+    if target is not None:
+        _save(table, target)
+
+    if as_json:
+        answer: dict[str, Any] = {
+            "class": c,
+            "left": n,
+            "time_left": tau,
+            "settled": table.settled,
+            "indices": [
+                {"a": a, "b": b, "w": w, "index": float(value)} for (a, b, w), value in zip(states, found, strict=True)
+            ],
+        }
+        if report is not None:
+            answer["indexability"] = {
+                "indexable": report.indexable,
+                "prices_checked": report.prices_checked,
+                "violations": report.violations,
+                "first_violation": None if report.first_violation is None else str(report.first_violation),
+            }
+        if target is not None:
+            answer["saved"] = str(target)
+        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem)})
+        return
+    rows = [(str(a), str(b), str(w), f"{value:.6f}") for (a, b, w), value in zip(states, found, strict=True)]
+    caption = (
+        f"With {counted(n, 'arrival')} left, give the next worker the task with the largest index. "
+        "An index is the greatest price at which one more label of the task is worth buying."
+    )
+    if report is not None:
+        caption += (
+            f" Indexable: every state was checked at {counted(report.prices_checked, 'price')}."
+            if report.indexable
+            else f" Not indexable: {counted(report.violations, 'violation')}, the first at {report.first_violation}."
+        )
+    print_table(f"Index: {describe(problem)}", ("ones", "zeros", "in flight", "index"), rows, caption)
+    if target is not None:
+        say(f"Saved the table to {target}.")
+
+
+def _parse_state(text: str) -> State:
+    hint = "Give ones seen, zeros seen and labels in flight as three whole numbers from 0, e.g. --state 2,1,0."
+    parts = text.split(",")
+    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
+        raise InputError(f"--state {text!r} is not a task state.", hint)
+    a, b, w = (int(part) for part in parts)
+    return a, b, w
+
+
+def _parse_left(text: str | None, problem: Problem) -> int:
+    if problem.budget < 1:
+        raise ProblemError("budget is 0, so no arrival is left to be given a task.", "Give --budget 1 or more.")
+    hint = f"Give a whole number from 1 to the budget, {problem.budget}."
+    n = problem.budget if text is None else parse_whole("--left", text, 1, hint)
+    if n > problem.budget:
+        raise ProblemError(f"--left is {n}, which is beyond the budget of {problem.budget}.", hint)
+    return n
+
+
+def _parse_time_left(text: str | None, problem: Problem) -> float:
+    if text is None:
+        return problem.horizon
+    if not problem.finite:
+        raise ProblemError(
+            f"--time-left {text} has no meaning without a horizon.", "Give --horizon T too, or leave it out."
+        )
+    hint = f"Give a time above 0 and up to the horizon, {problem.horizon:g}."
+    tau = float(parse_number("--time-left", text, hint))
+    if math.isnan(tau) or not 0 < tau <= problem.horizon:
+        raise ProblemError(f"--time-left is {text}, which is outside (0, {problem.horizon:g}].", hint)
+    return tau
+
+
+def _parse_class(text: str, problem: Problem) -> int:
+    hint = f"Give a whole number from 0 to {len(problem.classes) - 1}."
+    c = parse_whole("--class", text, 0, hint)
+    if c >= len(problem.classes):
+        raise ProblemError(f"--class is {c}, but the problem has {len(problem.classes)} classes.", hint)
+    return c
+
+
+def _writable(text: str) -> Path:
+    """The path to save to, refused before any work is done if nothing can be written there."""
+    path = Path(text)
+    if path.is_dir():
+        raise InputError(f"--save {text} is a folder.", "Give the path of a file.")
+    if not path.parent.is_dir():
+        raise InputError(f"--save {text} is in a folder that does not exist.", "Make the folder first.")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"--save {text} is in a folder that cannot be written to.", "Give another path.")
+    return path
+
+
+def _save(table: IndexTable, target: Path) -> None:
+    """Write beside the target and rename, so that no half-written table is ever seen."""
+    try:
+        with TemporaryDirectory(dir=target.parent, prefix=".nextlabel-") as folder:
+            partial = Path(folder) / "table.npz"
+            table.save(partial)
+            partial.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}.", "Give another path.") from error

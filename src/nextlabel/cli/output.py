@@ -1,0 +1,138 @@
+"""Where words go: the answer to stdout, as one JSON object or as a table; progress and prose to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nextlabel.problem.problem import Problem
+
+#: Work that ends sooner than this shows no progress bar.
+PATIENCE_S = 0.5
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """One JSON object and a line end; an infinite number is written as null."""
+    sys.stdout.write(json.dumps(_plain(answer), indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def _plain(value: Any) -> Any:
+    """``value`` in the types of JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
+    """A table with a title above it and a sentence in plain English below it."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, show_header=any(header))
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(title, style="bold", markup=False)
+    console.print(table)
+    console.print(caption, markup=False)
+    console.file.flush()
+
+
+def say(sentence: str) -> None:
+    """A line of prose on stderr."""
+    sys.stderr.write(sentence + "\n")
+
+
+def counted(number: int, noun: str) -> str:
+    """``number`` of a thing, in English."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def describe(problem: Problem) -> str:
+    """The problem in one line."""
+    if len(problem.classes) == 1:
+        c = problem.classes[0]
+        kind = f"prior Beta({c.prior.alpha:g}, {c.prior.beta:g}), threshold {c.threshold:g}"
+    else:
+        kind = f"{len(problem.classes):,} classes"
+    horizon = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited"
+    return (
+        f"{counted(problem.tasks, 'task')} ({kind}), {counted(problem.budget, 'label')}, "
+        f"arrival rate {problem.arrival_rate:g}, completion rate {problem.completion_rate:g}, {horizon}"
+    )
+
+
+def problem_fields(problem: Problem) -> dict[str, Any]:
+    """What was solved, for JSON; a horizon of null waits for every label."""
+    return {
+        "tasks": problem.tasks,
+        "classes": len(problem.classes),
+        "budget": problem.budget,
+        "arrival_rate": problem.arrival_rate,
+        "completion_rate": problem.completion_rate,
+        "horizon": problem.horizon,
+    }
+
+
+@contextmanager
+def working(description: str) -> Iterator[Callable[[float], None]]:
+    """Show that work goes on; yields ``progress(fraction)`` for the solvers.
+
+    The bar appears on stderr after PATIENCE_S seconds, only where stderr is a terminal (or FORCE_COLOR is set), and
+    goes away with the work. The first compilation of the kernels is announced wherever stderr goes.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    from nextlabel.kernels.jit import announce_compilation
+
+    console = Console(stderr=True, highlight=False)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    job = bar.add_task(description, total=None)
+
+    def progress(fraction: float) -> None:
+        bar.update(job, total=1.0, completed=min(max(fraction, 0.0), 1.0))
+
+    def announce() -> None:
+        console.print("Compiling numerical kernels, once per installation ...")
+
+    timer = threading.Timer(PATIENCE_S, bar.start)
+    timer.daemon = True
+    if console.is_terminal:
+        timer.start()
+    try:
+        with announce_compilation(announce):
+            yield progress
+    finally:
+        timer.cancel()
+        if timer.ident is not None:
+            timer.join()
+        if bar.live.is_started:
+            bar.stop()

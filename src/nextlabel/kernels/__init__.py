@@ -1,0 +1,1 @@
+"""Numba kernels: arrays in, ``out`` last, no checks, no exceptions."""

@@ -1,0 +1,124 @@
+"""Backward sweep of the single-task problem at given prices, infinite and finite horizon alike.
+
+========= ========== ================= ================================================================
+symbol    code       shape             meaning
+========= ========== ================= ================================================================
+(i, w)    s          --                state off[w] + i: belief node i, w labels in flight
+n         n          --                arrivals left
+tau_k     k          --                time left; infinite horizon: the one layer k = 0
+lam_n     lam        (U,)              price of the arrival that finds n left: lam[U - n]
+r, eta    r, eta     (layers,)         arrival rate and step rate of the step that ends in layer k
+V         V          (B, slots, layers, states)   value; slot n % slots
+-dV/dlam  N          same or empty     expected labels bought (scalar price)
+========= ========== ================= ================================================================
+
+With q = r + mu w, M = max{V(i,w,n-1), V(i,w+1,n-1) - lam_n} and E = sum_j p_j V(child_j, w-1, n):
+
+    infinite horizon   V = (r M + mu w E) / q
+    Erlang horizon     V_k = (r M_k + mu w E_k + eta V_{k-1}) / (q + eta),    V_0 = R.
+
+In the second a clock of m phases of rate eta = m/T replaces T: its tick is one more kind of event, and the chain can be
+run forward (``forward``) for its occupation measure. Infinite horizon is the case of one layer and eta = 0. Everything
+is triangular: n falls, or w falls, or k falls.
+
+States on the edge (level + w = C, or w = W) either are offered no label (``forbid``: V is then a lower bound) or are
+worth what the caller says: ``edge``, the no-delay continuation at the lowest price, makes V an upper bound.
+
+With eps > 0 the max is smoothed: max{0, A} becomes eps t^2 with t = clip((A + eps) / (2 eps), 0, 1), at most eps/4
+above it, whose derivative t is a randomised decision.
+Guarantee: exact for infinite horizon up to the edge; the Erlang horizon is O(1/m) from T (``horizon`` is sharp).
+Cost: about (4 + 2 J) flops and 3 reads a state, arrival and layer.
+"""
+
+from __future__ import annotations
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.jit import jit
+from nextlabel.kernels.no_delay import state_offsets
+
+
+@jit
+def smooth_gain(A: float, eps: float) -> tuple[float, float]:
+    """Smoothed max{0, A} and the share of the decision 'assign'."""
+    if eps <= 0.0:
+        if A >= 0.0:
+            return A, 1.0
+        return 0.0, 0.0
+    t = (A + eps) / (2.0 * eps)
+    if t <= 0.0:
+        return 0.0, 0.0
+    if t >= 1.0:
+        return A, 1.0
+    return eps * t * t, t
+
+
+@jit
+def backward(
+    first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, eta: Floats, mu: float,
+    finite: bool, lam: Floats, eps: float, forbid: bool, edge: Floats, edge_labels: Floats, enough: Floats,
+    V: Floats, N: Floats,
+) -> int:  # fmt: skip
+    """Fill V (and N) for n = 0 .. U; return the last n done (less than U when every root reached ``enough`` before).
+
+    With one price for all, V grows with n towards a known limit: ``enough[b]`` is where to stop (inf: never).
+    """
+    B, slots, layers = V.shape[0], V.shape[1], V.shape[2]
+    U: int = lam.shape[0]
+    J = prob.shape[2]
+    count = N.shape[0] > 0
+    off = state_offsets(first, C, W)
+    for n in range(U + 1):
+        cur, prv = n % slots, (n - 1) % slots
+        price = lam[U - n] if n > 0 else 0.0
+        slot = min(max(n, 1), edge.shape[1]) - 1
+        settled = True
+        for b in range(B):
+            for k in range(layers):
+                terminal = finite and k == 0
+                tick = 0.0 if terminal else eta[k]
+                rate = 0.0 if n == 0 else r[k]
+                for w in range(W + 1):
+                    o, up = off[w], off[w + 1]
+                    busy = mu * w
+                    q = rate + busy + tick
+                    whole = first[C - w + 1]
+                    open_ = first[C - w] if w < W else 0
+                    inner = whole if n == 0 or forbid else open_
+                    down = off[w - 1] if w > 0 else 0
+                    for i in range(inner):
+                        M, M_n, E, E_n = 0.0, 0.0, 0.0, 0.0
+                        if n > 0:
+                            M = V[b, prv, k, o + i]
+                            if count:
+                                M_n = N[b, prv, k, o + i]
+                            if i < open_:
+                                gain, share = smooth_gain(V[b, prv, k, up + i] - price - M, eps)
+                                M += gain
+                                if count:
+                                    M_n += share * (1.0 + N[b, prv, k, up + i] - M_n)
+                        if w > 0:
+                            for j in range(J):
+                                c = down + child[i, j]
+                                E += prob[b, i, j] * V[b, cur, k, c]
+                                if count:
+                                    E_n += prob[b, i, j] * N[b, cur, k, c]
+                        if terminal or q == 0.0:
+                            v, v_n = reward[b, i], 0.0
+                        else:
+                            v = (rate * M + busy * E) / q
+                            v_n = (rate * M_n + busy * E_n) / q
+                            if finite:
+                                v += tick / q * V[b, cur, k - 1, o + i]
+                                if count:
+                                    v_n += tick / q * N[b, cur, k - 1, o + i]
+                        V[b, cur, k, o + i] = v
+                        if count:
+                            N[b, cur, k, o + i] = v_n
+                    for i in range(inner, whole):
+                        V[b, cur, k, o + i] = edge[b, slot, o + i]
+                        if count:
+                            N[b, cur, k, o + i] = edge_labels[b, slot, o + i]
+            settled = settled and V[b, cur, layers - 1, 0] >= enough[b]
+        if settled:
+            return n
+    return U

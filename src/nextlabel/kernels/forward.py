@@ -1,0 +1,142 @@
+"""Forward sweep: the occupation measure of a single-task policy, and a policy that keeps to one task per arrival.
+
+Notation of ``backward``; x(n, k, s) is the mass, z the part of it that sees the next arrival,
+
+    z = x r / q,    x -> child at rate mu w,    x -> layer k-1 at rate eta    (q = r + mu w + eta).
+
+``mode`` 0 follows the smoothed decisions of the prices; its y[l] = expected tasks given to arrival l is the gradient.
+``mode`` 1 makes a feasible policy: never more than one task per arrival in expectation. It first grants the smoothed
+decisions, scaled down if they are too many, and gives what is left to the largest advantage V(w+1) - V(w).
+``mode`` 2 gives everything by the largest advantage. States on the edge take no more labels.
+Guarantee: modes 1 and 2 return the value of a feasible policy of the relaxed problem, a lower bound on its optimum.
+Cost: as ``backward``, and a sort of the occupied states per arrival in modes 1 and 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.backward import smooth_gain
+from nextlabel.kernels.jit import jit
+from nextlabel.kernels.no_delay import state_offsets
+
+#: Mass below this is dropped.
+DUST = 1e-40
+
+
+@jit
+def forward(
+    first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, eta: Floats, mu: float,
+    finite: bool, counts: Floats, lam: Floats, eps: float, mode: int, V: Floats, x: Floats, given: Floats,
+    arrive: Floats, act: Floats,
+) -> float:  # fmt: skip
+    """Run n = U .. 1. Fills given[l] (tasks), arrive[l] = P(arrival l comes) and, if not empty, act[b, l, s] (mass).
+
+    ``x`` (B, layers, states) is the mass at the start and, on return, at n = 0. Returns the reward of what the horizon
+    cut off (finite) before n = 0.
+    """
+    B, layers, states = x.shape
+    U = lam.shape[0]
+    J = prob.shape[2]
+    off = state_offsets(first, C, W)
+    z = np.zeros((B, layers, states))
+    a = np.zeros((B, layers, states))
+    A = np.zeros((B, layers, states))
+    lost = 0.0
+    last = 1 if finite else 0
+    for ell in range(U):
+        n = U - ell
+        total = 0.0
+        wanted = 0.0
+        for b in range(B):
+            for k in range(layers - 1, last - 1, -1):
+                for w in range(W, -1, -1):
+                    o = off[w]
+                    busy = mu * w
+                    q = r[k] + busy + eta[k]
+                    open_ = first[C - w] if w < W else 0
+                    for i in range(first[C - w + 1]):
+                        m = x[b, k, o + i]
+                        if m < DUST:  # denormal masses would slow the sweep tenfold
+                            z[b, k, o + i] = 0.0
+                            a[b, k, o + i] = 0.0
+                            continue
+                        z[b, k, o + i] = m * r[k] / q
+                        if w > 0:
+                            for j in range(J):
+                                x[b, k, off[w - 1] + child[i, j]] += m * busy / q * prob[b, i, j]
+                        if finite:
+                            if k > 1:
+                                x[b, k - 1, o + i] += m * eta[k] / q
+                            else:
+                                lost += counts[b] * m * eta[k] / q * reward[b, i]
+                        share = 0.0
+                        if i < open_:
+                            A[b, k, o + i] = V[b, n - 1, k, off[w + 1] + i] - V[b, n - 1, k, o + i]
+                            if mode < 2:
+                                _, share = smooth_gain(A[b, k, o + i] - lam[ell], eps)
+                        else:
+                            A[b, k, o + i] = -1.0
+                        a[b, k, o + i] = share * z[b, k, o + i]
+                        wanted += counts[b] * a[b, k, o + i]
+                        if b == 0:
+                            total += z[b, k, o + i]
+        arrive[ell] = total
+        if mode > 0:
+            wanted = _fill(counts, total, wanted, z, A, a)
+        given[ell] = wanted
+        for b in range(B):
+            for k in range(last, layers):
+                for s in range(states):
+                    x[b, k, s] = z[b, k, s]
+                for w in range(W):
+                    for i in range(first[C - w]):
+                        m = a[b, k, off[w] + i]
+                        if m > 0.0:
+                            x[b, k, off[w] + i] -= m
+                            x[b, k, off[w + 1] + i] += m
+                            if act.shape[0] > 0:
+                                act[b, ell, off[w] + i] += m
+    return lost
+
+
+@jit
+def _fill(counts: Floats, room: float, wanted: float, z: Floats, A: Floats, a: Floats) -> float:
+    """Bring sum of counts * a to ``room`` (the chance that the arrival comes) and return it."""
+    B, layers, states = z.shape
+    if wanted > room:
+        scale = room / wanted
+        for b in range(B):
+            for k in range(layers):
+                for s in range(states):
+                    a[b, k, s] *= scale
+        return room
+    size = 0
+    for b in range(B):
+        for k in range(layers):
+            for s in range(states):
+                if z[b, k, s] > a[b, k, s] and A[b, k, s] > 0.0:
+                    size += 1
+    key = np.empty(size)
+    where = np.empty(size, dtype=np.int64)
+    size = 0
+    for b in range(B):
+        for k in range(layers):
+            for s in range(states):
+                if z[b, k, s] > a[b, k, s] and A[b, k, s] > 0.0:
+                    key[size] = -A[b, k, s]
+                    where[size] = (b * layers + k) * states + s
+                    size += 1
+    for g in np.argsort(key, kind="mergesort"):
+        flat = where[g]
+        s = flat % states
+        k = (flat // states) % layers
+        b = flat // (states * layers)
+        free = z[b, k, s] - a[b, k, s]
+        take = min(free, (room - wanted) / counts[b])
+        a[b, k, s] += take
+        wanted += counts[b] * take
+        if room - wanted <= 1e-15 * room:
+            break
+    return wanted

@@ -1,0 +1,155 @@
+"""Index roots: for every state the greatest price at which 'assign' is still optimal.
+
+========= ======= ====================== ============================================================
+symbol    code    shape                  meaning
+========= ======= ====================== ============================================================
+g         g       --                     V(i,w+1,n-1; lam) - lam - V(i,w,n-1; lam)
+lam*      --      (n, states, layers)    the greatest root of g: assign at lam* and below, wait above
+[lo, hi]  lo, hi  (n, states, layers)    bracket: g(lo) >= -tie, g(hi) < -tie, hi the next price tried above lo
+========= ======= ====================== ============================================================
+
+One sweep at one price tells g and its slope for every state at once, so the brackets of all states shrink together.
+Ties count as 'assign': with many arrivals left, taking the label now or after the one in flight often ties exactly.
+Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket.
+Cost: one backward sweep (values and labels) a price.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.kernels.backward import backward
+from nextlabel.kernels.horizon import backward_horizon
+from nextlabel.kernels.jit import jit
+from nextlabel.kernels.no_delay import EDGE_ROWS, edges, state_offsets
+
+#: 'assign' within this of 'wait' is a tie.
+TIE = 1e-11
+#: An advantage must be this clear on both sides to count against indexability.
+REOPEN = 1e-9
+
+
+@jit
+def sweep(
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, lam: float, V: Floats, N: Floats,
+) -> None:  # fmt: skip
+    """V and N (rows, states, layers) of one class at one price for all arrivals; row n has n arrivals left."""
+    rows, states, layers = V.shape
+    edge = np.zeros((1, EDGE_ROWS + 1, states))
+    edge_labels = np.zeros((1, EDGE_ROWS + 1, states))
+    lams = np.full(rows - 1, lam)
+    edges(first, reward, ceiling, prob, child, C, W, lam, tail, np.empty((1, 4)), edge, edge_labels)
+    if layers > 1:
+        backward_horizon(
+            first, reward[0], prob[0], child, C, W, r, mu, tau, weights, decay, start, lams, False,
+            edge[0], edge_labels[0], V, N,
+        )  # fmt: skip
+    else:
+        backward(
+            first, reward, prob, child, C, W, np.full(1, r), np.zeros(1), mu, False, lams, 0.0, False,
+            edge, edge_labels, np.full(1, np.inf), V.reshape((1, rows, 1, states)), N.reshape((1, rows, 1, states)),
+        )  # fmt: skip
+
+
+@jit
+def narrow(
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
+    lo: Floats, hi: Floats, ends: Floats,
+) -> None:  # fmt: skip
+    """Sweep at each of the falling ``prices`` and narrow the brackets; ends[0..3] = g(lo), g'(lo), g(hi), g'(hi).
+
+    Falling, so that the first price at which 'assign' is optimal is the greatest one tried.
+
+    V and N are work of the shape of lo and hi, (rows, states, layers); their row n - 1 decides about n arrivals left.
+    """
+    rows, _, layers = lo.shape
+    off = state_offsets(first, C, W)
+    for p in range(prices.shape[0]):
+        lam = prices[p]
+        sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
+        for n in range(rows):
+            for w in range(W):
+                o, up = off[w], off[w + 1]
+                for i in range(first[C - w]):
+                    s = o + i
+                    for k in range(layers):
+                        if lam <= lo[n, s, k] or lam >= hi[n, s, k]:
+                            continue
+                        g = V[n, up + i, k] - lam - V[n, s, k]
+                        slope = N[n, s, k] - 1.0 - N[n, up + i, k]
+                        if g >= -TIE:
+                            lo[n, s, k] = lam
+                            ends[0, n, s, k] = g
+                            ends[1, n, s, k] = slope
+                        else:
+                            hi[n, s, k] = lam
+                            ends[2, n, s, k] = g
+                            ends[3, n, s, k] = slope
+
+
+@jit
+def count_reopenings(
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
+    closed: Bools, where: Ints,
+) -> int:  # fmt: skip
+    """How often a state that waits at a lower price assigns at a higher one; prices rise; 0 if indexable on the grid.
+
+    ``closed`` (rows, states, layers) starts False; where[0..3] gets (n - 1, state, layer, price number) of the first.
+    """
+    rows, _, layers = closed.shape
+    off = state_offsets(first, C, W)
+    found = 0
+    for p in range(prices.shape[0]):
+        lam = prices[p]
+        sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
+        for n in range(rows):
+            for w in range(W):
+                for i in range(first[C - w]):
+                    s = off[w] + i
+                    for k in range(layers):
+                        g = V[n, off[w + 1] + i, k] - lam - V[n, s, k]
+                        if g < -REOPEN:
+                            closed[n, s, k] = True
+                        elif g > REOPEN and closed[n, s, k]:
+                            if found == 0:
+                                where[0], where[1], where[2], where[3] = n, s, k, p
+                            found += 1
+    return found
+
+
+@jit
+def gittins(first: Ints, reward: Floats, prob: Floats, child: Ints, S: Floats, labels: Floats, out: Floats) -> None:
+    """out[i] = max over stopping times tau >= 1 of E[R_tau - R_i] / E[tau] on the lattice: the index without delay.
+
+    Dinkelbach's iteration: at price lam the best plan that buys at least one label gives the next lam; it climbs to the
+    maximum in a few steps. The last level stops.
+    """
+    J = prob.shape[1]
+    D = first.shape[0] - 2
+    for m in range(D):
+        for root in range(first[m], first[m + 1]):
+            lam = 0.0
+            for _ in range(100):
+                for i in range(first[D + 1] - 1, first[m + 1] - 1, -1):
+                    S[i] = reward[i]
+                    labels[i] = 0.0
+                    if i < first[D]:
+                        go, bought = -lam, 1.0
+                        for j in range(J):
+                            go += prob[i, j] * S[child[i, j]]
+                            bought += prob[i, j] * labels[child[i, j]]
+                        if go > S[i]:
+                            S[i] = go
+                            labels[i] = bought
+                gain, bought = -lam - reward[root], 1.0
+                for j in range(J):
+                    gain += prob[root, j] * S[child[root, j]]
+                    bought += prob[root, j] * labels[child[root, j]]
+                if gain <= 1e-15:
+                    break
+                lam += gain / bought
+            out[root] = lam

@@ -1,0 +1,37 @@
+"""The one place where Numba's flags are set, and where a user is told that compilation is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import event
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def jit(function: F) -> F:
+    """Compile in nopython mode, cached on disk, without the GIL; fastmath stays off because ties matter."""
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+
+
+class _Announce(event.Listener):
+    def __init__(self, say: Callable[[], None]) -> None:
+        self._say: Callable[[], None] | None = say
+
+    def on_start(self, event: Any) -> None:
+        say, self._say = self._say, None
+        if say is not None:
+            say()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def announce_compilation(say: Callable[[], None]) -> Iterator[None]:
+    """Call ``say`` once if any kernel has to be compiled inside the block (not when the cache has it)."""
+    with event.install_listener("numba:compile", _Announce(say)):
+        yield

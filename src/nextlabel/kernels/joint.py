@@ -1,0 +1,176 @@
+"""One layer of the joint problem: step back one event, from the layers with one more label given out or come in.
+
+In layer (g, c) g labels are given out and c of them have come in, so g - c are in flight and the rate of the next event
+is one number for the whole layer.
+
+====== ========= ================= =======================================================================
+symbol code      shape             meaning
+====== ========= ================= =======================================================================
+s      rows      (S, P)            multisets of single-task states x (see ``multisets``)
+n      first     --                arrivals left; column j of a value array is n = first + j
+H      end       (I, M)            expected reward of a task when no arrival is left
+R      now       (I,)              reward of a task decided now
+V      value     (S, n, M)         joint value; M = 1 (T infinite) or time points tau_0 .. tau_m
+====== ========= ================= =======================================================================
+
+    G = r max{ V(s, n-1), max_x V(s + e_x, n-1) - price } + mu sum_x w_x sum_j p_j V(s - e_x + e_child(x,j), n)
+    T infinite: V = G / q, q = r + mu (g - c).     T finite: dV/dtau = G - q V, by the trapezoidal rule.
+
+Guarantee: T infinite exact; T finite second order in the step. Cost: O(S M) times the distinct states in a row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.jit import jit
+from nextlabel.kernels.multisets import Layer, TaskStates, find
+
+#: Rules by which an arrival is placed: the best choice, or the largest index with one of three ways with ties.
+BEST, RANDOM, GROUPS, FIRST = 0, 1, 2, 3
+
+#: Indices closer than this are tied.
+TIE = 1e-9
+
+
+class Rule(NamedTuple):
+    """How an arrival is placed. ``score`` (I, M), the index, and ``order`` (I,) are read by index rules only."""
+
+    kind: int
+    decline: bool
+    price: float
+    score: Floats
+    order: Ints
+
+
+class Clock(NamedTuple):
+    """Rates, and the time step (0 when T is infinite)."""
+
+    r: float
+    mu: float
+    step: float
+
+
+@jit
+def place(rule: Rule, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
+    """Value of an arrival at each time from ``offer[j]``, the value of giving it to a task in state ``ids[j]``."""
+    for t in range(len(out)):
+        if rule.kind == BEST:
+            best = offer[0, t]
+            for j in range(1, n_ids):
+                best = max(best, offer[j, t])
+            out[t] = best - rule.price
+            continue
+        top = rule.score[ids[0], t]
+        for j in range(1, n_ids):
+            top = max(top, rule.score[ids[j], t])
+        total = weight = 0.0
+        lowest = -1
+        for j in range(n_ids):
+            if rule.score[ids[j], t] < top - TIE:
+                continue
+            if rule.kind == FIRST:
+                if lowest < 0 or rule.order[ids[j]] < lowest:
+                    lowest, total, weight = rule.order[ids[j]], offer[j, t], 1.0
+            else:
+                share = float(mult[j]) if rule.kind == RANDOM else 1.0
+                total += share * offer[j, t]
+                weight += share
+        out[t] = total / weight
+
+
+@jit
+def solve_layer(
+    states: TaskStates,
+    rule: Rule,
+    clock: Clock,
+    rows: Ints,
+    keys: Ints,
+    in_flight: int,
+    end: Floats,
+    now: Floats,
+    above: Layer,
+    right: Layer,
+    first: int,
+    out: Floats,
+) -> None:
+    """Values of a layer from ``above`` (one more label given out) and ``right`` (one more come in)."""
+    n_rows, n_cols, times = out.shape
+    width, classes, answers = rows.shape[1], len(states.tasks), states.prob.shape[1]
+    room = width + classes
+    ids, mult, above_row = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(room, np.int64)
+    right_row = np.zeros((width, answers), np.int64)
+    offer = np.empty((room, times))
+    base, arrival, gain = np.empty(times), np.empty(times), np.empty(times)
+    free = np.empty(classes, np.int64)
+    q = clock.r + clock.mu * in_flight
+    n_max = first + n_cols - 1
+    for row in range(n_rows):
+        # The row as distinct states with multiplicities: touched ones first, then the fresh ones.
+        touched = 0
+        for k in range(classes):
+            free[k] = states.tasks[k]
+        for j in range(width):
+            x = rows[row, j]
+            if x < 0:
+                break
+            free[states.cls[x]] -= 1
+            if touched > 0 and ids[touched - 1] == x:
+                mult[touched - 1] += 1
+            else:
+                ids[touched] = x
+                mult[touched] = 1
+                touched += 1
+        n_ids = touched
+        for k in range(classes):
+            if free[k] > 0:
+                ids[n_ids] = states.fresh[k]
+                mult[n_ids] = free[k]
+                n_ids += 1
+        start = 0.0
+        for t in range(times):
+            base[t] = 0.0
+        for j in range(n_ids):
+            x = ids[j]
+            start += mult[j] * now[x]
+            for t in range(times):
+                base[t] += mult[j] * end[x, t]
+            if n_max > 1:
+                above_row[j] = find(above, keys[row] - states.salt[x] + states.salt[states.up[x]])
+            if j < touched and states.size[x] > states.level[x]:
+                for a in range(answers):
+                    right_row[j, a] = find(right, keys[row] - states.salt[x] + states.salt[states.child[x, a]])
+        for col in range(n_cols):
+            n = first + col
+            for j in range(n_ids):
+                x = ids[j]
+                if n == 1:
+                    for t in range(times):
+                        offer[j, t] = base[t] + (end[states.up[x], t] - end[x, t])
+                else:
+                    for t in range(times):
+                        offer[j, t] = above.value[above_row[j], n - 1 - above.first, t]
+            place(rule, ids, mult, n_ids, offer, arrival)
+            if rule.decline:
+                for t in range(times):
+                    arrival[t] = max(arrival[t], base[t] if n == 1 else out[row, col - 1, t])
+            for t in range(times):
+                gain[t] = clock.r * arrival[t]
+            for j in range(touched):
+                x = ids[j]
+                w = states.size[x] - states.level[x]
+                if w > 0:
+                    for a in range(answers):
+                        rate = clock.mu * mult[j] * w * states.prob[x, a]
+                        for t in range(times):
+                            gain[t] += rate * right.value[right_row[j, a], col, t]
+            if clock.step == 0.0:
+                out[row, col, 0] = gain[0] / q
+            else:
+                pace = 2.0 / clock.step
+                out[row, col, 0] = start
+                for t in range(1, times):
+                    out[row, col, t] = ((pace - q) * out[row, col, t - 1] + gain[t - 1] + gain[t]) / (pace + q)

@@ -1,0 +1,155 @@
+"""The sequential problem without delay: one task, price lam a label, every label back at once.
+
+====== ========= ========= ==================================================================
+symbol code      shape     meaning
+====== ========= ========= ==================================================================
+S      S         (N,)      value of the no-delay problem, unlimited labels
+L      labels    (N,)      expected labels bought under the maximising policy (L = -dS/dlam)
+tail   tail      (D+1,)    P(m labels cannot all be started within U arrivals)
+====== ========= ========= ==================================================================
+
+    S(i) = max{ R(i), sum_j p_j S(child_j) - lam },        S = ceiling on the last level.
+
+Theorem (docs/theory.md). For every n, V(i, w, n; lam) <= E[S after the w labels], and V -> E[S] as n grows, because a
+task may wait, free of charge, for its label before it takes the next arrival. The distance is at most
+spread * P(the sequential plan is not through after n arrivals), which ``no_delay`` returns.
+Guarantee: upper bound, with its distance. Cost: 4 J N multiply-adds a price and class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.jit import jit
+
+#: Arrivals left up to which the edge knows that the no-delay continuation has only so many labels.
+EDGE_ROWS = 16
+
+
+@jit
+def state_offsets(first: Ints, C: int, W: int) -> Ints:
+    """State (node, w) is number off[w] + node; block w holds the nodes of level <= C - w."""
+    off = np.zeros(W + 2, dtype=np.int64)
+    for w in range(W + 1):
+        off[w + 1] = off[w] + first[C - w + 1]
+    return off
+
+
+@jit
+def no_delay(
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, lam: float, tail: Floats, S: Floats,
+    labels: Floats, mass: Floats, out: Floats,
+) -> None:  # fmt: skip
+    """For each of B classes: out[b] = (S at the root, labels, P(not through), P(last level reached))."""
+    B, J = reward.shape[0], prob.shape[2]
+    D = first.shape[0] - 2
+    for b in range(B):
+        for i in range(first[D], first[D + 1]):
+            S[i] = ceiling[b, i]
+            labels[i] = 0.0
+        for i in range(first[D] - 1, -1, -1):
+            S[i] = reward[b, i]
+            labels[i] = 0.0
+            if ceiling[b, i] - reward[b, i] <= lam:  # one label costs more than all of them could add
+                continue
+            go = -lam
+            bought = 1.0
+            for j in range(J):
+                go += prob[b, i, j] * S[child[i, j]]
+                bought += prob[b, i, j] * labels[child[i, j]]
+            if go > reward[b, i]:
+                S[i] = go
+                labels[i] = bought
+        for i in range(first[D + 1]):
+            mass[i] = 0.0
+        mass[0] = 1.0
+        late = 0.0
+        for m in range(D):
+            for i in range(first[m], first[m + 1]):
+                x = mass[i]
+                if x == 0.0:
+                    continue
+                if labels[i] > 0.0:
+                    for j in range(J):
+                        mass[child[i, j]] += x * prob[b, i, j]
+                else:
+                    late += x * tail[m]
+        rim = 0.0
+        for i in range(first[D], first[D + 1]):
+            rim += mass[i]
+        out[b, 0] = S[0]
+        out[b, 1] = labels[0]
+        out[b, 2] = late
+        out[b, 3] = rim
+
+
+@jit
+def edge_values(
+    first: Ints, prob: Floats, child: Ints, C: int, W: int, off: Ints, S: Floats, work: Floats, edge: Floats,
+) -> None:  # fmt: skip
+    """E[S after the w labels in flight] for the states on the edge: level + w = C, or w = W."""
+    J = prob.shape[1]
+    for i in range(first[C + 1]):
+        work[i] = S[i]
+    for w in range(W + 1):
+        if w > 0:
+            for i in range(first[C - w + 1]):
+                e = 0.0
+                for j in range(J):
+                    e += prob[i, j] * work[child[i, j]]
+                work[i] = e
+        lo = 0 if w == W else first[C - w]
+        for i in range(lo, first[C - w + 1]):
+            edge[off[w] + i] = work[i]
+
+
+@jit
+def edges(
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, lam: float,
+    tail: Floats, out: Floats, edge: Floats, edge_labels: Floats,
+) -> None:  # fmt: skip
+    """What the states on the edge are worth, and buy, when they go on without delay at price ``lam``.
+
+    edge (B, R, states): slot n - 1 is for n arrivals left, n < R; the last slot, without limit, for all larger n.
+    """
+    B, nodes = reward.shape
+    limited = edge.shape[1] - 1
+    J = prob.shape[2]
+    D = first.shape[0] - 2
+    deepest = min(D, C + limited)
+    off = state_offsets(first, C, W)
+    S = np.empty(nodes)
+    labels = np.empty(nodes)
+    work = np.empty(nodes)
+    for b in range(B):
+        for i in range(first[deepest + 1]):
+            S[i] = reward[b, i]
+            labels[i] = 0.0
+        for n in range(limited):
+            for i in range(first[deepest]):  # levels rise, so that the children are still those of n - 1
+                go = -lam
+                for j in range(J):
+                    go += prob[b, i, j] * S[child[i, j]]
+                if go > S[i]:
+                    S[i] = go
+                    labels[i] = 1.0
+                    for j in range(J):
+                        labels[i] += prob[b, i, j] * labels[child[i, j]]
+            edge_values(first, prob[b], child, C, W, off, S, work, edge[b, n])
+            edge_values(first, prob[b], child, C, W, off, labels, work, edge_labels[b, n])
+        no_delay(
+            first,
+            reward[b : b + 1],
+            ceiling[b : b + 1],
+            prob[b : b + 1],
+            child,
+            lam,
+            tail,
+            S,
+            labels,
+            work,
+            out[b : b + 1],
+        )
+        edge_values(first, prob[b], child, C, W, off, S, work, edge[b, limited])
+        edge_values(first, prob[b], child, C, W, off, labels, work, edge_labels[b, limited])

@@ -1,0 +1,1 @@
+"""What is to be solved: tasks, budget, rates, horizon."""

@@ -1,0 +1,1 @@
+"""Solvers: check input, allocate, call kernels, return frozen results."""

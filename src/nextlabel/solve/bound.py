@@ -1,0 +1,278 @@
+"""The certified upper bound on the value of every policy.
+
+    V* <= sum_x V_x(root, U; lam) + sum_l lam_l P(worker l arrives before T)        for all prices lam >= 0.
+
+=========== ================= ==================================================================
+symbol      code              meaning
+=========== ================= ==================================================================
+lam         price, prices     one price for all arrivals (``scalar``) or one for each (``per-arrival``)
+E[arrivals] expected_arrivals sum_l P(worker l arrives before T); U when T is infinite
+--          lower             value of a feasible occupation measure of the relaxed problem
+--          gap               value - lower: what better prices, or deeper truncation, could still take off
+=========== ================= ==================================================================
+
+Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theory.md). Cost: see the modules called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import ProblemError
+from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.supersolution import backward_above
+from nextlabel.problem.problem import Problem
+from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, no_delay_edges, stack_classes
+from nextlabel.solve.scalar import ScalarOptimum, minimise
+from nextlabel.solve.timeline import Timeline, make_timeline
+from nextlabel.solve.truncation import (
+    CAP_TOLERANCE,
+    CAPS,
+    DEEPEST,
+    Cut,
+    arrival_chances,
+    check_prices,
+    expected_arrivals,
+    late_tail,
+    make_cut,
+    swept_arrivals,
+)
+
+#: The scalar search stops when it is this close to the best price's bound, as a share of the value.
+SCALAR_TOLERANCE = 1e-10
+#: Likewise for one price per arrival, where the last digits are dear: evaluations as many as fit, between these.
+PER_ARRIVAL_TOLERANCE = 2e-6
+PER_ARRIVAL_EVALUATIONS = (600, 3000)
+PER_ARRIVAL_WORK = 600_000_000
+#: State updates one sweep may cost before the cap is no longer raised.
+SWEEP_WORK = 40_000_000
+#: Lattice nodes, over all classes, that one price may visit before the lattices are no longer deepened.
+LATTICE_WORK = 900_000_000
+#: With many classes the price and the depth are learnt from a sample, and the last digits are left.
+SAMPLE = 512
+MANY_TOLERANCE = 1e-6
+#: Time steps are doubled until the certified value moves by less than this share.
+STEP_TOLERANCE = 1e-7
+FIRST_STEPS = 100
+#: Erlang phases of the price search for a finite horizon: as many as fit, between these.
+PHASES = (40, 320)
+PHASE_WORK = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """No policy earns more than ``value`` in expectation."""
+
+    value: float
+    per_task: float
+    price: float | None
+    prices: Floats | None
+    expected_arrivals: float
+    lower: float
+    gap: float
+    certified: bool
+    cap: int
+    flight: int
+    method: str
+    charge: str
+    seconds: float
+
+
+def upper_bound(
+    problem: Problem,
+    prices: str = "scalar",
+    *,
+    cap: int | None = None,
+    flight: int | None = None,
+    charge: str = "arrivals",
+    progress: Progress | None = None,
+) -> Bound:
+    """Bound the value of every policy of ``problem``.
+
+    ``cap`` and ``flight`` truncate the sweep (chosen by themselves when not given) and never break the bound.
+    ``charge="all"`` is the paper's own form, which pays for workers who never come: valid, looser for finite T.
+    """
+    check_prices(prices)
+    if charge not in ("arrivals", "all"):
+        raise ProblemError(f"charge {charge!r} is not known.", "Use arrivals, or all for the paper's own form.")
+    begin = perf_counter()
+    if problem.budget == 0:
+        found = _nothing_to_buy(problem)
+    else:
+        found = _Search(problem, charge == "all", cap, flight, progress).run(prices)
+    best, cut, lam = found
+    value = best.value
+    return Bound(
+        value=value,
+        per_task=value / problem.tasks,
+        price=best.price if prices == "scalar" else None,
+        prices=lam if prices == "per-arrival" else None,
+        expected_arrivals=expected_arrivals(problem),
+        lower=best.lower,
+        gap=max(0.0, value - best.lower),
+        certified=True,
+        cap=cut.cap,
+        flight=cut.flight,
+        method=prices,
+        charge=charge,
+        seconds=perf_counter() - begin,
+    )
+
+
+Found = tuple[ScalarOptimum, Cut, Floats]
+
+
+def _nothing_to_buy(problem: Problem) -> Found:
+    value = sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes)
+    return ScalarOptimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0)
+
+
+class _Search:
+    """One bound: choose depth, cap and time step, search the prices, certify the result."""
+
+    def __init__(
+        self, problem: Problem, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
+    ) -> None:
+        self.problem = problem
+        self.charge_all = charge_all
+        self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
+        self.given_cap, self.given_flight = cap, flight
+        self.progress = progress
+        self.top = max(float(stack_classes(piece, 1, inf_budget).spread.max()) for piece in chunks(problem.classes))
+        self.classes = len(problem.classes)
+        self.many = self.classes > 4 * SAMPLE
+        self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
+
+    def run(self, prices: str) -> Found:
+        """The best prices, the truncation used and the prices as an array."""
+        best, cut, line = self._scalar()
+        if prices == "scalar":
+            lam = np.full(line.arrivals, best.price)
+        else:
+            lam, best = self._per_arrival(best, cut)
+        if self.problem.finite:
+            best = self._certify(best, cut, lam)
+        if prices == "per-arrival":
+            lam = np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
+        return best, cut, lam
+
+    def _scalar(self) -> tuple[ScalarOptimum, Cut, Timeline]:
+        problem = self.problem
+        line = make_timeline(problem, FIRST_STEPS, graded=True)
+        cut = self._affordable(make_cut(problem, self.given_cap, self.given_flight), line)
+        guess = None
+        if self.many:
+            guess, cut = self._learn_from_sample(cut, line)
+        while True:
+            relaxed = RelaxedProblem(problem, cut, line)
+            best = minimise(relaxed, self.charged, self.top, self.tolerance, guess, self.progress)
+            if relaxed.swept > 0:
+                return self._with_cap(cut, line, best)
+            deeper = self._deeper(cut)
+            if best.slack <= self.tolerance * best.value or deeper == cut.depth:
+                return replace(best, lower=best.lower - best.slack), cut, line
+            cut, guess = replace(cut, depth=deeper), best.price
+
+    def _affordable(self, cut: Cut, line: Timeline) -> Cut:
+        """Lower a cap that the user did not ask for until one sweep fits."""
+        while self.given_cap is None and cut.cap > CAPS[0] and self._sweep_work(cut, line) > SWEEP_WORK:
+            cap = max(c for c in CAPS if c < cut.cap)
+            cut = replace(cut, cap=cap, flight=min(cut.flight, cap))
+        return cut
+
+    def _learn_from_sample(self, cut: Cut, line: Timeline) -> tuple[float, Cut]:
+        """Price and depth from a spread-out sample of the classes, with the budget scaled to it."""
+        stride = self.classes // SAMPLE
+        some = self.problem.classes[::stride]
+        share = sum(c.count for c in some) / self.problem.tasks
+        sample = replace(self.problem, classes=some)
+        charged = share * self.charged
+        best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE)
+        while best.slack > 0.3 * MANY_TOLERANCE * best.value and self._deeper(cut) > cut.depth:
+            cut = replace(cut, depth=self._deeper(cut))
+            best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE, best.price)
+        return best.price, cut
+
+    def _deeper(self, cut: Cut) -> int:
+        depth = min(3 * cut.depth // 2, self.problem.budget, DEEPEST)
+        return depth if self.classes * depth * depth / 2 <= LATTICE_WORK else cut.depth
+
+    def _with_cap(self, cut: Cut, line: Timeline, best: ScalarOptimum) -> tuple[ScalarOptimum, Cut, Timeline]:
+        """Raise the cap until forbidding more labels costs next to nothing; the forbidding value is the primal side."""
+        guess = best.price
+        for cap in [cut.cap, *(c for c in CAPS if c > cut.cap)]:
+            if cap != cut.cap:
+                trial = make_cut(self.problem, cap, self.given_flight)
+                trial = replace(trial, depth=max(trial.depth, cut.depth))
+                if trial.cap == cut.cap or self._sweep_work(trial, line) > SWEEP_WORK:
+                    break
+                cut = trial
+                best = minimise(RelaxedProblem(self.problem, cut, line), self.charged, self.top, self.tolerance, guess)
+            closed = RelaxedProblem(self.problem, cut, line, forbid=True)
+            lower = minimise(closed, self.charged, self.top, self.tolerance, best.price).lower
+            best = replace(best, lower=min(lower, best.value))
+            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * best.value:
+                break
+            guess = best.price
+        return best, cut, line
+
+    def _sweep_work(self, cut: Cut, line: Timeline) -> int:
+        first = stack_classes(self.problem.classes[:1], cut.cap, inf_budget).first
+        states = int(state_offsets(first, cut.cap, cut.flight)[-1])
+        return self.classes * states * line.arrivals * line.layers
+
+    def _charge(self, lam: Floats) -> float:
+        """sum_l lam_l P(l arrives), or sum_l lam_l in the paper's form; a common price is charged to all U arrivals."""
+        if float(np.ptp(lam)) == 0.0:
+            return float(lam[0]) * self.charged
+        return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.problem))
+
+    def _per_arrival(self, scalar: ScalarOptimum, cut: Cut) -> tuple[Floats, ScalarOptimum]:
+        line = make_timeline(self.problem, PHASES[0])
+        phases = int(PHASES[0] * PHASE_WORK / self._sweep_work(cut, line))
+        line = make_timeline(self.problem, min(max(phases, PHASES[0]), PHASES[1]))
+        priced = PricedProblem(self.problem, cut, line)
+        least, most = PER_ARRIVAL_EVALUATIONS
+        evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
+        found = optimise_prices(priced, scalar.price, self.top, PER_ARRIVAL_TOLERANCE, evaluations, self.progress)
+        if not self.problem.finite and scalar.value <= found.value:
+            return np.full(line.arrivals, scalar.price), replace(scalar, lower=max(found.lower, scalar.lower))
+        return found.prices, ScalarOptimum(scalar.price, found.value, found.lower, 0.0)
+
+    def _certify(self, best: ScalarOptimum, cut: Cut, lam: Floats) -> ScalarOptimum:
+        """Replace the integrated value by a supersolution's, halving the time step until it stops falling."""
+        problem = self.problem
+        counts = counts_of(problem.classes)
+        stack = stack_classes(problem.classes, cut.depth, problem.budget)
+        edge, _ = no_delay_edges(stack, slice(None), cut, float(lam.min()), late_tail(problem, cut.depth))
+        _, more = swept_arrivals(problem)
+        missed = float(counts @ stack.spread) * more
+        charge = self._charge(lam)
+        steps, value = FIRST_STEPS, inf
+        while True:
+            line = make_timeline(problem, steps)
+            out = np.empty(len(counts))
+            backward_above(
+                stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, line.r, line.h,
+                problem.completion_rate, lam, edge, out,
+            )  # fmt: skip
+            trial = float(counts @ out) + charge + missed
+            value, before = min(value, trial), value
+            if before - value <= STEP_TOLERANCE * value or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
+                break
+            steps *= 2
+        # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
+        return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))
+
+
+#: A budget that no lattice reaches, for lattices that are only measured.
+inf_budget = 1 << 60
+
+__all__ = ["Bound", "upper_bound"]

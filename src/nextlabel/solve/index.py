@@ -1,0 +1,255 @@
+"""The index table: where a label is worth most, for every state a task can be in.
+
+=========== ========= ================== ==================================================================
+symbol      code      shape              meaning
+=========== ========= ================== ==================================================================
+lam*        rows      (n, states, layers) greatest price at which 'assign' is optimal, n arrivals left
+tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite)
+--          beyond    (w, nodes)         index past the cap: no-delay continuation, any n
+=========== ========= ================== ==================================================================
+
+    lam*(i,w,n) = max{ lam : V(i,w+1,n-1; lam) - lam >= V(i,w,n-1; lam) }.
+
+The rows settle as n grows (``settled``); later arrivals use the last row. Past the cap a task goes on as if labels came
+at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
+nodes that the w labels in flight can lead to.
+Guarantee: 1e-7; for finite T also the time steps matter, and ``error`` is the estimate of what they leave.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import triangle_node
+from nextlabel.errors import FileFormatError, ProblemError
+from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.index_roots import ROOT, IndexWork
+from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.timeline import Timeline, make_timeline
+from nextlabel.solve.truncation import Cut, make_cut
+
+TOLERANCE = 1e-7
+#: Rows tried first; more until the last ones agree.
+FIRST_ROWS = 64
+#: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
+FIRST_STEPS = 64
+TABLE_SIZE = 600_000
+#: Levels past the cap on which the no-delay index looks ahead.
+BEYOND = 72
+FORMAT = "nextlabel index table 1"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassIndex:
+    """Index rows of one class, on its lumped lattice."""
+
+    first: Ints
+    node_of: Ints
+    rows: Floats
+    beyond: Floats
+    cap: int
+    flight: int
+    settled: int
+    error: float
+
+    def dense(self, n: int, layer: int, labels: int) -> Floats:
+        """(labels + 1, nodes) index of [w, node] over the class's own lattice of depth ``labels``."""
+        first = self.first
+        out = np.zeros((labels + 1, _nodes(labels)))
+        nodes = np.arange(out.shape[1])
+        level = _levels(labels)
+        known = level <= len(first) - 2
+        lumped = self.node_of[nodes[known]]
+        past = np.zeros(out.shape)
+        for w in range(labels + 1):
+            past[w, known] = self.beyond[min(w, len(self.beyond) - 1), lumped]
+        out[:] = past
+        row = self.rows[min(n, len(self.rows)) - 1, :, layer]
+        off = state_offsets(first, self.cap, self.flight)
+        for w in range(min(self.flight, labels + 1)):
+            inside = known & (level < self.cap - w)
+            out[w, inside] = row[off[w] + self.node_of[nodes[inside]]]
+        return out
+
+    def at(self, n: int, layer: int, node: int, w: int) -> float:
+        """Index of one state (node of the class's own lattice)."""
+        if node >= len(self.node_of):
+            return 0.0
+        i = int(self.node_of[node])
+        level = int(np.searchsorted(self.first, i, side="right")) - 1
+        if w < self.flight and level + w < self.cap:
+            off = state_offsets(self.first, self.cap, self.flight)
+            return float(self.rows[min(n, len(self.rows)) - 1, off[w] + i, layer])
+        return float(self.beyond[min(w, len(self.beyond) - 1), i])
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTable:
+    """Indices of all classes of a problem."""
+
+    tau: Floats
+    classes: tuple[ClassIndex, ...]
+    budget: int
+
+    @property
+    def settled(self) -> int:
+        """Arrivals left from which no row changes any more."""
+        return max(c.settled for c in self.classes)
+
+    @property
+    def error(self) -> float:
+        """Estimated error of the indices (time steps; finite horizon)."""
+        return max(c.error for c in self.classes)
+
+    def index(self, c: int, a_b: tuple[int, int], w: int, n: int, tau: float = math.inf) -> float:
+        """Index of class ``c`` after a ones and b zeros, w labels in flight, n arrivals and time tau left."""
+        node = triangle_node(*a_b)
+        k, share = self._layer(tau)
+        left = self.classes[c].at(n, k, node, w)
+        return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].at(n, k + 1, node, w)
+
+    def policy_index(self, c: int, n: int, tau: float) -> Floats:
+        """(U + 1, nodes) index of [w, node] for ``policy_value``."""
+        k, share = self._layer(tau)
+        left = self.classes[c].dense(n, k, self.budget)
+        return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].dense(n, k + 1, self.budget)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table to one file (NumPy archive), whole or not at all."""
+        path = Path(path)
+        arrays: dict[str, np.ndarray] = {"tau": self.tau}
+        meta: dict[str, object] = {"format": FORMAT, "budget": self.budget, "classes": []}
+        entries = []
+        for c, one in enumerate(self.classes):
+            for name in ("first", "node_of", "rows", "beyond"):
+                arrays[f"{name}_{c}"] = getattr(one, name)
+            entries.append({"cap": one.cap, "flight": one.flight, "settled": one.settled, "error": one.error})
+        meta["classes"] = entries
+        arrays["meta"] = np.array(json.dumps(meta))
+        try:
+            handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        except OSError as error:
+            raise FileFormatError(
+                f"cannot write {path}: {error.strerror}.", "Give a path in a folder that exists."
+            ) from error
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+            os.replace(partial, path)
+        except BaseException:
+            Path(partial).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | Path) -> IndexTable:
+        """Read a table that ``save`` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                meta = json.loads(str(data["meta"]))
+                if meta["format"] != FORMAT:
+                    raise FileFormatError(
+                        f"{path} has the format {meta['format']!r}.", f"This version reads {FORMAT!r}."
+                    )
+                classes = tuple(
+                    ClassIndex(
+                        data[f"first_{c}"], data[f"node_of_{c}"], data[f"rows_{c}"], data[f"beyond_{c}"], **entry
+                    )
+                    for c, entry in enumerate(meta["classes"])
+                )
+                return cls(data["tau"], classes, int(meta["budget"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(f"{path} is not an index table.", "Make one with nextlabel index --save.") from error
+
+    def _layer(self, tau: float) -> tuple[int, float]:
+        """Layer at or below ``tau`` and the share of the next one."""
+        if len(self.tau) == 1:
+            return 0, 0.0
+        k = min(max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0), len(self.tau) - 2)
+        return k, float(min(max((tau - self.tau[k]) / (self.tau[k + 1] - self.tau[k]), 0.0), 1.0))
+
+
+def index_table(
+    problem: Problem,
+    *,
+    cap: int | None = None,
+    flight: int | None = None,
+    left: int | None = None,
+    tolerance: float = TOLERANCE,
+    progress: Progress | None = None,
+) -> IndexTable:
+    """Index of every state of every class; ``left`` limits the rows to at most that many arrivals left."""
+    if problem.budget < 1:
+        raise ProblemError("a budget of 0 has no arrivals to rank.", "Give --budget of at least 1.")
+    cut = index_cut(make_cut(problem, cap, flight), problem)
+    rows = problem.budget if left is None else min(left, problem.budget)
+    line = index_timeline(problem, cut, rows, tolerance)
+    done: list[ClassIndex] = []
+    for c, entry in enumerate(problem.classes):
+        done.append(_class_index(problem, entry, cut, line, rows, tolerance, part(progress, c, len(problem.classes))))
+    if progress is not None:
+        progress(1.0)
+    return IndexTable(line.tau, tuple(done), problem.budget)
+
+
+def index_cut(cut: Cut, problem: Problem) -> Cut:
+    """The cut's lattice, deep enough for the states past the cap and their own look-ahead."""
+    return Cut(cut.cap, cut.flight, min(problem.budget, max(cut.depth, cut.cap + BEYOND)))
+
+
+def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Timeline:
+    """Time layers fine enough for the tolerance (judged by the first class), as far as the table stays in size."""
+    steps = FIRST_STEPS
+    while True:
+        line = make_timeline(problem, steps, graded=True)
+        work = IndexWork(problem, problem.classes[0], cut, line)
+        some = min(rows, FIRST_ROWS)
+        if 2 * some * work.states * steps > TABLE_SIZE or work.time_error(some) <= tolerance:
+            return line
+        steps *= 2
+
+
+def _class_index(
+    problem: Problem, entry: TaskClass, cut: Cut, line: Timeline, most: int, tolerance: float, progress: Progress | None
+) -> ClassIndex:
+    work = IndexWork(problem, entry, cut, line)
+    rows = min(FIRST_ROWS, most)
+    while True:
+        table = work.roots(rows, tolerance, progress)
+        settled = _settled_at(table)
+        if rows == most or 4 * settled <= 3 * rows:
+            break
+        rows = most if 6 * rows >= most else 4 * rows
+    table = table[: min(settled, len(table))]
+    return ClassIndex(
+        work.stack.first,
+        work.stack.node_of,
+        table,
+        work.beyond(),
+        cut.cap,
+        cut.flight,
+        settled,
+        work.time_error(len(table)),
+    )
+
+
+def _settled_at(table: Floats) -> int:
+    """The first number of arrivals left from which all later rows agree with the last one."""
+    far = np.abs(table - table[-1]).reshape(len(table), -1).max(axis=1) > 10 * ROOT
+    return int(np.flatnonzero(far)[-1]) + 2 if far.any() else 1
+
+
+def _nodes(depth: int) -> int:
+    return (depth + 1) * (depth + 2) // 2
+
+
+def _levels(depth: int) -> Ints:
+    return np.repeat(np.arange(depth + 1), np.arange(1, depth + 2))

@@ -1,0 +1,162 @@
+"""Index roots of one class: sweeps at well-chosen prices narrow the brackets of all states at once.
+
+Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
+would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
+Guarantee: roots within the tolerance where g changes sign once. Cost: some hundred to some thousand sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from nextlabel.arrays import Bools, Floats
+from nextlabel.kernels.index import gittins, narrow, sweep
+from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.timeline import NO_STEPS, Timeline, make_timeline, step_weights
+from nextlabel.solve.truncation import Cut, late_tail
+
+#: Brackets narrower than this are roots; so are brackets whose two tangents agree on the root within the tolerance.
+ROOT = 1e-9
+FIRST_PRICES = 256
+PRICES_A_ROUND = 512
+ROUNDS = 60
+#: States times prices from which a round is worth two threads.
+THREAD_WORK = 2_000_000
+
+
+class IndexWork:
+    """Arrays of one class and the sweeps on them."""
+
+    def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, line: Timeline) -> None:
+        self.problem, self.entry, self.cut, self.line = problem, entry, cut, line
+        self.stack = stack_classes([entry], cut.depth, problem.budget)
+        self.off = state_offsets(self.stack.first, cut.cap, cut.flight)
+        self.states = int(self.off[-1])
+        self.top = 1.001 * float(self.stack.spread[0])
+        self.steps = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
+
+    def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
+        """Call an index kernel: the class's arrays come first, then what this call brings."""
+        s, cut = self.stack, self.cut
+        return kernel(
+            s.first, s.reward, s.ceiling, s.prob, s.child, cut.cap, cut.flight, self.problem.arrival_rate,
+            self.problem.completion_rate, self.line.tau, self.steps.weights, self.steps.decay, self.steps.start,
+            late_tail(self.problem, cut.depth), *rest,
+        )  # fmt: skip
+
+    def roots(self, rows: int, tolerance: float, progress: Progress | None) -> Floats:
+        """Greatest roots for n = 1 .. rows, by sweeps at prices chosen where the open brackets point."""
+        shape = (rows, self.states, self.line.layers)
+        lo, hi = np.zeros(shape), np.full(shape, self.top)
+        ends = np.zeros((4, *shape))
+        ends[2] = -self.top
+        ends[3] = -1.0
+        root = np.zeros(shape)
+        todo = np.zeros(shape, dtype=bool)
+        for w in range(self.cut.flight):
+            todo[:, self.off[w] : self.off[w] + self.stack.first[self.cut.cap - w]] = True
+        if self.line.finite:
+            todo[:, :, 0] = False  # no time left: a label is worth nothing
+        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
+        for step in range(ROUNDS):
+            self._narrow(prices, lo, hi, ends)
+            if progress is not None:
+                progress(1.0 - 0.8 ** (step + 1))
+            guess, solved = _solve_brackets(lo[todo], hi[todo], ends[:, todo], tolerance, step)
+            root[todo] = guess
+            todo[todo] = ~solved
+            if not todo.any():
+                break
+            prices = _pick(root[todo])
+        return root
+
+    def _narrow(self, prices: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
+        """``narrow`` on two threads, upper and lower half of the prices; the upper half wins where it has a root."""
+
+        def work(part: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
+            self.call(narrow, part, np.zeros(lo.shape), np.zeros(lo.shape), lo, hi, ends)
+
+        if len(prices) * lo.size < THREAD_WORK:
+            work(prices, lo, hi, ends)
+            return
+        half = len(prices) // 2
+        lo_up, hi_up, ends_up = lo.copy(), hi.copy(), ends.copy()
+        floor = lo.copy()
+        with ThreadPoolExecutor(2) as pool:
+            upper = pool.submit(work, prices[:half], lo_up, hi_up, ends_up)
+            work(prices[half:], lo, hi, ends)
+            upper.result()
+        wins = lo_up > floor
+        above = wins | (hi_up < hi)
+        np.copyto(lo, lo_up, where=wins)
+        np.copyto(ends[:2], ends_up[:2], where=wins)
+        np.copyto(hi, hi_up, where=above)
+        np.copyto(ends[2:], ends_up[2:], where=above)
+
+    def advantages(self, rows: int, lam: float) -> Floats:
+        """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
+        V, N = np.zeros((2, rows, self.states, self.line.layers))
+        self.call(sweep, lam, V, N)
+        out = np.zeros_like(V)
+        for w in range(self.cut.flight):
+            o, up, m = int(self.off[w]), int(self.off[w + 1]), int(self.stack.first[self.cut.cap - w])
+            out[:, o : o + m] = V[:, up : up + m] - V[:, o : o + m]
+        return out
+
+    def time_error(self, rows: int) -> float:
+        """Largest change of an advantage, over a few prices, when every time step is halved; 0 for infinite T."""
+        if not self.line.finite:
+            return 0.0
+        finer = make_timeline(self.problem, 2 * (self.line.layers - 1), graded=True)
+        fine = IndexWork(self.problem, self.entry, self.cut, finer)
+        prices = self.top * np.array([0.05, 0.1, 0.2, 0.4])
+        return max(
+            float(np.abs(self.advantages(rows, lam) - fine.advantages(rows, lam)[:, :, ::2]).max()) for lam in prices
+        )
+
+    def beyond(self) -> Floats:
+        """(flight + 1, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
+        s = self.stack
+        index = np.zeros(s.nodes)
+        gittins(s.first, s.reward[0], s.prob[0], s.child, np.empty(s.nodes), np.empty(s.nodes), index)
+        rows = [index]
+        inner = int(s.first[s.depth])
+        for _ in range(self.cut.flight):
+            following = np.zeros(s.nodes)
+            after = np.where(s.prob[0, :inner] > 0, rows[-1][s.child[:inner]], np.inf)
+            following[:inner] = after.min(axis=1)
+            rows.append(following)
+        return np.stack(rows)
+
+
+def _solve_brackets(lo: Floats, hi: Floats, ends: Floats, tolerance: float, step: int) -> tuple[Floats, Bools]:
+    """Root of each bracket if it is known, else the price to try next.
+
+    A root is known when the bracket is tiny, when the tangent from above leads to ``lo`` (a kink there), or when the
+    tangents from both sides and the chord agree: g is then straight, or bent so little that it does not matter.
+    """
+    g_lo, s_lo, g_hi, s_hi = ends
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_hi = np.clip(np.where(s_hi < 0, hi - g_hi / s_hi, lo), lo, hi)
+        from_lo = np.clip(np.where(s_lo < 0, lo - g_lo / s_lo, hi), lo, hi)
+        chord = np.clip(np.where(g_lo > g_hi, lo + (hi - lo) * g_lo / (g_lo - g_hi), lo), lo, hi)
+    near = (hi - lo <= ROOT) | (from_hi - lo <= ROOT)
+    agree = (np.abs(from_hi - from_lo) <= 0.3 * tolerance) & (np.abs(from_hi - chord) <= 0.3 * tolerance)
+    trial = chord if step % 3 == 1 else (from_hi if step % 3 == 0 else 0.5 * (lo + hi))
+    trial = np.where((trial <= lo) | (trial >= hi), 0.5 * (lo + hi), trial)
+    return np.where(near, from_hi, np.where(agree, chord, trial)), near | agree
+
+
+def _pick(wanted: Floats) -> Floats:
+    """At most PRICES_A_ROUND of the prices asked for, spread over them, falling."""
+    unique = np.unique(np.round(wanted, 11))[::-1]
+    if len(unique) > PRICES_A_ROUND:
+        unique = unique[np.linspace(0, len(unique) - 1, PRICES_A_ROUND).astype(np.int64)]
+    return unique

@@ -1,0 +1,79 @@
+"""Is the user's own problem indexable? As the price grows, the states that take a label must only become fewer.
+
+Checked by sweeps on a grid of prices, every state and number of arrivals left: a state that clearly waits at a lower
+price and clearly takes a label at a higher one is a violation. No violation on the grid is evidence, not a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.kernels.index import count_reopenings
+from nextlabel.problem.problem import Problem
+from nextlabel.solve.index import index_cut, index_timeline
+from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.truncation import make_cut
+
+PRICES = 400
+#: Arrivals left that are checked; the decisions settle well before.
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A state that waits at a lower price than one at which it takes a label."""
+
+    task_class: int
+    node: int
+    in_flight: int
+    left: int
+    time_left: float
+    price: float
+
+
+@dataclass(frozen=True, slots=True)
+class IndexabilityReport:
+    """Outcome of the check over ``prices_checked`` prices and ``states_checked`` states."""
+
+    indexable: bool
+    prices_checked: int
+    states_checked: int
+    violations: int
+    first_violation: Violation | None
+
+
+def check_indexability(
+    problem: Problem,
+    *,
+    cap: int | None = None,
+    flight: int | None = None,
+    prices: int = PRICES,
+    progress: Progress | None = None,
+) -> IndexabilityReport:
+    """Look for states whose decision reopens as the price grows."""
+    cut = index_cut(make_cut(problem, cap, flight), problem)
+    rows = min(max(problem.budget, 1), MOST_ROWS)
+    line = index_timeline(problem, cut, rows, 1e-5)
+    violations = states = 0
+    first: Violation | None = None
+    for c, entry in enumerate(problem.classes):
+        work = IndexWork(problem, entry, cut, line)
+        grid = work.top * np.linspace(0.0, 1.0, prices + 1)[1:] ** 2
+        shape = (rows, work.states, line.layers)
+        where = np.zeros(4, dtype=np.int64)
+        found = work.call(
+            count_reopenings, grid, np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_), where
+        )
+        if found and first is None:
+            n, s, k, p = (int(x) for x in where)
+            w = int(np.searchsorted(work.off, s, side="right")) - 1
+            node = int(np.flatnonzero(work.stack.node_of == s - work.off[w])[0])
+            first = Violation(c, node, w, n + 1, float(line.tau[k]), float(grid[p]))
+        violations += found
+        states += shape[0] * shape[1] * shape[2]
+        if progress is not None:
+            progress((c + 1) / len(problem.classes))
+    return IndexabilityReport(violations == 0, prices, states, violations, first)

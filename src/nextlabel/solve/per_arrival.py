@@ -1,0 +1,192 @@
+"""One price per arrival: minimise B(lam) = sum_x V_x(lam) + sum_l lam_l P(l arrives), convex in U prices.
+
+========= ========= ==================================================================================
+symbol    code      meaning
+========= ========= ==================================================================================
+lam_l     prices    price of arrival l, here a hat-function interpolation of ``knots`` prices
+eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps/4 a decision above B
+y_l       given     expected tasks given to arrival l; dB/dlam_l = P(l arrives) - y_l
+========= ========= ==================================================================================
+
+Every kink of B is a tie between 'assign' and 'wait', and at the optimum nearly all useful states tie. Smoothing splits
+ties smoothly: B_eps is minimised by L-BFGS-B for falling eps and rising number of knots, and its gradient, the forward
+sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That policy, made exactly
+feasible (``forward`` modes 1 and 2), is the primal side.
+Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
+feasible occupation measure (for a finite horizon: of its Erlang version). Cost: two sweeps an evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import TooLargeError
+from nextlabel.kernels.backward import backward
+from nextlabel.kernels.forward import forward
+from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.problem.problem import Problem
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import counts_of, no_delay_edges, stack_classes
+from nextlabel.solve.timeline import Timeline
+from nextlabel.solve.truncation import Cut, late_tail
+
+#: (knots, smoothing as a share of the spread, iterations): coarse and smooth first, since there the problem is well
+#: conditioned; 0 knots means a price of its own for every arrival.
+SCHEDULE = (
+    (8, 2e-3, 30), (16, 2e-3, 60), (32, 2e-3, 60), (32, 6e-4, 100), (64, 2e-4, 100), (128, 2e-4, 100),
+    (256, 6e-5, 100), (256, 2e-5, 100), (0, 2e-5, 100), (0, 6e-6, 100), (0, 2e-6, 100),
+)  # fmt: skip
+
+
+#: Values kept at once (8 bytes each).
+MOST_NUMBERS = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PriceOptimum:
+    """Best prices found, B there, and the value of a feasible occupation measure."""
+
+    prices: Floats
+    value: float
+    lower: float
+    evaluations: int
+
+
+class PricedProblem:
+    """Sweeps of all classes at given prices, with the arrays they need."""
+
+    def __init__(self, problem: Problem, cut: Cut, line: Timeline) -> None:
+        self.problem, self.cut, self.line = problem, cut, line
+        self.stack = stack_classes(problem.classes, cut.depth, problem.budget)
+        self.counts = counts_of(problem.classes)
+        self.states = int(state_offsets(self.stack.first, cut.cap, cut.flight)[-1])
+        classes = len(self.counts)
+        numbers = classes * (line.arrivals + 1) * line.layers * self.states
+        if numbers > MOST_NUMBERS:
+            raise TooLargeError(
+                f"prices per arrival need {numbers:,} values in memory; at most {MOST_NUMBERS:,} are allowed.",
+                "Use --prices scalar, a smaller --cap or fewer kinds of tasks.",
+            )
+        self.V = np.empty((classes, line.arrivals + 1, line.layers, self.states))
+        self.given = np.zeros(line.arrivals)
+        self.arrive = np.zeros(line.arrivals)
+        self.evaluations = 0
+        self._tail = late_tail(problem, cut.depth)
+
+    def start(self) -> Floats:
+        """All tasks fresh."""
+        x = np.zeros((len(self.counts), self.line.layers, self.states))
+        x[:, -1, 0] = 1.0
+        return x
+
+    def backward(self, prices: Floats, eps: float = 0.0) -> float:
+        """sum_x V_x at ``prices`` (smoothed if eps > 0); fills V."""
+        self.evaluations += 1
+        s, cut, line = self.stack, self.cut, self.line
+        never = np.full(len(self.counts), np.inf)
+        edge, none = no_delay_edges(s, slice(None), cut, float(prices.min()), self._tail)
+        backward(
+            s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
+            line.finite, prices, eps, False, edge, none, never, self.V, self.V[:0],
+        )  # fmt: skip
+        return float(self.counts @ self.V[:, line.arrivals, -1, 0])
+
+    def forward(self, prices: Floats, eps: float, mode: int) -> float:
+        """Occupation measure of the decisions that V implies; fills given and arrive; returns the reward earned."""
+        s, cut, line = self.stack, self.cut, self.line
+        x = self.start()
+        lost = forward(
+            s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
+            line.finite, self.counts, prices, eps, mode, self.V, x, self.given, self.arrive, np.empty((0, 0, 0)),
+        )  # fmt: skip
+        return float(lost + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
+
+
+def optimise_prices(
+    priced: PricedProblem,
+    price: float,
+    spread: float,
+    tolerance: float,
+    max_evaluations: int,
+    progress: Progress | None = None,
+) -> PriceOptimum:
+    """Start from one common ``price``; stop when value - lower <= tolerance * value or the evaluations are used up."""
+    U = priced.line.arrivals
+    prices = np.full(U, price)
+    priced.backward(prices)
+    priced.forward(prices, 0.0, 0)
+    arrive = priced.arrive.copy()
+    best, best_value, lower = prices, np.inf, 0.0
+
+    def account(candidate: Floats, eps: float) -> None:
+        nonlocal best, best_value, lower
+        priced.backward(candidate, eps)
+        lower = max(lower, priced.forward(candidate, eps, 1))
+        value = priced.backward(candidate) + float(candidate @ arrive)
+        lower = max(lower, priced.forward(candidate, 0.0, 2))
+        if value < best_value:
+            best, best_value = candidate, value
+
+    def done() -> bool:
+        return best_value - lower <= tolerance * best_value or priced.evaluations >= max_evaluations
+
+    account(prices, spread * SCHEDULE[0][1])
+    trial = prices
+    for size, smoothing, iterations in SCHEDULE:
+        if done():
+            break
+        hats = Hats(U, min(size, U) if size > 0 else U)
+        scale = 1.0 / np.sqrt(np.maximum(hats.adjoint(arrive), 1e-12))
+        eps = spread * smoothing
+
+        def objective(u: Floats, hats: Hats = hats, scale: Floats = scale, eps: float = eps) -> tuple[float, Floats]:
+            prices = hats.spread_out(u * scale)
+            value = priced.backward(prices, eps) + float(prices @ arrive)
+            priced.forward(prices, eps, 0)
+            if progress is not None:
+                progress(min(1.0, priced.evaluations / max_evaluations))
+            return value, scale * hats.adjoint(arrive - priced.given)
+
+        found = minimize(
+            objective,
+            hats.sample(trial) / scale,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * len(scale),
+            options={"maxiter": iterations, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-10},
+        )
+        trial = hats.spread_out(found.x * scale)
+        account(trial, eps)
+    if progress is not None:
+        progress(1.0)
+    return PriceOptimum(best, best_value, min(lower, best_value), priced.evaluations)
+
+
+class Hats:
+    """Piecewise linear interpolation of G knots over U arrivals, and its adjoint, without a matrix."""
+
+    def __init__(self, U: int, G: int) -> None:
+        at = np.linspace(0.0, G - 1.0, U) if U > 1 else np.zeros(1)
+        self.size = G
+        self._left = np.minimum(at.astype(np.int64), max(G - 2, 0))
+        self._right = np.minimum(self._left + 1, G - 1)
+        self._share = at - self._left
+
+    def spread_out(self, knots: Floats) -> Floats:
+        """Prices of all arrivals from those of the knots."""
+        return np.asarray(knots[self._left] * (1.0 - self._share) + knots[self._right] * self._share, dtype=np.float64)
+
+    def adjoint(self, gradient: Floats) -> Floats:
+        """Gradient with respect to the knots."""
+        left = np.bincount(self._left, gradient * (1.0 - self._share), minlength=self.size)
+        return np.asarray(
+            left + np.bincount(self._right, gradient * self._share, minlength=self.size), dtype=np.float64
+        )
+
+    def sample(self, prices: Floats) -> Floats:
+        """Knots that reproduce ``prices`` at the knots."""
+        return np.interp(np.linspace(0.0, len(prices) - 1.0, self.size), np.arange(len(prices)), prices)

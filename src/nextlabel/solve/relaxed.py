@@ -1,0 +1,159 @@
+"""The relaxed problem at one common price: sum of single-task values and labels, over all classes.
+
+========= ======= ==========================================================
+symbol    code    meaning
+========= ======= ==========================================================
+lam       price   price of a label, the same for every arrival
+V_x       value   sum over tasks of the single-task values at that price
+N_x       labels  sum over tasks of the expected labels bought (-dV/dlam)
+========= ======= ==========================================================
+
+Infinite horizon: the no-delay value is the answer wherever its distance from V (``no_delay``'s late mass times the
+spread) is under SETTLED; other classes are swept arrival by arrival. Finite horizon: always swept, over time layers.
+Guarantee: ``value`` is never below the true sum, ``slack`` bounds how far above it may be for settled classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.beliefs.stack import LatticeStack, stack_lattices
+from nextlabel.kernels.backward import backward
+from nextlabel.kernels.horizon import backward_horizon
+from nextlabel.kernels.no_delay import EDGE_ROWS, edges, no_delay, state_offsets
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.timeline import Timeline, step_weights
+from nextlabel.solve.truncation import SETTLED, Cut, late_tail
+
+#: Classes handled by one kernel call.
+CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """Sums over all tasks at each of the prices asked for."""
+
+    value: Floats
+    labels: Floats
+    slack: Floats
+
+
+def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
+    """The classes in pieces of CHUNK."""
+    return [classes[i : i + CHUNK] for i in range(0, len(classes), CHUNK)]
+
+
+def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> LatticeStack:
+    """The lattices of some classes; a lattice as deep as the budget ends there."""
+    stack = stack_lattices([c.prior for c in classes], [c.threshold for c in classes], depth)
+    return stack.ended() if depth >= budget else stack
+
+
+def counts_of(classes: Sequence[TaskClass]) -> Floats:
+    """Number of tasks of each class."""
+    return np.array([c.count for c in classes], dtype=np.float64)
+
+
+def no_delay_edges(stack: LatticeStack, which: slice, cut: Cut, lam: float, tail: Floats) -> tuple[Floats, Floats]:
+    """Value and labels of the states on the edge when they go on without delay at price ``lam``."""
+    states = int(state_offsets(stack.first, cut.cap, cut.flight)[-1])
+    reward, ceiling, prob = stack.reward[which], stack.ceiling[which], stack.prob[which]
+    edge = np.zeros((2, len(reward), EDGE_ROWS + 1, states))
+    out = np.empty((len(reward), 4))
+    edges(stack.first, reward, ceiling, prob, stack.child, cut.cap, cut.flight, lam, tail, out, edge[0], edge[1])
+    return edge[0], edge[1]
+
+
+class RelaxedProblem:
+    """Evaluates the relaxed problem at common prices, a chunk of classes at a time, on all cores."""
+
+    def __init__(self, problem: Problem, cut: Cut, timeline: Timeline, *, forbid: bool = False) -> None:
+        self.problem = problem
+        self.cut = cut
+        self.timeline = timeline
+        self.forbid = forbid
+        self.swept = 0
+        self._tail = late_tail(problem, cut.depth)
+        self._steps = step_weights(problem, timeline, cut.flight) if timeline.finite else None
+        self._pieces = chunks(problem.classes)
+        # A single chunk keeps its lattices from price to price; many would not fit and are made again.
+        self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
+
+    def at(self, prices: Sequence[float], progress: Progress | None = None) -> Relaxed:
+        """Evaluate at every price in one pass over the classes."""
+        grid = np.asarray(prices, dtype=np.float64)
+        total = np.zeros((3, len(grid)))
+        workers = min(len(self._pieces), cpu_count() or 1)
+        with ThreadPoolExecutor(workers) as pool:
+            for done, part in enumerate(pool.map(lambda piece: self._chunk(piece, grid), self._pieces), start=1):
+                total += part
+                if progress is not None:
+                    progress(done / len(self._pieces))
+        return Relaxed(total[0], total[1], total[2])
+
+    def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:
+        stack = self._kept if self._kept is not None else stack_classes(classes, self.cut.depth, self.problem.budget)
+        counts = counts_of(classes)
+        spread = stack.spread
+        total = np.zeros((3, len(prices)))
+        out = np.empty((len(classes), 4))
+        work = np.empty((3, stack.nodes))
+        for p, lam in enumerate(prices):
+            todo = np.ones(len(classes), dtype=bool)
+            if not self.timeline.finite and not self.forbid:
+                no_delay(
+                    stack.first,
+                    stack.reward,
+                    stack.ceiling,
+                    stack.prob,
+                    stack.child,
+                    lam,
+                    self._tail,
+                    work[0],
+                    work[1],
+                    work[2],
+                    out,
+                )
+                late = spread * (out[:, 2] + out[:, 3] * self._tail[-1])
+                todo = late > SETTLED
+                done = ~todo
+                total[0, p] += counts[done] @ out[done, 0]
+                total[1, p] += counts[done] @ out[done, 1]
+                total[2, p] += counts[done] @ (spread[done] * (out[done, 2] + out[done, 3]))
+            for b in np.flatnonzero(todo):
+                limit = np.inf if self.forbid or self.timeline.finite else float(out[b, 0])
+                value, labels = self._sweep(stack, int(b), float(lam), limit)
+                total[0, p] += counts[b] * value
+                total[1, p] += counts[b] * labels
+        return total
+
+    def _sweep(self, stack: LatticeStack, b: int, lam: float, limit: float) -> tuple[float, float]:
+        self.swept += 1
+        cut, line, mu = self.cut, self.timeline, self.problem.completion_rate
+        states = int(state_offsets(stack.first, cut.cap, cut.flight)[-1])
+        one = slice(b, b + 1)
+        prices = np.full(line.arrivals, lam)
+        edge, edge_labels = no_delay_edges(stack, one, cut, lam, self._tail)
+        if self._steps is not None:
+            V = np.empty((2, states, line.layers))
+            N = np.empty_like(V)
+            backward_horizon(
+                stack.first, stack.reward[b], stack.prob[b], stack.child, cut.cap, cut.flight,
+                self.problem.arrival_rate, mu, line.tau, self._steps.weights, self._steps.decay, self._steps.start,
+                prices, self.forbid, edge[0], edge_labels[0], V, N,
+            )  # fmt: skip
+            return float(V[line.arrivals % 2, 0, -1]), float(N[line.arrivals % 2, 0, -1])
+        V = np.empty((1, 2, 1, states))
+        N = np.empty_like(V)
+        n = backward(
+            stack.first, stack.reward[one], stack.prob[one], stack.child, cut.cap, cut.flight, line.r, line.eta, mu,
+            False, prices, 0.0, self.forbid, edge, edge_labels, np.array([limit - SETTLED]), V, N,
+        )  # fmt: skip
+        return float(V[0, n % 2, 0, 0]), float(N[0, n % 2, 0, 0])

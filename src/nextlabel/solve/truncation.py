@@ -1,0 +1,109 @@
+"""Where the infinite is cut: labels a task, labels in flight, arrivals left, and what each cut may cost.
+
+====== ======= ==================================================================================
+symbol code    meaning
+====== ======= ==================================================================================
+C      cap     labels given to one task in the sweep; beyond it the no-delay continuation takes over
+W      flight  labels of one task in flight at once in the sweep, likewise
+D      depth   last level of the lattice on which the no-delay problem is solved
+====== ======= ==================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from scipy.special import betaincc
+from scipy.stats import poisson
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import ProblemError
+from nextlabel.problem.problem import Problem, whole
+
+#: Values within this of their limit count as settled.
+SETTLED = 1e-11
+#: Largest lattice on which the no-delay problem is solved.
+DEEPEST = 1024
+#: Caps tried, in this order, until the cap costs less than CAP_TOLERANCE of the value.
+CAPS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+CAP_TOLERANCE = 1e-5
+#: Probability of more arrivals than are swept, for a finite horizon.
+ARRIVAL_TAIL = 1e-13
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Truncation of one solve; ``cap`` labels a task, ``flight`` of them at once, lattice ``depth``."""
+
+    cap: int
+    flight: int
+    depth: int
+
+
+def make_cut(problem: Problem, cap: int | None, flight: int | None) -> Cut:
+    """Check what the user gave and fill in the rest: room for a few times the mean labels a task and in flight."""
+    top = max(problem.budget, 1)
+    if cap is None:
+        wanted = 4 + 2.5 * problem.budget / problem.tasks
+        C = next((c for c in CAPS if c >= wanted), CAPS[-1])
+    else:
+        C = whole("cap", cap, 1, "Give at least one label a task, e.g. --cap 10.")
+    C = min(C, top)
+    if flight is None:
+        W = ceil(6 + 3 * problem.rho / problem.tasks)
+    else:
+        W = whole("flight", flight, 1, "Give at least one label in flight, e.g. --flight 4.")
+    return Cut(C, min(W, C), min(top, max(no_delay_depth(problem), C)))
+
+
+def no_delay_depth(problem: Problem) -> int:
+    """A depth at which the no-delay problem hardly ever arrives: a few times the mean labels a task, at least 64."""
+    return min(problem.budget, DEEPEST, max(64, 8 * -(-problem.budget // problem.tasks)))
+
+
+def late_tail(problem: Problem, depth: int) -> Floats:
+    """P(m labels, each waited for before the next is asked, cannot all be started within U arrivals), m = 0 .. depth.
+
+    Between the start of one label and its return pass Geometric(mu / (r + mu)) arrivals, so that m labels need
+    m + NegBin(m - 1, mu / (r + mu)) arrivals.
+    """
+    U, back = problem.budget, 1.0 / (1.0 + problem.rho)
+    m = np.arange(depth + 1, dtype=np.float64)
+    tail = np.zeros(depth + 1)
+    some = (m >= 2) & (m <= U)
+    tail[some] = betaincc(m[some] - 1, U - m[some] + 1, back)
+    tail[m > U] = 1.0
+    return tail
+
+
+def swept_arrivals(problem: Problem) -> tuple[int, float]:
+    """Arrivals worth sweeping for a finite horizon, and the probability that there are more."""
+    if not problem.finite:
+        return problem.budget, 0.0
+    mean = problem.arrival_rate * problem.horizon
+    most = int(poisson.isf(ARRIVAL_TAIL, mean)) + 1
+    if most >= problem.budget:
+        return problem.budget, 0.0
+    return most, float(poisson.sf(most, mean))
+
+
+def arrival_chances(problem: Problem) -> Floats:
+    """P(worker l arrives before T) for the arrivals that are swept, l = 1, 2, ..."""
+    arrivals, _ = swept_arrivals(problem)
+    if not problem.finite:
+        return np.ones(arrivals)
+    return np.asarray(poisson.sf(np.arange(arrivals), problem.arrival_rate * problem.horizon), dtype=np.float64)
+
+
+def expected_arrivals(problem: Problem) -> float:
+    """E[number of workers who arrive before T], at most U."""
+    return float(arrival_chances(problem).sum()) if problem.finite else float(problem.budget)
+
+
+def check_prices(prices: str) -> str:
+    """``scalar`` or ``per-arrival``."""
+    if prices not in ("scalar", "per-arrival"):
+        raise ProblemError(f"prices {prices!r} are not known.", "Use scalar or per-arrival.")
+    return prices

@@ -14,7 +14,7 @@ p(a, b) = (alpha + a) / (alpha + beta + a + b), R(a, b) = max(I, 1 - I).
 I is a martingale, I(a,b) = p I(a+1,b) + (1-p) I(a,b+1), so only the last level calls the incomplete beta function and
 every level above it is a convex combination of the one below: the error never grows, however many labels.
 Guarantee: absolute error of R under 1e-13 with hundreds of labels (tested against 50-digit arithmetic).
-Cost: D + 1 incomplete beta functions and D^2/2 multiply-adds a lattice.
+Cost: D + 1 incomplete beta functions (two, and D additions, when there are many priors) and D^2/2 multiply-adds.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from math import inf, isnan, nan
 from numbers import Real
 
 import numpy as np
-from scipy.special import betainc
+from scipy.special import betainc, gammaln
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.lattice import Lattice, triangle
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.triangle import fill_triangles
+from nextlabel.kernels.triangle import fill_triangles, sum_last_level
 
 #: Prior weights beyond this leave labels without effect.
 LARGEST_WEIGHT = 1e9
+#: Fewer priors than this are not worth the sums, and smaller first terms than exp of this would underflow.
+FEW = 8
+LEAST_LOG = -600.0
 
 
 def _number(value: object) -> float:
@@ -80,8 +83,30 @@ def beta_triangles(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[
     classes, nodes = len(alpha), int(first[-1])
     prob = np.empty((classes, nodes, 2))
     reward = np.empty((classes, nodes))
-    a = np.arange(depth + 1, dtype=np.float64)
-    # P(theta > d) by the flipped law: SciPy's complement of the same function is ten times slower.
-    above = betainc(beta[:, None] + depth - a, alpha[:, None] + a, 1.0 - d[:, None])
+    above = _last_level(alpha, beta, d, depth)
     fill_triangles(alpha, beta, first, above, reward, prob)
     return reward, prob
+
+
+def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
+    """P(theta > d) for a = 0 .. depth ones among ``depth`` labels, (B, depth + 1).
+
+    For many priors two incomplete beta functions each, and between them sums of positive terms,
+    I(a+1, b-1) = I(a, b) + d^(alpha+a) (1-d)^(beta+b-1) Gamma(alpha+beta+depth) / (Gamma(alpha+a+1) Gamma(beta+b)).
+    """
+    first_term = (
+        alpha * np.log(d)
+        + (beta + depth - 1) * np.log1p(-d)
+        + gammaln(alpha + beta + depth)
+        - gammaln(alpha + 1)
+        - gammaln(beta + depth)
+    )
+    # P(theta > d) by the flipped law: SciPy's complement of the same function is ten times slower.
+    if len(alpha) < FEW or depth < 2 or first_term.min() < LEAST_LOG:
+        a = np.arange(depth + 1, dtype=np.float64)
+        return np.asarray(betainc(beta[:, None] + depth - a, alpha[:, None] + a, 1.0 - d[:, None]), dtype=np.float64)
+    above = np.empty((len(alpha), depth + 1))
+    above[:, 0] = betainc(beta + depth, alpha, 1.0 - d)
+    above[:, -1] = betainc(beta, alpha + depth, 1.0 - d)
+    sum_last_level(alpha, beta, d, np.exp(first_term), above)
+    return above

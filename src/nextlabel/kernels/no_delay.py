@@ -48,9 +48,11 @@ def no_delay(
         for i in range(first[D], first[D + 1]):
             S[i] = ceiling[b, i]
             labels[i] = 0.0
+            mass[i] = 0.0
         for i in range(first[D] - 1, -1, -1):
             S[i] = reward[b, i]
             labels[i] = 0.0
+            mass[i] = 0.0
             if ceiling[b, i] - reward[b, i] <= lam:  # one label costs more than all of them could add
                 continue
             go = -lam
@@ -61,20 +63,22 @@ def no_delay(
             if go > reward[b, i]:
                 S[i] = go
                 labels[i] = bought
-        for i in range(first[D + 1]):
-            mass[i] = 0.0
         mass[0] = 1.0
         late = 0.0
         for m in range(D):
+            going = False
             for i in range(first[m], first[m + 1]):
                 x = mass[i]
                 if x == 0.0:
                     continue
                 if labels[i] > 0.0:
+                    going = True
                     for j in range(J):
                         mass[child[i, j]] += x * prob[b, i, j]
                 else:
                     late += x * tail[m]
+            if not going:
+                break
         rim = 0.0
         for i in range(first[D], first[D + 1]):
             rim += mass[i]

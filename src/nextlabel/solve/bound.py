@@ -56,7 +56,7 @@ SWEEP_WORK = 40_000_000
 #: Lattice nodes, over all classes, that one price may visit before the lattices are no longer deepened.
 LATTICE_WORK = 900_000_000
 #: With many classes the price and the depth are learnt from a sample, and the last digits are left.
-SAMPLE = 512
+SAMPLE = 1024
 MANY_TOLERANCE = 1e-6
 #: Time steps are doubled until the certified value moves by less than this share.
 STEP_TOLERANCE = 1e-7

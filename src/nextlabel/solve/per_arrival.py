@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import TooLargeError
@@ -115,6 +114,8 @@ def optimise_prices(
     progress: Progress | None = None,
 ) -> PriceOptimum:
     """Start from one common ``price``; stop when value - lower <= tolerance * value or the evaluations are used up."""
+    from scipy.optimize import minimize  # heavy, and of no use to the scalar bound
+
     U = priced.line.arrivals
     prices = np.full(U, price)
     priced.backward(prices)

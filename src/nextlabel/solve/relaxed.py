@@ -33,7 +33,7 @@ from nextlabel.solve.timeline import Timeline, step_weights
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
 #: Classes handled by one kernel call.
-CHUNK = 256
+CHUNK = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import RelaxedProblem
 
-ROUNDS = 12
+ROUNDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def minimise(
     if guess is None:
         prices = [top * x for x in (0.0, 0.02, 0.06, 0.15, 0.4, 1.0)]
     else:
-        prices = [guess * x for x in (0.99, 1.0, 1.01)]
+        prices = [guess * x for x in (0.98, 1.0, 1.02)]
+    reach = 0.1
     for step in range(ROUNDS):
         sums = relaxed.at(prices, _part(progress, step))
         for p, price in enumerate(prices):
@@ -70,13 +71,16 @@ def minimise(
                 right = tangent
         assert best is not None
         if right is None:
-            prices = [top] if prices[-1] > 0.25 * top else [2.0 * prices[-1], 4.0 * prices[-1]]
+            assert left is not None
+            prices = [min(top, left.price * (1.0 + reach) + 1e-3 * reach * top)]
+            reach *= 4.0
             continue
         if left is None:
             if right.price == 0.0:  # labels are free and still fewer are wanted than arrive
                 lower = best.value
                 break
-            prices = [0.0, 0.25 * right.price, 0.5 * right.price]
+            prices = [right.price * max(0.0, 1.0 - reach)]
+            reach *= 4.0
             continue
         meet = _meet(left, right)
         lower = min(left.at(meet), best.value)
@@ -104,7 +108,9 @@ def _meet(left: Tangent, right: Tangent) -> float:
 
 
 def _next_prices(lo: float, hi: float, meet: float) -> list[float]:
-    """The crossing, two prices close around it and two that halve what lies beyond."""
+    """The crossing; while the bracket is wide also two prices close around it and two that halve what lies beyond."""
+    if hi - lo <= 0.05 * hi and lo < meet < hi:
+        return [meet]
     near = 0.02 * (hi - lo)
     around = (max(meet - near, 0.5 * (lo + meet)), min(meet + near, 0.5 * (hi + meet)))
     grid = {meet, *around, 0.5 * (lo + meet), 0.5 * (hi + meet)}

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from scipy.special import betaincc
-from scipy.stats import poisson
+from scipy.special import betainc, pdtrc
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
@@ -73,7 +72,7 @@ def late_tail(problem: Problem, depth: int) -> Floats:
     m = np.arange(depth + 1, dtype=np.float64)
     tail = np.zeros(depth + 1)
     some = (m >= 2) & (m <= U)
-    tail[some] = betaincc(m[some] - 1, U - m[some] + 1, back)
+    tail[some] = betainc(U - m[some] + 1, m[some] - 1, 1.0 - back)
     tail[m > U] = 1.0
     return tail
 
@@ -83,10 +82,12 @@ def swept_arrivals(problem: Problem) -> tuple[int, float]:
     if not problem.finite:
         return problem.budget, 0.0
     mean = problem.arrival_rate * problem.horizon
-    most = int(poisson.isf(ARRIVAL_TAIL, mean)) + 1
+    most = ceil(mean + 10.0 * mean**0.5 + 30.0)
     if most >= problem.budget:
         return problem.budget, 0.0
-    return most, float(poisson.sf(most, mean))
+    while pdtrc(most - 1, mean) <= ARRIVAL_TAIL:
+        most -= 1
+    return most, float(pdtrc(most, mean))
 
 
 def arrival_chances(problem: Problem) -> Floats:
@@ -94,7 +95,7 @@ def arrival_chances(problem: Problem) -> Floats:
     arrivals, _ = swept_arrivals(problem)
     if not problem.finite:
         return np.ones(arrivals)
-    return np.asarray(poisson.sf(np.arange(arrivals), problem.arrival_rate * problem.horizon), dtype=np.float64)
+    return np.asarray(pdtrc(np.arange(arrivals), problem.arrival_rate * problem.horizon), dtype=np.float64)
 
 
 def expected_arrivals(problem: Problem) -> float:

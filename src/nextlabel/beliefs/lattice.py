@@ -129,3 +129,9 @@ def triangle_node(a: int, b: int) -> int:
     """Node of the binary triangle with ``a`` ones and ``b`` zeros."""
     m = a + b
     return m * (m + 1) // 2 + a
+
+
+def triangle_counts(depth: int) -> tuple[Ints, Ints]:
+    """For each node of the binary triangle: labels seen, and ones among them."""
+    level = np.repeat(np.arange(depth + 1, dtype=np.int64), np.arange(1, depth + 2))
+    return level, np.arange(len(level), dtype=np.int64) - level * (level + 1) // 2

@@ -61,23 +61,30 @@ class ClassIndex:
     settled: int
     error: float
 
+    def core(self, flight: int, depth: int) -> Ints:
+        """(flight + 1, nodes) column of ``rows`` of [w, node] over the class's own lattice, -1 where there is none."""
+        out = np.full((flight + 1, _nodes(depth)), -1, dtype=np.int64)
+        level = _levels(depth)
+        off = state_offsets(self.first, self.cap, self.flight)
+        for w in range(min(self.flight, flight + 1)):
+            inside = np.flatnonzero(level < self.cap - w)
+            out[w, inside] = off[w] + self.node_of[inside]
+        return out
+
+    def dense_beyond(self, flight: int, depth: int) -> Floats:
+        """(flight + 1, nodes) the index of [w, node] past the cap, over the class's own lattice; 0 where it ends."""
+        out = np.zeros((flight + 1, _nodes(depth)))
+        known = np.flatnonzero(_levels(depth) <= len(self.first) - 2)
+        for w in range(flight + 1):
+            out[w, known] = self.beyond[min(w, len(self.beyond) - 1), self.node_of[known]]
+        return out
+
     def dense(self, n: int, layer: int, labels: int) -> Floats:
         """(labels + 1, nodes) index of [w, node] over the class's own lattice of depth ``labels``."""
-        first = self.first
-        out = np.zeros((labels + 1, _nodes(labels)))
-        nodes = np.arange(out.shape[1])
-        level = _levels(labels)
-        known = level <= len(first) - 2
-        lumped = self.node_of[nodes[known]]
-        past = np.zeros(out.shape)
-        for w in range(labels + 1):
-            past[w, known] = self.beyond[min(w, len(self.beyond) - 1), lumped]
-        out[:] = past
-        row = self.rows[min(n, len(self.rows)) - 1, :, layer]
-        off = state_offsets(first, self.cap, self.flight)
-        for w in range(min(self.flight, labels + 1)):
-            inside = known & (level < self.cap - w)
-            out[w, inside] = row[off[w] + self.node_of[nodes[inside]]]
+        out = self.dense_beyond(labels, labels)
+        core = self.core(labels, labels)
+        inside = core >= 0
+        out[inside] = self.rows[min(n, len(self.rows)) - 1, core[inside], layer]
         return out
 
     def at(self, n: int, layer: int, node: int, w: int) -> float:

@@ -1,0 +1,137 @@
+"""What a policy is: tables of scores, one for every state a task can be in; the arrival gets the largest score.
+
+========= ========== ================ ==============================================================
+symbol    code       shape            meaning
+========= ========== ================ ==============================================================
+(i, w)    [w, i]     --               belief node i of the class's own lattice, w labels in flight
+m         level      (nodes,)         labels come in
+a         ones       (nodes,)         of them positive
+R         reward     (nodes,)         reward of deciding now
+========= ========== ================ ==============================================================
+
+The same tables drive the simulator and a live campaign: neither asks the policy anything else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import Lattice, triangle_counts
+from nextlabel.problem.problem import Problem, TaskClass
+
+#: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
+MOST_LABELS = 64
+MOST_IN_FLIGHT = 24
+
+
+class ClassView:
+    """One class of tasks as policies see it."""
+
+    def __init__(self, entry: TaskClass, depth: int, flight: int) -> None:
+        self.entry = entry
+        self.flight = flight
+        self.lattice: Lattice = entry.lattice(depth)
+        self.level, self.ones = triangle_counts(depth)
+        self.threshold = entry.threshold
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.lattice.nodes
+
+    @cached_property
+    def inner(self) -> int:
+        """Nodes that have children."""
+        return int(self.lattice.first[self.lattice.depth])
+
+    @cached_property
+    def gains(self) -> Floats:
+        """(nodes, answers) R after the answer minus R now; 0 on the last level."""
+        out = np.zeros((self.nodes, self.lattice.answers))
+        inner = self.inner
+        out[:inner] = self.lattice.reward[self.lattice.child[:inner]] - self.lattice.reward[:inner, None]
+        return out
+
+    def after_flight(self, values: Floats) -> Floats:
+        """(flight + 1, nodes) E[values at the node that the w labels in flight lead to]; the last level stays put."""
+        rows = [values]
+        inner = self.inner
+        for _ in range(self.flight):
+            below = rows[-1]
+            row = below.copy()
+            row[:inner] = np.sum(self.lattice.prob[:inner] * below[self.lattice.child[:inner]], axis=1)
+            rows.append(row)
+        return np.stack(rows)
+
+    def whatever_in_flight(self, values: Floats) -> Floats:
+        """(flight + 1, nodes) the same values for every number in flight."""
+        return np.tile(values, (self.flight + 1, 1))
+
+    @cached_property
+    def given(self) -> Ints:
+        """(flight + 1, nodes) labels come in and in flight."""
+        return np.arange(self.flight + 1)[:, None] + self.level[None, :]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A problem with the lattices that simulation and policies share."""
+
+    problem: Problem
+    depth: int
+    flight: int
+    views: tuple[ClassView, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem, most_labels: int | None = None, most_in_flight: int | None = None) -> Setting:
+        """Lattices deep enough for ``most_labels`` a task."""
+        depth = min(problem.budget, most_labels if most_labels is not None else MOST_LABELS)
+        flight = min(depth, most_in_flight if most_in_flight is not None else MOST_IN_FLIGHT)
+        return cls(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Tables of one class: ``static`` [w, node], and ``rows`` (n, core, layers) for the states in ``core`` [w, node].
+
+    Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
+    number of labels that the relaxed solution gives each core state: ties then go to the largest deficit.
+    """
+
+    static: Floats
+    rows: Floats | None = None
+    core: Ints | None = None
+    tau: Floats | None = None
+    planned: Floats | None = None
+
+
+class Policy(ABC):
+    """A rule for the next arrival."""
+
+    name: ClassVar[str]
+    #: What the rule knows of labels in flight, in a few words for tables and docs.
+    in_flight: ClassVar[str]
+    #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
+    random_ties: bool = True
+
+    @abstractmethod
+    def scores(self, setting: Setting) -> list[Scores]:
+        """Tables for each class of the problem."""
+
+
+class StaticPolicy(Policy):
+    """A rule that looks at the task alone, not at the arrivals left."""
+
+    def scores(self, setting: Setting) -> list[Scores]:
+        """One static table a class."""
+        return [Scores(np.asarray(self.score(view), dtype=np.float64)) for view in setting.views]
+
+    @abstractmethod
+    def score(self, view: ClassView) -> Floats:
+        """(flight + 1, nodes) scores of one class."""

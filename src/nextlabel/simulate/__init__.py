@@ -1,0 +1,1 @@
+"""Campaigns on paper: the event simulator, its crowds and its estimates."""

@@ -1,0 +1,102 @@
+"""Run replications in chunks, here on several cores or on a Dask cluster: the same code, the same digits.
+
+A replication's randomness depends on (seed, replication) alone, so neither the chunks nor who runs them matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.errors import InputError
+from nextlabel.kernels.rollout import Gap, Tables, World, rollout
+from nextlabel.solve.progress import Progress
+
+ENGINES = ("local", "dask")
+NOTHING = np.zeros((0, 0), dtype=np.int64)
+#: Chunks a worker: enough for a moving progress bar and an even load.
+CHUNKS_A_WORKER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where replications run: ``local`` with ``jobs`` threads, or ``dask`` at a scheduler's address."""
+
+    kind: str = "local"
+    jobs: int = 1
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ENGINES:
+            raise InputError(f"engine {self.kind!r} is not known.", f"Known engines: {', '.join(ENGINES)}.")
+        if self.kind == "dask" and self.scheduler is None:
+            raise InputError("the dask engine needs a scheduler.", "Give --scheduler tcp://HOST:PORT.")
+        if self.jobs < 1:
+            raise InputError(
+                f"jobs is {self.jobs}, which is less than 1.", "Give the number of cores to use, e.g. --jobs 2."
+            )
+
+
+def run_chunk(
+    world: World, tables: Tables, gap: Gap, recorded: Ints, seed: int, first: int, count: int, keep: bool
+) -> tuple[Floats, Ints]:
+    """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
+    out = np.zeros((count, 5))
+    final = np.zeros((count, len(world.root)), dtype=np.int64) if keep else NOTHING
+    rollout(world, tables, gap, recorded, seed, first, out, final)
+    return out, final
+
+
+def run(
+    engine: Engine,
+    world: World,
+    tables: Tables,
+    gap: Gap,
+    replications: int,
+    seed: int,
+    *,
+    recorded: Ints = NOTHING,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Floats, Ints]:
+    """(replications, 5) outcomes, and the final node of every task if ``keep``."""
+    from joblib import Parallel, delayed
+
+    size = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
+    starts = range(0, replications, size)
+    done: list[tuple[Floats, Ints]] = []
+    with _backend(engine) as options:
+        calls = (
+            delayed(run_chunk)(world, tables, gap, recorded, seed, first, min(size, replications - first), keep)
+            for first in starts
+        )
+        for part in Parallel(return_as="generator", **options)(calls):
+            done.append(part)
+            if progress is not None:
+                progress(len(done) / len(starts))
+    return np.concatenate([d[0] for d in done]), np.concatenate([d[1] for d in done]) if keep else NOTHING
+
+
+@contextmanager
+def _backend(engine: Engine) -> Iterator[dict[str, object]]:
+    """Options for joblib; a client to the cluster is open inside the block."""
+    if engine.kind == "local":
+        yield {"n_jobs": engine.jobs, "backend": "threading"}  # the kernel holds no lock, so threads are enough
+        return
+    try:
+        from distributed import Client
+        from joblib import parallel_config
+    except ImportError as error:
+        raise InputError("the dask engine needs the package distributed.", "pip install nextlabel[dask].") from error
+    try:
+        client = Client(engine.scheduler, timeout="5s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {engine.scheduler}.", "Start one with dask scheduler and check the address."
+        ) from error
+    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=10):
+        yield {}

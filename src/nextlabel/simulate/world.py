@@ -1,0 +1,102 @@
+"""A problem and a policy as the arrays that the rollout kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.rollout import BY_DEFICIT, BY_TABLE, Gap, Tables, World
+from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.solve.advantage import Advantage
+
+
+def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> World:
+    """Lattices of all classes one after another; tasks are numbered class by class."""
+    problem, views = setting.problem, setting.views
+    start = _starts(setting)
+    child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)])
+    depth = np.repeat([setting.depth] * len(views) if limits is None else limits, [v.nodes for v in views])
+    return World(
+        level=np.concatenate([v.level for v in views]),
+        reward=np.concatenate([v.lattice.reward for v in views]),
+        prob=np.concatenate([v.lattice.prob for v in views]),
+        child=child.astype(np.int64),
+        limit=depth.astype(np.int64),
+        root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
+        budget=problem.budget,
+        r=problem.arrival_rate,
+        mu=problem.completion_rate,
+        horizon=problem.horizon,
+        wait=wait,
+    )
+
+
+def make_tables(setting: Setting, policy: Policy) -> Tables:
+    """The policy's scores over all classes."""
+    scores = policy.scores(setting)
+    static, rows, core = _join(
+        [s.static for s in scores], [s.rows for s in scores], [s.core for s in scores], setting.flight
+    )
+    planned = np.zeros((0, 0))
+    mode = BY_TABLE
+    if any(s.planned is not None for s in scores):
+        planned = np.concatenate([_planned(s) for s in scores], axis=1)
+        mode = BY_DEFICIT
+    tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
+    return Tables(
+        static=static,
+        rows=rows,
+        core=core,
+        tau=tau,
+        random_ties=policy.random_ties,
+        mode=mode,
+        planned=planned,
+        price=np.full(max(setting.problem.budget, 1), -np.inf),
+    )
+
+
+def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap:
+    """Advantages of all classes at the bound's prices."""
+    static, rows, core = _join(
+        [p.static for p in parts], [p.rows[:, :, None] for p in parts], [p.core for p in parts], setting.flight
+    )
+    return Gap(static, rows, core, np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64))
+
+
+def no_gap() -> Gap:
+    """Switches the estimate of the gap off."""
+    return Gap(np.zeros((0, 0)), np.zeros((0, 0, 1)), np.zeros((0, 0), dtype=np.int64), np.zeros(0))
+
+
+def _starts(setting: Setting) -> Ints:
+    sizes = [view.nodes for view in setting.views]
+    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+
+
+def _planned(scores: Scores) -> Floats:
+    assert scores.planned is not None
+    return scores.planned
+
+
+def _join(
+    static: list[Floats], rows: list[Floats | None], core: list[Ints | None], flight: int
+) -> tuple[Floats, Floats, Ints]:
+    """Tables of several classes side by side; shorter rows are continued with their last one."""
+    all_static = np.concatenate(static, axis=1)
+    known = [r for r in rows if r is not None]
+    if not known:
+        return all_static, np.zeros((0, 0, 1)), np.full(all_static.shape, -1, dtype=np.int64)
+    longest = max(len(r) for r in known)
+    joined: list[Floats] = []
+    columns: list[Ints] = []
+    at = 0
+    for table, r, c in zip(static, rows, core, strict=True):
+        if r is None or c is None:
+            columns.append(np.full((flight + 1, table.shape[1]), -1, dtype=np.int64))
+            continue
+        joined.append(np.concatenate([r, np.repeat(r[-1:], longest - len(r), axis=0)]))
+        columns.append(np.where(c >= 0, c + at, -1))
+        at += r.shape[1]
+    return all_static, np.ascontiguousarray(np.concatenate(joined, axis=1)), np.concatenate(columns, axis=1)

@@ -108,7 +108,8 @@ def count_reopenings(
         sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
         for n in range(rows):
             for w in range(W):
-                for i in range(first[C - w]):
+                # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.
+                for i in range(first[max(C - w - n, 0)] if w + n < W else 0):
                     s = off[w] + i
                     for k in range(layers):
                         g = V[n, off[w + 1] + i, k] - lam - V[n, s, k]

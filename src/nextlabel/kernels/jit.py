@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -14,6 +15,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def jit(function: F) -> F:
     """Compile in nopython mode, cached on disk, without the GIL; fastmath stays off because ties matter."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        # Compiled whole numbers wrap around in silence; so shall these.
+        return np.errstate(over="ignore")(function)
     return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
 
 

@@ -128,7 +128,8 @@ def edges(
     work = np.empty(nodes)
     for b in range(B):
         for i in range(first[deepest + 1]):
-            S[i] = reward[b, i]
+            # A lattice that ends before the limit does must end high, or the edge would be a plain cap.
+            S[i] = ceiling[b, i] if i >= first[D] else reward[b, i]
             labels[i] = 0.0
         for n in range(limited):
             for i in range(first[deepest]):  # levels rise, so that the children are still those of n - 1

@@ -25,12 +25,15 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, TIE, stream_key, uniform
+from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
 
-#: Scores closer than this are tied.
-TIED = 1e-9
-#: Ways to choose: by the tables, or by the tables among the groups that lack most of their planned share.
-BY_TABLE, BY_DEFICIT = 0, 1
+#: Quantiles are kept for logits of the level up to this.
+Z_END = 30.0
+#: Deficits closer than this are equal.
+EVEN = 1e-9
+#: Ways to choose: by the tables; by the tables among the groups that lack most of their planned share; by an upper
+#: confidence bound that grows with the labels given so far; by a draw from the posterior.
+BY_TABLE, BY_DEFICIT, BY_CONFIDENCE, BY_DRAW = 0, 1, 2, 3
 
 
 class World(NamedTuple):
@@ -59,7 +62,10 @@ class Tables(NamedTuple):
     random_ties: bool
     mode: int
     planned: Floats  # (U, core) cumulative share of each core state, for BY_DEFICIT
-    price: Floats  # (U,) an arrival whose best score is below it is turned away (0: never)
+    tied: float  # scores closer than this are tied
+    price: Floats  # (U,) an arrival whose best score is below it is turned away (-inf: never)
+    facts: Floats  # (nodes, 2) BY_CONFIDENCE: what is added to the bonus, and phat; BY_DRAW: gains of answers 0 and 1
+    quantiles: Floats  # (nodes, Q) BY_DRAW: theta at the logit-spaced levels of ``spaced_quantile``
 
 
 class Gap(NamedTuple):
@@ -83,6 +89,58 @@ def score_of(static: Floats, rows: Floats, core: Ints, n: int, layer: int, share
     if share > 0.0:
         value += share * (rows[row, c, layer + 1] - value)
     return value
+
+
+@jit
+def confidence(facts: Floats, level: int, w: int, i: int, ell: int) -> float:
+    """UCB1-tuned: base + sqrt(ln N / m min(1/4, v)), v = phat (1 - phat) + sqrt(2 ln N / m); m = 0 comes first."""
+    m = level + w
+    if m == 0:
+        return np.inf
+    log_n = np.log(max(ell, 1))
+    phat = facts[i, 1]
+    v = phat * (1.0 - phat) + np.sqrt(2.0 * log_n / m)
+    value: float = facts[i, 0] + np.sqrt(log_n / m * min(0.25, v))
+    return value
+
+
+@jit
+def spaced_quantile(quantiles: Floats, i: int, u: float) -> float:
+    """theta at level u, linear between levels 1 / (1 + e^-z) with z evenly spaced over [-Z_END, Z_END]."""
+    last = quantiles.shape[1] - 1
+    z = np.log(u / (1.0 - u)) if u < 1.0 else Z_END
+    at = (min(max(z, -Z_END), Z_END) + Z_END) / (2.0 * Z_END) * last
+    k = min(int(at), last - 1)
+    value: float = quantiles[i, k] + (at - k) * (quantiles[i, k + 1] - quantiles[i, k])
+    return value
+
+
+@jit
+def drawn(
+    tables: Tables, child: Ints, w: int, i: int, members: int, key: np.uint64, ell: int, draws: int
+) -> tuple[float, int]:
+    """Thompson: the best of ``members`` draws of theta R1 + (1 - theta) R2 in state (i, w), and the draws used up.
+
+    With nothing in flight the score is linear in theta, so the best of g draws is one draw at level u^(1/g). Labels in
+    flight are drawn from theta, task by task; the last level has no gains and no children.
+    """
+    if w == 0:
+        u = uniform(key, ell, draws) ** (1.0 / members)
+        slope = tables.facts[i, 1] - tables.facts[i, 0]
+        theta = spaced_quantile(tables.quantiles, i, u if slope > 0.0 else 1.0 - u)
+        return tables.facts[i, 0] + theta * slope, draws + 1
+    best = -np.inf
+    for _ in range(members):
+        theta = spaced_quantile(tables.quantiles, i, uniform(key, ell, draws))
+        draws += 1
+        node = i
+        for _label in range(w):
+            answer = 1 if uniform(key, ell, draws) < theta else 0
+            draws += 1
+            if child[node, answer] > node:
+                node = child[node, answer]
+        best = max(best, tables.facts[node, 0] + theta * (tables.facts[node, 1] - tables.facts[node, 0]))
+    return best, draws
 
 
 @jit
@@ -151,125 +209,203 @@ def link(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, act
     count[s] += 1
 
 
+class Run(NamedTuple):
+    """A replication under way: groups as linked lists, the heap of completions, and a few counters."""
+
+    head: Ints
+    members: Ints
+    place: Ints
+    active: Ints  # the non-empty groups; the last entry counts them
+    after: Ints
+    before: Ints
+    state: Ints  # of each task
+    scores: Floats
+    times: Floats
+    tasks: Ints
+    given: Floats  # labels given to each core state, for BY_DEFICIT
+    counters: Ints  # heap size, arrivals so far, labels given
+    clock: Floats  # next arrival, gap so far
+
+
+@jit
+def new_run(world: World, flight: int, core: int) -> Run:
+    """Room for one replication after another."""
+    K, nodes = world.root.shape[0], world.level.shape[0]
+    states = (flight + 1) * nodes
+    groups = min(K, states) + 2
+    return Run(
+        np.full(states, -1, dtype=np.int64),
+        np.zeros(states, dtype=np.int64),
+        np.zeros(states, dtype=np.int64),
+        np.zeros(groups, dtype=np.int64),
+        np.zeros(K, dtype=np.int64),
+        np.zeros(K, dtype=np.int64),
+        np.zeros(K, dtype=np.int64),
+        np.zeros(groups),
+        np.zeros(world.budget + 1),
+        np.zeros(world.budget + 1, dtype=np.int64),
+        np.zeros(core),
+        np.zeros(3, dtype=np.int64),
+        np.zeros(2),
+    )
+
+
+@jit
+def begin(world: World, run: Run, seed: int, replication: int) -> None:
+    """All tasks fresh, nothing in flight, the first arrival drawn."""
+    head, count, place, active = run.head, run.members, run.place, run.active
+    for g in range(active[-1]):
+        head[active[g]] = -1
+        count[active[g]] = 0
+    active[-1] = 0
+    for x in range(world.root.shape[0] - 1, -1, -1):
+        run.state[x] = world.root[x]
+        link(x, run.state[x], head, run.after, run.before, count, active, place)
+    run.given[:] = 0.0
+    run.counters[:] = 0
+    run.clock[0] = -np.log(uniform(stream_key(seed, replication, ARRIVAL), 0, 0)) / world.r
+    run.clock[1] = 0.0
+
+
+@jit
+def advance(
+    world: World, tables: Tables, gap: Gap, recorded: Ints, run: Run, seed: int, replication: int, until: int
+) -> bool:
+    """Play events until ``until`` workers have arrived, or to the end; True if the replication is over."""
+    nodes = world.level.shape[0]
+    W = tables.static.shape[0] - 1
+    J = world.prob.shape[1]
+    layers = tables.tau.shape[0]
+    with_gap = gap.price.shape[0] > 0
+    replay = recorded.shape[0] > 0
+    k_label = stream_key(seed, replication, LABEL)
+    k_arrival = stream_key(seed, replication, ARRIVAL)
+    k_duration = stream_key(seed, replication, DURATION)
+    k_tie = stream_key(seed, replication, TIE)
+    k_draw = stream_key(seed, replication, DRAW)
+    head, count, place, active = run.head, run.members, run.place, run.active
+    after, before, state, scores = run.after, run.before, run.state, run.scores
+    times, tasks = run.times, run.tasks
+    size, ell, labels = run.counters[0], run.counters[1], run.counters[2]
+    next_arrival, loss = run.clock[0], run.clock[1]
+    over = False
+    while not over:
+        if ell < world.budget and (size == 0 or next_arrival <= times[0]):
+            if ell >= until:
+                break
+            now = next_arrival
+            if now > world.horizon:
+                over = True
+                break
+            n = world.budget - ell
+            layer, share = 0, 0.0
+            if layers > 1:
+                left = world.horizon - now
+                layer = min(max(np.searchsorted(tables.tau, left, side="right") - 1, 0), layers - 2)
+                share = (left - tables.tau[layer]) / (tables.tau[layer + 1] - tables.tau[layer])
+            best = -np.inf
+            draws = 0
+            for g in range(active[-1]):
+                s = active[g]
+                w, i = s // nodes, s % nodes
+                if w >= W or world.level[i] + w >= world.limit[i]:
+                    scores[g] = -np.inf
+                    continue
+                if tables.mode == BY_CONFIDENCE:
+                    scores[g] = confidence(tables.facts, world.level[i], w, i, ell)
+                elif tables.mode == BY_DRAW:
+                    scores[g], draws = drawn(tables, world.child, w, i, count[s], k_draw, ell, draws)
+                else:
+                    scores[g] = score_of(tables.static, tables.rows, tables.core, n, layer, share, w, i)
+                best = max(best, scores[g])
+            chosen = -1
+            if best > -np.inf and best >= tables.price[ell]:
+                chosen = pick(active, scores, count, best, tables, run.given, ell, nodes, uniform(k_tie, ell, 0))
+            if with_gap:
+                loss += lagrangian_loss(gap, active, count, nodes, W, n, gap.price[ell], chosen)
+            if chosen >= 0:
+                x = head[chosen]
+                unlink(x, chosen, head, after, before, count, active, place)
+                state[x] = chosen + nodes
+                link(x, state[x], head, after, before, count, active, place)
+                size = push(times, tasks, size, now - np.log(uniform(k_duration, ell, 0)) / world.mu, x)
+                labels += 1
+            ell += 1
+            next_arrival = now - np.log(uniform(k_arrival, ell, 0)) / world.r
+            over = ell == world.budget and not world.wait
+        elif size > 0:
+            if times[0] > world.horizon:
+                over = True
+                break
+            x = tasks[0]
+            size = pop(times, tasks, size)
+            s = state[x]
+            i = s % nodes
+            j = 0
+            if replay:
+                j = recorded[x, world.level[i] - world.level[world.root[x]]]
+            else:
+                u = uniform(k_label, x, world.level[i])
+                while j < J - 1 and u >= world.prob[i, j]:
+                    u -= world.prob[i, j]
+                    j += 1
+            unlink(x, s, head, after, before, count, active, place)
+            state[x] = s - nodes - i + world.child[i, j]
+            link(x, state[x], head, after, before, count, active, place)
+        else:
+            over = True
+    run.counters[0], run.counters[1], run.counters[2] = size, ell, labels
+    run.clock[0], run.clock[1] = next_arrival, loss
+    return over
+
+
+@jit
+def lagrangian_loss(
+    gap: Gap, active: Ints, count: Ints, nodes: int, W: int, n: int, price: float, chosen: int
+) -> float:
+    """sum over all tasks of max{0, A - lam} minus A - lam of the task that got the label; lam if none did."""
+    loss = price if chosen < 0 else 0.0
+    for g in range(active[-1]):
+        s = active[g]
+        w, i = s // nodes, s % nodes
+        if w < W:
+            A = score_of(gap.static, gap.rows, gap.core, n, 0, 0.0, w, i) - price
+            loss += count[s] * max(A, 0.0)
+            if s == chosen:
+                loss -= A
+    return loss
+
+
+@jit
+def outcome(world: World, run: Run, out: Floats) -> None:
+    """out = (reward, labels given, most labels of one task, gap, arrivals)."""
+    nodes = world.level.shape[0]
+    total, most = 0.0, 0
+    for g in range(run.active[-1]):
+        s = run.active[g]
+        total += run.members[s] * world.reward[s % nodes]
+        most = max(most, world.level[s % nodes] + s // nodes)
+    out[0], out[1], out[2], out[3], out[4] = total, run.counters[2], most, run.clock[1], run.counters[1]
+
+
 @jit
 def rollout(
     world: World, tables: Tables, gap: Gap, recorded: Ints, seed: int, first: int, out: Floats, final: Ints
 ) -> None:
-    """Replications first, first + 1, ...: out[i] = (reward, labels given, most labels of one task, gap, arrivals).
+    """Replications first, first + 1, ...; ``outcome`` of each in out.
 
     ``recorded`` (K, most) are labels to replay, in the order in which they come (empty: draw from the model);
     ``final`` (replications, K) gets the node in which each task ends, if it is not empty.
     """
-    K = world.root.shape[0]
     nodes = world.level.shape[0]
-    W = tables.static.shape[0] - 1
-    J = world.prob.shape[1]
-    states = (W + 1) * nodes
-    head = np.full(states, -1, dtype=np.int64)
-    count = np.zeros(states, dtype=np.int64)
-    place = np.zeros(states, dtype=np.int64)
-    active = np.zeros(min(K, states) + 2, dtype=np.int64)
-    after = np.zeros(K, dtype=np.int64)
-    before = np.zeros(K, dtype=np.int64)
-    state = np.zeros(K, dtype=np.int64)
-    scores = np.zeros(active.shape[0])
-    times = np.zeros(world.budget + 1)
-    tasks = np.zeros(world.budget + 1, dtype=np.int64)
-    given = np.zeros(tables.planned.shape[1])
-    layers = tables.tau.shape[0]
-    with_gap = gap.price.shape[0] > 0
-    replay = recorded.shape[0] > 0
+    run = new_run(world, tables.static.shape[0] - 1, tables.planned.shape[1])
     for rep in range(out.shape[0]):
-        k_label = stream_key(seed, first + rep, LABEL)
-        k_arrival = stream_key(seed, first + rep, ARRIVAL)
-        k_duration = stream_key(seed, first + rep, DURATION)
-        k_tie = stream_key(seed, first + rep, TIE)
-        for g in range(active[-1]):
-            head[active[g]] = -1
-            count[active[g]] = 0
-        active[-1] = 0
-        for x in range(K - 1, -1, -1):
-            state[x] = world.root[x]
-            link(x, state[x], head, after, before, count, active, place)
-        given[:] = 0.0
-        size, ell, labels, loss = 0, 0, 0, 0.0
-        next_arrival = -np.log(uniform(k_arrival, 0, 0)) / world.r
-        while True:
-            if ell < world.budget and (size == 0 or next_arrival <= times[0]):
-                now = next_arrival
-                if now > world.horizon:
-                    break
-                n = world.budget - ell
-                layer, share = 0, 0.0
-                if layers > 1:
-                    left = world.horizon - now
-                    layer = min(max(np.searchsorted(tables.tau, left, side="right") - 1, 0), layers - 2)
-                    share = (left - tables.tau[layer]) / (tables.tau[layer + 1] - tables.tau[layer])
-                best = -np.inf
-                for g in range(active[-1]):
-                    s = active[g]
-                    w, i = s // nodes, s % nodes
-                    if w >= W or world.level[i] + w >= world.limit[i]:
-                        scores[g] = -np.inf
-                        continue
-                    scores[g] = score_of(tables.static, tables.rows, tables.core, n, layer, share, w, i)
-                    best = max(best, scores[g])
-                chosen = -1
-                if best > -np.inf and best >= tables.price[ell]:
-                    chosen = pick(active, scores, count, best, tables, given, ell, nodes, uniform(k_tie, ell, 0))
-                if with_gap:
-                    price = gap.price[ell]
-                    for g in range(active[-1]):
-                        s = active[g]
-                        w, i = s // nodes, s % nodes
-                        if w < W:
-                            A = score_of(gap.static, gap.rows, gap.core, n, 0, 0.0, w, i) - price
-                            loss += count[s] * max(A, 0.0)
-                            if s == chosen:
-                                loss -= A
-                    if chosen < 0:
-                        loss += price
-                if chosen >= 0:
-                    x = head[chosen]
-                    unlink(x, chosen, head, after, before, count, active, place)
-                    state[x] = chosen + nodes
-                    link(x, state[x], head, after, before, count, active, place)
-                    size = push(times, tasks, size, now - np.log(uniform(k_duration, ell, 0)) / world.mu, x)
-                    labels += 1
-                ell += 1
-                next_arrival = now - np.log(uniform(k_arrival, ell, 0)) / world.r
-                if ell == world.budget and not world.wait:
-                    break
-            elif size > 0:
-                if times[0] > world.horizon:
-                    break
-                x = tasks[0]
-                size = pop(times, tasks, size)
-                s = state[x]
-                i = s % nodes
-                j = 0
-                if replay:
-                    j = recorded[x, world.level[i] - world.level[world.root[x]]]
-                else:
-                    u = uniform(k_label, x, world.level[i])
-                    while j < J - 1 and u >= world.prob[i, j]:
-                        u -= world.prob[i, j]
-                        j += 1
-                unlink(x, s, head, after, before, count, active, place)
-                state[x] = s - nodes - i + world.child[i, j]
-                link(x, state[x], head, after, before, count, active, place)
-            else:
-                break
-        total, most = 0.0, 0
-        for g in range(active[-1]):
-            s = active[g]
-            w, i = s // nodes, s % nodes
-            total += count[s] * world.reward[i]
-            most = max(most, world.level[i] + w)
-        out[rep, 0], out[rep, 1], out[rep, 2], out[rep, 3], out[rep, 4] = total, labels, most, loss, ell
+        begin(world, run, seed, first + rep)
+        advance(world, tables, gap, recorded, run, seed, first + rep, world.budget)
+        outcome(world, run, out[rep])
         if final.shape[0] > 0:
-            for x in range(K):
-                final[rep, x] = state[x] % nodes
+            for x in range(world.root.shape[0]):
+                final[rep, x] = run.state[x] % nodes
 
 
 @jit
@@ -288,7 +424,7 @@ def pick(
     groups = active[-1]
     if tables.mode == BY_DEFICIT:
         return pick_by_deficit(active, scores, best, tables, given, ell, nodes)
-    floor = best - TIED
+    floor = best - tables.tied
     if not tables.random_ties:
         chosen = -1
         for g in range(groups):
@@ -317,13 +453,13 @@ def pick_by_deficit(
     """The tied group that lacks most of what the relaxed solution gave it by now; then the better static score."""
     chosen, lack, second = -1, -np.inf, -np.inf
     for g in range(active[-1]):
-        if scores[g] < best - TIED:
+        if scores[g] < best - tables.tied:
             continue
         s = active[g]
         w, i = s // nodes, s % nodes
         c = tables.core[w, i]
         short = tables.planned[ell, c] - given[c] if c >= 0 else -np.inf
-        if short > lack + TIED or (short > lack - TIED and tables.static[w, i] > second):
+        if short > lack + EVEN or (short > lack - EVEN and tables.static[w, i] > second):
             chosen, lack, second = s, short, tables.static[w, i]
     if chosen >= 0:
         c = tables.core[chosen // nodes, chosen % nodes]

@@ -101,7 +101,8 @@ class Scores:
     """Tables of one class: ``static`` [w, node], and ``rows`` (n, core, layers) for the states in ``core`` [w, node].
 
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
-    number of labels that the relaxed solution gives each core state: ties then go to the largest deficit.
+    number of labels that the relaxed solution gives each core state: ties then go to the largest deficit. ``facts``
+    and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.rollout``).
     """
 
     static: Floats
@@ -109,6 +110,8 @@ class Scores:
     core: Ints | None = None
     tau: Floats | None = None
     planned: Floats | None = None
+    facts: Floats | None = None
+    quantiles: Floats | None = None
 
 
 class Policy(ABC):
@@ -119,6 +122,8 @@ class Policy(ABC):
     in_flight: ClassVar[str]
     #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
     random_ties: bool = True
+    #: Scores closer than this are tied.
+    tied: float = 1e-9
 
     @abstractmethod
     def scores(self, setting: Setting) -> list[Scores]:

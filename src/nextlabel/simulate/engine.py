@@ -5,9 +5,10 @@ A replication's randomness depends on (seed, replication) alone, so neither the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -64,21 +65,27 @@ def run(
     progress: Progress | None = None,
 ) -> tuple[Floats, Ints]:
     """(replications, 5) outcomes, and the final node of every task if ``keep``."""
+    chunk = partial(run_chunk, world, tables, gap, recorded, seed, keep=keep)
+    out, final = run_chunks(engine, chunk, replications, progress)
+    return out, final if keep else NOTHING
+
+
+def run_chunks(
+    engine: Engine, chunk: Callable[[int, int], tuple[Floats, Ints]], replications: int, progress: Progress | None
+) -> tuple[Floats, Ints]:
+    """``chunk(first, count)`` over all replications, the pieces put together in order."""
     from joblib import Parallel, delayed
 
     size = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
     starts = range(0, replications, size)
     done: list[tuple[Floats, Ints]] = []
     with _backend(engine) as options:
-        calls = (
-            delayed(run_chunk)(world, tables, gap, recorded, seed, first, min(size, replications - first), keep)
-            for first in starts
-        )
+        calls = (delayed(chunk)(first, min(size, replications - first)) for first in starts)
         for part in Parallel(return_as="generator", **options)(calls):
             done.append(part)
             if progress is not None:
                 progress(len(done) / len(starts))
-    return np.concatenate([d[0] for d in done]), np.concatenate([d[1] for d in done]) if keep else NOTHING
+    return np.concatenate([d[0] for d in done]), np.concatenate([d[1] for d in done])
 
 
 @contextmanager
@@ -94,9 +101,14 @@ def _backend(engine: Engine) -> Iterator[dict[str, object]]:
         raise InputError("the dask engine needs the package distributed.", "pip install nextlabel[dask].") from error
     try:
         client = Client(engine.scheduler, timeout="5s")
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, TimeoutError, AssertionError) as error:
         raise InputError(
             f"no Dask scheduler answers at {engine.scheduler}.", "Start one with dask scheduler and check the address."
         ) from error
-    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=10):
-        yield {}
+    with client:
+        if not client.scheduler_info(n_workers=1)["workers"]:
+            raise InputError(
+                f"the Dask scheduler at {engine.scheduler} has no workers.", "Start some with dask worker ADDRESS."
+            )
+        with parallel_config(backend="dask", client=client, wait_for_workers_timeout=10):
+            yield {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -27,8 +28,10 @@ from nextlabel.errors import InputError
 from nextlabel.kernels.rollout import Gap
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
+from nextlabel.policies.resolve import Resolve
 from nextlabel.problem.problem import Problem, whole
-from nextlabel.simulate.engine import Engine, run
+from nextlabel.simulate.adaptive import run_adaptive_chunk
+from nextlabel.simulate.engine import Engine, run, run_chunks
 from nextlabel.simulate.world import make_gap, make_tables, make_world, no_gap
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
@@ -124,9 +127,15 @@ def simulate(
     results = []
     for k, policy in enumerate(chosen):
         begin = perf_counter()
-        tables = make_tables(setting, policy)
-        solved = perf_counter()
-        out, _ = run(engine, world, tables, gap, count, seed, progress=part(progress, k, len(chosen)))
+        mine = part(progress, k, len(chosen))
+        if isinstance(policy, Resolve):
+            chunk = partial(run_adaptive_chunk, setting, policy, policy.prepare(setting), world, gap, seed)
+            solved = perf_counter()
+            out, _ = run_chunks(engine, chunk, count, mine)
+        else:
+            tables = make_tables(setting, policy)
+            solved = perf_counter()
+            out, _ = run(engine, world, tables, gap, count, seed, progress=mine)
         seconds = perf_counter() - solved
         results.append(_result(policy.name, setting, bound, gap, correction, out, solved - begin, seconds))
     if progress is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.rollout import BY_DEFICIT, BY_TABLE, Gap, Tables, World
+from nextlabel.kernels.rollout import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Gap, Tables, World
 from nextlabel.policies.base import Policy, Scores, Setting
 from nextlabel.solve.advantage import Advantage
 
@@ -35,7 +35,11 @@ def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> Worl
 
 def make_tables(setting: Setting, policy: Policy) -> Tables:
     """The policy's scores over all classes."""
-    scores = policy.scores(setting)
+    return join_scores(setting, policy, policy.scores(setting))
+
+
+def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> Tables:
+    """Scores of the classes side by side."""
     static, rows, core = _join(
         [s.static for s in scores], [s.rows for s in scores], [s.core for s in scores], setting.flight
     )
@@ -44,6 +48,12 @@ def make_tables(setting: Setting, policy: Policy) -> Tables:
     if any(s.planned is not None for s in scores):
         planned = np.concatenate([_planned(s) for s in scores], axis=1)
         mode = BY_DEFICIT
+    elif scores[0].quantiles is not None:
+        mode = BY_DRAW
+    elif scores[0].facts is not None:
+        mode = BY_CONFIDENCE
+    facts = [s.facts for s in scores if s.facts is not None]
+    quantiles = [s.quantiles for s in scores if s.quantiles is not None]
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
     return Tables(
         static=static,
@@ -53,6 +63,9 @@ def make_tables(setting: Setting, policy: Policy) -> Tables:
         random_ties=policy.random_ties,
         mode=mode,
         planned=planned,
+        tied=policy.tied,
+        facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
+        quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), -np.inf),
     )
 

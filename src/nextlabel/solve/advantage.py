@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.no_delay import no_delay, state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
@@ -61,17 +61,13 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
         V = V[:-1]
     else:
         V, value = _until_settled(problem, stack, cut, lowest, limit)
-    A = np.zeros_like(V)
-    for w in range(cut.flight):
-        m, o, up = int(stack.first[cut.cap - w]), int(off[w]), int(off[w + 1])
-        A[:, o : o + m] = V[:, up : up + m] - V[:, o : o + m]
-    level, _ = triangle_counts(depth)
-    node_of = stack.node_of[: len(level)]
-    core = np.full((flight + 1, len(level)), -1, dtype=np.int64)
-    for w in range(min(cut.flight, flight + 1)):
-        inside = np.flatnonzero(level < cut.cap - w)
-        core[w, inside] = off[w] + node_of[inside]
-    return Advantage(np.diff(free[: flight + 2], axis=0)[:, node_of], A, core, value)
+    static = np.diff(free[: flight + 2], axis=0)
+    return Advantage(
+        over_own_lattice(static, stack.first, stack.node_of, flight, depth),
+        differences(V, stack.first, cut.cap, cut.flight),
+        core_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, depth),
+        value,
+    )
 
 
 def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, limit: Floats) -> tuple[Floats, float]:

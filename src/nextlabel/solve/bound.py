@@ -152,13 +152,18 @@ class _Search:
 
     def run(self, prices: str) -> Found:
         """The best prices, the truncation used and the prices as an array."""
-        best, cut, line = self._scalar()
-        if prices == "scalar":
-            lam = np.full(line.arrivals, best.price)
-        else:
-            lam, best = self._per_arrival(best, cut)
+        scalar, cut, line = self._scalar()
+        lam, best = np.full(line.arrivals, scalar.price), scalar
         if self.problem.finite:
-            best = self._certify(best, cut, lam)
+            best = self._certify(scalar, cut, lam)
+        if prices == "per-arrival":
+            trial, found = self._per_arrival(scalar, cut)
+            if self.problem.finite:
+                found = self._certify(found, cut, trial)
+            if found.value < best.value:
+                lam, best = trial, found
+            else:
+                best = replace(best, lower=min(max(best.lower, found.lower), best.value))
         if prices == "per-arrival":
             lam = np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
         return best, cut, lam
@@ -241,9 +246,9 @@ class _Search:
         priced = PricedProblem(self.problem, cut, line)
         least, most = PER_ARRIVAL_EVALUATIONS
         evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
-        found = optimise_prices(priced, scalar.price, self.top, PER_ARRIVAL_TOLERANCE, evaluations, self.progress)
-        if not self.problem.finite and scalar.value <= found.value:
-            return np.full(line.arrivals, scalar.price), replace(scalar, lower=max(found.lower, scalar.lower))
+        found = optimise_prices(
+            priced, np.full(line.arrivals, scalar.price), self.top, PER_ARRIVAL_TOLERANCE, evaluations, self.progress
+        )
         return found.prices, ScalarOptimum(scalar.price, found.value, found.lower, 0.0)
 
     def _certify(self, best: ScalarOptimum, cut: Cut, lam: Floats) -> ScalarOptimum:

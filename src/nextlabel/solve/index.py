@@ -22,6 +22,8 @@ import json
 import math
 import os
 import tempfile
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,7 @@ from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.core_states import core_columns, over_own_lattice
 from nextlabel.solve.index_roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.timeline import Timeline, make_timeline
@@ -63,21 +66,11 @@ class ClassIndex:
 
     def core(self, flight: int, depth: int) -> Ints:
         """(flight + 1, nodes) column of ``rows`` of [w, node] over the class's own lattice, -1 where there is none."""
-        out = np.full((flight + 1, _nodes(depth)), -1, dtype=np.int64)
-        level = _levels(depth)
-        off = state_offsets(self.first, self.cap, self.flight)
-        for w in range(min(self.flight, flight + 1)):
-            inside = np.flatnonzero(level < self.cap - w)
-            out[w, inside] = off[w] + self.node_of[inside]
-        return out
+        return core_columns(self.first, self.node_of, self.cap, self.flight, flight, depth)
 
     def dense_beyond(self, flight: int, depth: int) -> Floats:
         """(flight + 1, nodes) the index of [w, node] past the cap, over the class's own lattice; 0 where it ends."""
-        out = np.zeros((flight + 1, _nodes(depth)))
-        known = np.flatnonzero(_levels(depth) <= len(self.first) - 2)
-        for w in range(flight + 1):
-            out[w, known] = self.beyond[min(w, len(self.beyond) - 1), self.node_of[known]]
-        return out
+        return over_own_lattice(self.beyond, self.first, self.node_of, flight, depth)
 
     def dense(self, n: int, layer: int, labels: int) -> Floats:
         """(labels + 1, nodes) index of [w, node] over the class's own lattice of depth ``labels``."""
@@ -106,6 +99,7 @@ class IndexTable:
     tau: Floats
     classes: tuple[ClassIndex, ...]
     budget: int
+    left: int
 
     @property
     def settled(self) -> int:
@@ -119,6 +113,8 @@ class IndexTable:
 
     def index(self, c: int, a_b: tuple[int, int], w: int, n: int, tau: float = math.inf) -> float:
         """Index of class ``c`` after a ones and b zeros, w labels in flight, n arrivals and time tau left."""
+        if not 1 <= n <= self.left:
+            raise ProblemError(f"the table has no row for {n} arrivals left.", f"Ask for 1 to {self.left}.")
         node = triangle_node(*a_b)
         k, share = self._layer(tau)
         left = self.classes[c].at(n, k, node, w)
@@ -134,7 +130,7 @@ class IndexTable:
         """Write the table to one file (NumPy archive), whole or not at all."""
         path = Path(path)
         arrays: dict[str, np.ndarray] = {"tau": self.tau}
-        meta: dict[str, object] = {"format": FORMAT, "budget": self.budget, "classes": []}
+        meta: dict[str, object] = {"format": FORMAT, "budget": self.budget, "left": self.left, "classes": []}
         entries = []
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
@@ -160,7 +156,7 @@ class IndexTable:
     def load(cls, path: str | Path) -> IndexTable:
         """Read a table that ``save`` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as data:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
                 if meta["format"] != FORMAT:
                     raise FileFormatError(
@@ -172,8 +168,8 @@ class IndexTable:
                     )
                     for c, entry in enumerate(meta["classes"])
                 )
-                return cls(data["tau"], classes, int(meta["budget"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+                return cls(data["tau"], classes, int(meta["budget"]), int(meta["left"]))
+        except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise FileFormatError(f"{path} is not an index table.", "Make one with nextlabel index --save.") from error
 
     def _layer(self, tau: float) -> tuple[int, float]:
@@ -204,7 +200,8 @@ def index_table(
         done.append(_class_index(problem, entry, cut, line, rows, tolerance, part(progress, c, len(problem.classes))))
     if progress is not None:
         progress(1.0)
-    return IndexTable(line.tau, tuple(done), problem.budget)
+    settled = all(one.settled < rows for one in done)
+    return IndexTable(line.tau, tuple(done), problem.budget, problem.budget if settled else rows)
 
 
 def index_cut(cut: Cut, problem: Problem) -> Cut:
@@ -252,11 +249,3 @@ def _settled_at(table: Floats) -> int:
     """The first number of arrivals left from which all later rows agree with the last one."""
     far = np.abs(table - table[-1]).reshape(len(table), -1).max(axis=1) > 10 * ROOT
     return int(np.flatnonzero(far)[-1]) + 2 if far.any() else 1
-
-
-def _nodes(depth: int) -> int:
-    return (depth + 1) * (depth + 2) // 2
-
-
-def _levels(depth: int) -> Ints:
-    return np.repeat(np.arange(depth + 1), np.arange(1, depth + 2))

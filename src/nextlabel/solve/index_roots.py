@@ -17,6 +17,7 @@ from nextlabel.arrays import Bools, Floats
 from nextlabel.kernels.index import gittins, narrow, sweep
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.core_states import differences
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.timeline import NO_STEPS, Timeline, make_timeline, step_weights
@@ -24,9 +25,13 @@ from nextlabel.solve.truncation import Cut, late_tail
 
 #: Brackets narrower than this are roots; so are brackets whose two tangents agree on the root within the tolerance.
 ROOT = 1e-9
+#: An advantage up to this is none.
+FLAT = 1e-10
 FIRST_PRICES = 256
 PRICES_A_ROUND = 512
 ROUNDS = 60
+#: Labels in flight up to which the index past the cap is tabulated.
+BEYOND_FLIGHT = 32
 #: States times prices from which a round is worth two threads.
 THREAD_WORK = 2_000_000
 
@@ -104,11 +109,8 @@ class IndexWork:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
         V, N = np.zeros((2, rows, self.states, self.line.layers))
         self.call(sweep, lam, V, N)
-        out = np.zeros_like(V)
-        for w in range(self.cut.flight):
-            o, up, m = int(self.off[w]), int(self.off[w + 1]), int(self.stack.first[self.cut.cap - w])
-            out[:, o : o + m] = V[:, up : up + m] - V[:, o : o + m]
-        return out
+        A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.cut.cap, self.cut.flight)
+        return np.moveaxis(A, 2, 1)
 
     def time_error(self, rows: int) -> float:
         """Largest change of an advantage, over a few prices, when every time step is halved; 0 for infinite T."""
@@ -122,13 +124,13 @@ class IndexWork:
         )
 
     def beyond(self) -> Floats:
-        """(flight + 1, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
+        """(w, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
         s = self.stack
         index = np.zeros(s.nodes)
         gittins(s.first, s.reward[0], s.prob[0], s.child, np.empty(s.nodes), np.empty(s.nodes), index)
         rows = [index]
         inner = int(s.first[s.depth])
-        for _ in range(self.cut.flight):
+        for _ in range(max(self.cut.flight, BEYOND_FLIGHT)):
             following = np.zeros(s.nodes)
             after = np.where(s.prob[0, :inner] > 0, rows[-1][s.child[:inner]], np.inf)
             following[:inner] = after.min(axis=1)
@@ -139,7 +141,7 @@ class IndexWork:
 def _solve_brackets(lo: Floats, hi: Floats, ends: Floats, tolerance: float, step: int) -> tuple[Floats, Bools]:
     """Root of each bracket if it is known, else the price to try next.
 
-    A root is known when the bracket is tiny, when the tangent from above leads to ``lo`` (a kink there), or when the
+    A root is known when the bracket is tiny, when g is 0 at ``lo`` and the tangent from above leads there, or when the
     tangents from both sides and the chord agree: g is then straight, or bent so little that it does not matter.
     """
     g_lo, s_lo, g_hi, s_hi = ends
@@ -147,7 +149,7 @@ def _solve_brackets(lo: Floats, hi: Floats, ends: Floats, tolerance: float, step
         from_hi = np.clip(np.where(s_hi < 0, hi - g_hi / s_hi, lo), lo, hi)
         from_lo = np.clip(np.where(s_lo < 0, lo - g_lo / s_lo, hi), lo, hi)
         chord = np.clip(np.where(g_lo > g_hi, lo + (hi - lo) * g_lo / (g_lo - g_hi), lo), lo, hi)
-    near = (hi - lo <= ROOT) | (from_hi - lo <= ROOT)
+    near = (hi - lo <= ROOT) | ((from_hi - lo <= ROOT) & (g_lo <= FLAT))
     agree = (np.abs(from_hi - from_lo) <= 0.3 * tolerance) & (np.abs(from_hi - chord) <= 0.3 * tolerance)
     trial = chord if step % 3 == 1 else (from_hi if step % 3 == 0 else 0.5 * (lo + hi))
     trial = np.where((trial <= lo) | (trial >= hi), 0.5 * (lo + hi), trial)

@@ -1,7 +1,8 @@
 """Is the user's own problem indexable? As the price grows, the states that take a label must only become fewer.
 
 Checked by sweeps on a grid of prices, every state and number of arrivals left: a state that clearly waits at a lower
-price and clearly takes a label at a higher one is a violation. No violation on the grid is evidence, not a proof.
+price and clearly takes a label at a higher one is a violation. Only states whose whole look-ahead fits below the cap
+are judged, so that truncation cannot cause one. No violation on the grid is evidence, not a proof.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import numpy as np
 
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import index_cut, index_timeline
+from nextlabel.solve.index import index_timeline
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import make_cut
 
 PRICES = 400
-#: Arrivals left that are checked; the decisions settle well before.
-MOST_ROWS = 200
+#: Labels a task, in flight or not, and arrivals left up to which states are checked.
+DEPTH = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ def check_indexability(
     progress: Progress | None = None,
 ) -> IndexabilityReport:
     """Look for states whose decision reopens as the price grows."""
-    cut = index_cut(make_cut(problem, cap, flight), problem)
-    rows = min(max(problem.budget, 1), MOST_ROWS)
+    top = min(max(problem.budget, 1), DEPTH)
+    cut = make_cut(problem, top if cap is None else cap, top if flight is None else flight)
+    rows = cut.cap
     line = index_timeline(problem, cut, rows, 1e-5)
     violations = states = 0
     first: Violation | None = None
@@ -73,7 +75,11 @@ def check_indexability(
             node = int(np.flatnonzero(work.stack.node_of == s - work.off[w])[0])
             first = Violation(c, node, w, n + 1, float(line.tau[k]), float(grid[p]))
         violations += found
-        states += shape[0] * shape[1] * shape[2]
+        first_node = work.stack.first
+        judged = sum(
+            int(first_node[max(cut.cap - w - n, 0)]) for n in range(rows) for w in range(max(cut.flight - n, 0))
+        )
+        states += judged * line.layers
         if progress is not None:
             progress((c + 1) / len(problem.classes))
     return IndexabilityReport(violations == 0, prices, states, violations, first)

@@ -18,6 +18,7 @@ feasible occupation measure (for a finite horizon: of its Erlang version). Cost:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,24 +42,31 @@ SCHEDULE = (
 )  # fmt: skip
 
 
+#: No record of the measure is wanted.
+NO_MEASURE = np.empty((0, 0, 0))
 #: Values kept at once (8 bytes each).
 MOST_NUMBERS = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PriceOptimum:
-    """Best prices found, B there, and the value of a feasible occupation measure."""
+    """Best prices found, B there, and the value of a feasible occupation measure, which ``plan`` makes again.
+
+    ``plan`` are prices, smoothing and mode for ``PricedProblem.measure``.
+    """
 
     prices: Floats
     value: float
     lower: float
+    plan: tuple[Floats, float, int]
     evaluations: int
 
 
 class PricedProblem:
     """Sweeps of all classes at given prices, with the arrays they need."""
 
-    def __init__(self, problem: Problem, cut: Cut, line: Timeline) -> None:
+    def __init__(self, problem: Problem, cut: Cut, line: Timeline, initial: Floats | None = None) -> None:
+        """``initial`` (classes, states) is where the tasks are now, as shares; fresh tasks if not given."""
         self.problem, self.cut, self.line = problem, cut, line
         self.stack = stack_classes(problem.classes, cut.depth, problem.budget)
         self.counts = counts_of(problem.classes)
@@ -71,16 +79,13 @@ class PricedProblem:
                 "Use --prices scalar, a smaller --cap or fewer kinds of tasks.",
             )
         self.V = np.empty((classes, line.arrivals + 1, line.layers, self.states))
+        self.initial = np.zeros((classes, self.states)) if initial is None else initial
+        if initial is None:
+            self.initial[:, 0] = 1.0
         self.given = np.zeros(line.arrivals)
         self.arrive = np.zeros(line.arrivals)
         self.evaluations = 0
         self._tail = late_tail(problem, cut.depth)
-
-    def start(self) -> Floats:
-        """All tasks fresh."""
-        x = np.zeros((len(self.counts), self.line.layers, self.states))
-        x[:, -1, 0] = 1.0
-        return x
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
         """sum_x V_x at ``prices`` (smoothed if eps > 0); fills V."""
@@ -92,52 +97,65 @@ class PricedProblem:
             s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
             line.finite, prices, eps, False, edge, none, never, self.V, self.V[:0],
         )  # fmt: skip
-        return float(self.counts @ self.V[:, line.arrivals, -1, 0])
+        return float(self.counts @ np.einsum("bs,bs->b", self.initial, self.V[:, line.arrivals, -1]))
 
-    def forward(self, prices: Floats, eps: float, mode: int) -> float:
+    def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
+        """(classes, U, states) share of a class's tasks that each arrival is given in each state, by that plan."""
+        self.backward(prices, eps)
+        act = np.zeros((len(self.counts), self.line.arrivals, self.states))
+        self.forward(prices, eps, mode, act)
+        return act
+
+    def forward(self, prices: Floats, eps: float, mode: int, act: Floats = NO_MEASURE) -> float:
         """Occupation measure of the decisions that V implies; fills given and arrive; returns the reward earned."""
         s, cut, line = self.stack, self.cut, self.line
-        x = self.start()
+        x = np.zeros((len(self.counts), line.layers, self.states))
+        x[:, -1] = self.initial
         lost = forward(
             s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
-            line.finite, self.counts, prices, eps, mode, self.V, x, self.given, self.arrive, np.empty((0, 0, 0)),
+            line.finite, self.counts, prices, eps, mode, self.V, x, self.given, self.arrive, act,
         )  # fmt: skip
         return float(lost + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
 
 
 def optimise_prices(
     priced: PricedProblem,
-    price: float,
+    start: Floats,
     spread: float,
     tolerance: float,
     max_evaluations: int,
     progress: Progress | None = None,
+    schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
 ) -> PriceOptimum:
-    """Start from one common ``price``; stop when value - lower <= tolerance * value or the evaluations are used up."""
+    """Start from given prices; stop when value - lower <= tolerance * value or the evaluations are used up."""
     from scipy.optimize import minimize  # heavy, and of no use to the scalar bound
 
     U = priced.line.arrivals
-    prices = np.full(U, price)
+    prices = start
     priced.backward(prices)
     priced.forward(prices, 0.0, 0)
     arrive = priced.arrive.copy()
-    best, best_value, lower = prices, np.inf, 0.0
+    best, best_value, lower = prices, np.inf, -np.inf
+    plan = (prices, 0.0, 2)
 
     def account(candidate: Floats, eps: float) -> None:
-        nonlocal best, best_value, lower
+        nonlocal best, best_value, lower, plan
         priced.backward(candidate, eps)
-        lower = max(lower, priced.forward(candidate, eps, 1))
+        smoothed = priced.forward(candidate, eps, 1)
         value = priced.backward(candidate) + float(candidate @ arrive)
-        lower = max(lower, priced.forward(candidate, 0.0, 2))
+        greedy = priced.forward(candidate, 0.0, 2)
+        if max(smoothed, greedy) > lower:
+            lower = max(smoothed, greedy)
+            plan = (candidate, eps, 1) if smoothed >= greedy else (candidate, 0.0, 2)
         if value < best_value:
             best, best_value = candidate, value
 
     def done() -> bool:
         return best_value - lower <= tolerance * best_value or priced.evaluations >= max_evaluations
 
-    account(prices, spread * SCHEDULE[0][1])
+    account(prices, spread * schedule[0][1])
     trial = prices
-    for size, smoothing, iterations in SCHEDULE:
+    for size, smoothing, iterations in schedule:
         if done():
             break
         hats = Hats(U, min(size, U) if size > 0 else U)
@@ -164,7 +182,7 @@ def optimise_prices(
         account(trial, eps)
     if progress is not None:
         progress(1.0)
-    return PriceOptimum(best, best_value, min(lower, best_value), priced.evaluations)
+    return PriceOptimum(best, best_value, min(lower, best_value), plan, priced.evaluations)
 
 
 class Hats:

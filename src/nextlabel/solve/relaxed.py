@@ -156,4 +156,6 @@ class RelaxedProblem:
             stack.first, stack.reward[one], stack.prob[one], stack.child, cut.cap, cut.flight, line.r, line.eta, mu,
             False, prices, 0.0, self.forbid, edge, edge_labels, np.array([limit - SETTLED]), V, N,
         )  # fmt: skip
-        return float(V[0, n % 2, 0, 0]), float(N[0, n % 2, 0, 0])
+        # A sweep that stopped early is within SETTLED of its limit from below; the limit is the side to be on.
+        value = limit if n < line.arrivals else float(V[0, n % 2, 0, 0])
+        return value, float(N[0, n % 2, 0, 0])

@@ -24,6 +24,7 @@ class Tangent:
     price: float
     value: float
     slope: float
+    slack: float
 
     def at(self, price: float) -> float:
         """Height of the tangent over ``price``."""
@@ -32,7 +33,7 @@ class Tangent:
 
 @dataclass(frozen=True, slots=True)
 class ScalarOptimum:
-    """Best price found, B there, a lower bound on min B, and the truncation slack at that price."""
+    """Best price found, B there, a lower bound on min B, and the truncation slack of the prices it rests on."""
 
     price: float
     value: float
@@ -49,7 +50,6 @@ def minimise(
     progress: Progress | None = None,
 ) -> ScalarOptimum:
     """Search [0, top]; stop when value - lower <= tolerance * value. ``guess`` is a price near the best one."""
-    slack = 0.0
     left: Tangent | None = None
     right: Tangent | None = None
     best: Tangent | None = None
@@ -62,9 +62,10 @@ def minimise(
     for step in range(ROUNDS):
         sums = relaxed.at(prices, _part(progress, step))
         for p, price in enumerate(prices):
-            tangent = Tangent(price, float(sums.value[p]) + price * charged, charged - float(sums.labels[p]))
+            height = float(sums.value[p]) + price * charged
+            tangent = Tangent(price, height, charged - float(sums.labels[p]), float(sums.slack[p]))
             if best is None or tangent.value < best.value:
-                best, slack = tangent, float(sums.slack[p])
+                best = tangent
             if tangent.slope < 0 and (left is None or price > left.price):
                 left = tangent
             if tangent.slope >= 0 and (right is None or price < right.price):
@@ -85,11 +86,15 @@ def minimise(
         meet = _meet(left, right)
         lower = min(left.at(meet), best.value)
         if best.value - lower <= tolerance * abs(best.value) or right.price - left.price <= 1e-15 * top:
-            break
+            if left.slack <= tolerance * abs(best.value) or left.price >= 0.98 * meet:
+                break
+            prices = [0.98 * meet]  # a tangent too far to the left, where lattices are too shallow, proves nothing
+            continue
         prices = _next_prices(left.price, right.price, meet)
     assert best is not None
     if progress is not None:
         progress(1.0)
+    slack = max(t.slack for t in (best, left, right) if t is not None)
     return ScalarOptimum(best.price, best.value, lower, slack)
 
 

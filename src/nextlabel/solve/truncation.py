@@ -19,6 +19,7 @@ from scipy.special import betainc, pdtrc
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
+from nextlabel.kernels.no_delay import EDGE_ROWS
 from nextlabel.problem.problem import Problem, whole
 
 #: Values within this of their limit count as settled.
@@ -54,7 +55,7 @@ def make_cut(problem: Problem, cap: int | None, flight: int | None) -> Cut:
         W = ceil(6 + 3 * problem.rho / problem.tasks)
     else:
         W = whole("flight", flight, 1, "Give at least one label in flight, e.g. --flight 4.")
-    return Cut(C, min(W, C), min(top, max(no_delay_depth(problem), C)))
+    return Cut(C, min(W, C), min(top, max(no_delay_depth(problem), C + EDGE_ROWS)))
 
 
 def no_delay_depth(problem: Problem) -> int:

@@ -1,0 +1,1 @@
+"""How long the promised computations take, each beside the least it could take: ``python -m benchmarks``."""

@@ -1,0 +1,95 @@
+"""Jobs that need a process of their own: peak memory, and compilation from an empty cache."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Callable
+from time import perf_counter, process_time
+
+UNIT = 1e6 if sys.platform == "darwin" else 1e3  # ru_maxrss is in bytes there, in kilobytes here
+
+
+def peak_mb() -> float:
+    """The most memory this process has held, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT
+
+
+def bound_job(tasks: int, budget: int, priors: int = 1) -> dict[str, float]:
+    """A scalar bound, kernels warmed up on a small problem of the same kind first."""
+    import numpy as np
+
+    import nextlabel as nl
+    from benchmarks.timing import counting
+    from nextlabel.solve.relaxed import RelaxedProblem, chunks
+
+    def problem(tasks: int, budget: int, priors: int) -> nl.Problem:
+        if priors == 1:
+            return nl.Problem.identical(tasks=tasks, budget=budget)
+        weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(priors, 2))
+        return nl.Problem.from_priors([(float(a), float(b)) for a, b in weights], budget)
+
+    nl.upper_bound(problem(20, 24, min(priors, 20)))
+    imports = peak_mb()
+    whole = problem(tasks, budget, priors)
+    pieces = len(chunks(whole.classes))
+    with counting(RelaxedProblem, "at", lambda self, prices, *_: len(prices) * (len(self._pieces) == pieces)) as prices:
+        begin = perf_counter()
+        bound = nl.upper_bound(whole)
+    return {
+        "passes": sum(1 for n in prices if n > 0),
+        "prices": sum(prices),
+        "seconds": perf_counter() - begin,
+        "value": bound.value,
+        "relative_gap": bound.gap / bound.value,
+        "peak_mb": peak_mb(),
+        "imports_mb": imports,
+    }
+
+
+def compile_job() -> dict[str, float]:
+    """Every kernel's first call, then the same calls again: the difference is compilation.
+
+    Compilation keeps one core busy, so that the processor's time is what it takes on a machine that does nothing else.
+    """
+    import nextlabel as nl
+
+    small = nl.Problem.identical(tasks=3, budget=4)
+    soon = nl.Problem.identical(tasks=3, budget=4, horizon=20.0)
+
+    def demo(problem: nl.Problem) -> None:
+        nl.upper_bound(problem)
+        nl.exact_value(problem)
+        nl.policy_value(problem, nl.index_table(problem).policy_index)
+
+    def everything() -> None:
+        for problem in (small, soon):
+            demo(problem)
+            nl.upper_bound(problem, "per-arrival")
+            nl.check_indexability(problem)
+
+    def first_less_second(job: Callable[[], object]) -> float:
+        spent = []
+        for _ in range(2):
+            begin = perf_counter()
+            job()
+            spent.append(perf_counter() - begin)
+        return spent[0] - spent[1]
+
+    began = process_time()
+    bound = first_less_second(lambda: nl.upper_bound(small))
+    shown = bound + first_less_second(lambda: demo(small))
+    shown_cpu = process_time() - began
+    whole = shown + first_less_second(everything)
+    return {"bound": bound, "demo": shown, "demo_cpu": shown_cpu, "all": whole, "all_cpu": process_time() - began}
+
+
+JOBS = {
+    "million": lambda: bound_job(1_000_000, 3_000_000),
+    "priors": lambda: bound_job(100_000, 300_000, 100_000),
+    "compile": compile_job,
+}
+
+if __name__ == "__main__":
+    json.dump(JOBS[sys.argv[1]](), sys.stdout)

@@ -1,0 +1,256 @@
+"""The rows of the table: what is promised, what it took, and the least it could take."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import nextlabel as nl
+from benchmarks.timing import count, counting, in_fresh_process, seconds, timed
+from nextlabel.beliefs.lattice import lump, triangle
+from nextlabel.beliefs.stack import LatticeStack
+from nextlabel.solve import bound as bound_module
+from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.per_arrival import PricedProblem
+from nextlabel.solve.relaxed import RelaxedProblem
+from nextlabel.solve.timeline import make_timeline
+from nextlabel.solve.truncation import make_cut
+
+#: Flops a node costs in the no-delay problem, a state in a backward sweep, with its labels, and in the supersolution.
+NO_DELAY, SWEEP, SWEEP_AND_LABELS, ABOVE = 16, 10, 18, 45
+#: And to fill a node of a lattice, and to see that its label is too dear.
+FILL, VISIT = 6, 2
+#: A floor is what the counted flops take at one a nanosecond, a lookup at 10 ns.
+FLOP, LOOKUP = 1e-9, 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    wanted: str
+    best: str
+    median: str
+    floor: str
+    result: str
+
+
+def flops(work: float, what: str) -> str:
+    """A floor in words."""
+    return f"{seconds(work * FLOP)}: {what}"
+
+
+def scalar() -> Row:
+    """K = 1000, U = 1200, one price."""
+    problem = nl.Problem.identical(tasks=1000, budget=1200)
+    with counting(RelaxedProblem, "at", lambda self, prices, *_: len(prices)) as prices:
+        nl.upper_bound(problem)
+    nodes = lump(nl.Beta(1, 1).lattice(0.5, make_cut(problem, None, None).depth))[0].nodes
+    run = timed(lambda: nl.upper_bound(problem), 15)
+    return Row(
+        "scalar bound, K=1000, U=1200",
+        "< 0.1 s",
+        seconds(run.best),
+        seconds(run.median),
+        flops(sum(prices) * nodes * NO_DELAY, f"{sum(prices):.0f} prices x {nodes} nodes x {NO_DELAY} flops"),
+        f"{run.answer.value:.6f}, gap {run.answer.gap:.1g}",
+    )
+
+
+def million() -> Row:
+    """1,000,000 identical tasks in a process of its own."""
+    runs = [in_fresh_process("million") for _ in range(3)]
+    taken = sorted(run["seconds"] for run in runs)
+    return Row(
+        "scalar bound, K=1,000,000, U=3,000,000, fresh process",
+        "< 0.5 s, 200 MB",
+        seconds(taken[0]),
+        seconds(taken[1]),
+        f"as above; {runs[0]['imports_mb']:.0f} MB are interpreter, libraries and kernels",
+        f"{runs[0]['value']:.3f}, relative gap {runs[0]['relative_gap']:.1g}, peak {runs[0]['peak_mb']:.0f} MB",
+    )
+
+
+def many_priors() -> Row:
+    """100,000 tasks, no two alike."""
+    run = in_fresh_process("priors")
+    nodes = int(triangle(64)[0][-1])
+    passes, prices = run["passes"], run["prices"]
+    work = 1e5 * nodes * (FILL * passes + VISIT * prices) / 2
+    return Row(
+        "scalar bound, 100,000 different priors, U=300,000",
+        "< 60 s, 4 GB",
+        seconds(run["seconds"]),
+        "once",
+        flops(
+            work,
+            f"100,000 lattices x {nodes} nodes x ({passes:.0f} passes x {FILL} flops to fill, {prices:.0f} prices x "
+            f"{VISIT} to visit), two cores",
+        ),
+        f"{run['value']:.3f}, relative gap {run['relative_gap']:.1g}, peak {run['peak_mb']:.0f} MB",
+    )
+
+
+def per_arrival() -> Row:
+    """One price for each of 3000 arrivals with many labels in flight."""
+    problem = nl.Problem.identical(tasks=1000, budget=3000, arrival_rate=100.0)
+    with counting(PricedProblem, "backward", lambda self, *_: self.states) as states:
+        run = timed(lambda: nl.upper_bound(problem, "per-arrival"), 1)
+    work = 2 * SWEEP * states[0] * 3000 * len(states)
+    return Row(
+        "per-arrival bound, K=1000, U=3000, r=100",
+        "< 60 s, gap < 1e-4",
+        seconds(run.best),
+        "once",
+        flops(work, f"{len(states)} evaluations x 2 sweeps x 3000 arrivals x {states[0]:.0f} states x {SWEEP} flops"),
+        f"{run.answer.value:.4f}, relative gap {run.answer.gap / run.answer.value:.1g}",
+    )
+
+
+def index() -> Row:
+    """Every index of K = 1000, U = 1200, cap 10."""
+    problem = nl.Problem.identical(tasks=1000, budget=1200)
+    with counting(IndexWork, "_narrow", lambda self, prices, lo, *_: len(prices) * lo.size) as work:
+        nl.index_table(problem, cap=10)
+    run = timed(lambda: nl.index_table(problem, cap=10), 5)
+    return Row(
+        "index table, K=1000, U=1200, cap 10",
+        "< 1 s",
+        seconds(run.best),
+        seconds(run.median),
+        flops(
+            sum(work) * SWEEP_AND_LABELS / 2,
+            f"{count(sum(work))} state updates (all prices) x {SWEEP_AND_LABELS} flops, two cores",
+        ),
+        f"settled at {run.answer.settled} arrivals left",
+    )
+
+
+def exact(K: int, U: int, wanted: str, repeats: int) -> Row:
+    """The exact optimum over multisets."""
+    problem = nl.Problem.identical(tasks=K, budget=U)
+    nl.exact_value(nl.Problem.identical(tasks=3, budget=4))
+    run = timed(lambda: nl.exact_value(problem), repeats)
+    states = run.answer.states
+    return Row(
+        f"exact optimum, K={K}, U={U}",
+        wanted,
+        seconds(run.best),
+        seconds(run.median) if repeats > 1 else "once",
+        f"{seconds(3 * states * LOOKUP)}: {states:,} states x 3 lookups or more",
+        f"{run.answer.value:.6f}",
+    )
+
+
+def horizon() -> Row:
+    """A certified finite horizon."""
+    problem = nl.Problem.identical(tasks=10, budget=12, horizon=60.0)
+    nl.upper_bound(problem)
+    work: list[float] = []
+    original = bound_module.backward_above
+
+    def counted(*args: object) -> None:
+        first, C, W, h, lam = args[0], args[4], args[5], args[7], args[9]
+        states = sum(int(first[C - w + 1]) for w in range(W + 1))  # type: ignore[index, operator, arg-type]
+        work.append(states * len(h) * len(lam))  # type: ignore[arg-type]
+        original(*args)
+
+    bound_module.backward_above = counted
+    try:
+        nl.upper_bound(problem)
+    finally:
+        bound_module.backward_above = original
+    run = timed(lambda: nl.upper_bound(problem), 7)
+    return Row(
+        "certified bound, finite horizon, K=10, U=12, T=60",
+        "at most 6.4964",
+        seconds(run.best),
+        seconds(run.median),
+        flops(sum(work) * ABOVE, f"certificate alone: {count(sum(work))} state updates x {ABOVE} flops"),
+        f"{run.answer.value:.6f}, gap {run.answer.gap:.1g}",
+    )
+
+
+def compilation() -> Row:
+    """The first run of all, with nothing in the cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold = in_fresh_process("compile", NUMBA_CACHE_DIR=folder)
+        warm = in_fresh_process("compile", NUMBA_CACHE_DIR=folder)
+    return Row(
+        "first use: compiling the kernels, empty cache",
+        "< 30 s, once",
+        seconds(cold["all"]),
+        "once",
+        f"{seconds(warm['all'])}: reading them back from the cache",
+        f"processor time {seconds(cold['all_cpu'])}; for `make demo` {seconds(cold['demo'])}, "
+        f"processor time {seconds(cold['demo_cpu'])}",
+    )
+
+
+def no_delay_ratio() -> Row:
+    """What knowing the limit of the recursion saves."""
+    problem = nl.Problem.identical(tasks=1000, budget=1200)
+    price = nl.upper_bound(problem).price or 0.0
+    relaxed = RelaxedProblem(problem, make_cut(problem, None, None), make_timeline(problem))
+    stack = relaxed._kept
+    assert stack is not None
+    relaxed._sweep(stack, 0, price, np.inf)
+    short = timed(lambda: relaxed.at([price]), 25)
+    full = timed(lambda: relaxed._sweep(stack, 0, price, np.inf), 5)
+    apart = abs(float(short.answer.value[0]) / 1000 - full.answer[0])
+    return Row(
+        "one price: no-delay shortcut against the full sweep of 1200 arrivals",
+        "",
+        f"{seconds(short.best)} : {seconds(full.best)}",
+        f"1 : {full.median / short.median:.0f}",
+        "",
+        f"values {apart:.0e} apart",
+    )
+
+
+def lumped_ratio() -> Row:
+    """What merging (a, b) and (b, a) saves."""
+    problem = nl.Problem.identical(tasks=1000, budget=1200)
+    relaxed = RelaxedProblem(problem, make_cut(problem, None, None), make_timeline(problem))
+    lumped = relaxed._kept
+    assert lumped is not None
+    own = nl.Beta(1, 1).lattice(0.5, lumped.depth)
+    nodes = np.arange(own.nodes)
+    apart = LatticeStack(own.first, own.child, own.reward[None], own.ceiling[None], own.prob[None], nodes)
+    small = timed(lambda: relaxed._sweep(lumped, 0, 0.046875, np.inf), 5)
+    large = timed(lambda: relaxed._sweep(apart, 0, 0.046875, np.inf), 5)
+    return Row(
+        "one full sweep: lattice lumped against not lumped",
+        "",
+        f"{seconds(small.best)} : {seconds(large.best)}",
+        f"1 : {large.median / small.median:.2f}",
+        f"1 : {own.nodes / lumped.nodes:.2f} by nodes",
+        f"values {abs(small.answer[0] - large.answer[0]):.0e} apart",
+    )
+
+
+QUICK: tuple[Callable[[], Row], ...] = (
+    scalar,
+    index,
+    lambda: exact(10, 12, "< 1 s", 3),
+    horizon,
+    no_delay_ratio,
+    lumped_ratio,
+)
+ALL: tuple[Callable[[], Row], ...] = (
+    scalar,
+    million,
+    many_priors,
+    per_arrival,
+    index,
+    lambda: exact(10, 12, "< 1 s", 5),
+    lambda: exact(14, 17, "< 60 s", 1),
+    compilation,
+    horizon,
+    no_delay_ratio,
+    lumped_ratio,
+)

@@ -1,0 +1,80 @@
+"""The Lagrangian policy: advantage at the optimal prices per arrival, ties by deficit, then by index.
+
+    score = A_l(i, w) = V(i, w+1) - V(i, w) after arrival l, at prices lam_1 .. lam_U of the per-arrival bound.
+
+With free waiting nearly all useful states tie at exactly lam_l, so that the tie rule is the policy: among the states
+within ``tied`` of the best advantage the next label goes to the one with the largest deficit, the number of labels that
+the relaxed solution's occupation measure has given it by now minus those it got; then to the largest no-delay index
+(Hawkins 2003; Adelman and Mersereau 2008; Hu and Frazier 2017; Brown and Smith 2020). Infinite horizon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import ProblemError
+from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
+from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.timeline import make_timeline
+from nextlabel.solve.truncation import Cut, make_cut
+
+#: The prices are good enough for a policy long before the bound's last digits.
+TOLERANCE = 2e-5
+EVALUATIONS = 800
+
+
+class Lagrangian(Policy):
+    """Advantage first, then deficit, then index."""
+
+    name = "lagrangian"
+    in_flight = "all of it"
+
+    def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:
+        self.tied, self.cap = tied, cap
+
+    def scores(self, setting: Setting) -> list[Scores]:
+        """Solve the relaxed problem once; rows hold the advantages at every arrival."""
+        problem = setting.problem
+        if problem.finite:
+            raise ProblemError("the lagrangian policy needs an infinite horizon.", "Leave --horizon out, or use index.")
+        scalar = upper_bound(problem, cap=self.cap)
+        cut = make_cut(problem, scalar.cap, scalar.flight)
+        priced = PricedProblem(problem, cut, make_timeline(problem))
+        spread = float(priced.stack.spread.max())
+        start = np.full(problem.budget, scalar.price or 0.0)
+        found = optimise_prices(priced, start, spread, TOLERANCE, EVALUATIONS)
+        measure = priced.measure(*found.plan)
+        priced.backward(found.prices)
+        return relaxed_scores(setting, cut, priced, measure, no_delay_scores(setting, cut))
+
+
+def no_delay_scores(setting: Setting, cut: Cut) -> list[Floats]:
+    """[c][w, node] the no-delay index: second key of ties, and the score past the cap."""
+    deep = Cut(cut.cap, cut.flight, max(cut.depth, setting.depth))
+    out = []
+    for entry in setting.problem.classes:
+        work = IndexWork(setting.problem, entry, deep, make_timeline(setting.problem))
+        stack = work.stack
+        out.append(over_own_lattice(work.beyond(), stack.first, stack.node_of, setting.flight, setting.depth))
+    return out
+
+
+def relaxed_scores(
+    setting: Setting, cut: Cut, priced: PricedProblem, measure: Floats, static: list[Floats]
+) -> list[Scores]:
+    """Advantages at the prices that ``priced`` was swept with, and the plan's cumulative labels."""
+    stack = priced.stack
+    core = core_columns(stack.first, stack.node_of, cut.cap, cut.flight, setting.flight, setting.depth)
+    return [
+        Scores(
+            static=static[c],
+            rows=differences(priced.V[c, :-1, 0], stack.first, cut.cap, cut.flight)[:, :, None],
+            core=core,
+            planned=priced.counts[c] * np.cumsum(measure[c], axis=0),
+        )
+        for c in range(len(static))
+    ]

@@ -1,0 +1,96 @@
+"""Re-solving: the Lagrangian policy with prices re-optimised from the tasks' actual states as the campaign runs.
+
+Every ``every`` arrivals (K/20 by default) the relaxed problem is solved again from the states the tasks are in and the
+arrivals left, starting from the prices in force; between two solves ties go to the largest deficit against the new
+occupation measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang). Infinite horizon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.errors import ProblemError
+from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.policies.lagrangian import no_delay_scores, relaxed_scores
+from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.core_states import all_columns
+from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.timeline import make_timeline
+from nextlabel.solve.truncation import Cut, make_cut
+
+#: Prices were good before; a few smooth iterations bring them up to date.
+SCHEDULE = ((16, 6e-4, 6), (32, 2e-4, 6))
+EVALUATIONS = 24
+TOLERANCE = 1e-5
+
+
+@dataclass(slots=True)
+class Solved:
+    """What one solve leaves to the next: truncation, prices in force, and tables that never change."""
+
+    cut: Cut
+    prices: Floats
+    spread: float
+    columns: list[Ints]
+    static: list[Floats]
+
+
+class Resolve(Policy):
+    """Advantage at prices that follow the campaign."""
+
+    name = "resolve"
+    in_flight = "all of it"
+
+    def __init__(self, every: int | None = None, tied: float = 1e-5, cap: int | None = None) -> None:
+        self.every, self.tied, self.cap = every, tied, cap
+
+    def interval(self, setting: Setting) -> int:
+        """Arrivals between two solves."""
+        return self.every or max(1, setting.problem.tasks // 20)
+
+    def prepare(self, setting: Setting) -> Solved:
+        """First prices and the tables that stay."""
+        problem = setting.problem
+        if problem.finite:
+            raise ProblemError("the resolve policy needs an infinite horizon.", "Leave --horizon out, or use index.")
+        bound = upper_bound(problem, "per-arrival", cap=self.cap)
+        cut = make_cut(problem, bound.cap, bound.flight)
+        priced = PricedProblem(problem, cut, make_timeline(problem))
+        assert bound.prices is not None
+        shape = (priced.stack.first, priced.stack.node_of, cut.cap, cut.flight, setting.flight, setting.depth)
+        return Solved(
+            cut=cut,
+            prices=bound.prices,
+            spread=float(priced.stack.spread.max()),
+            columns=[all_columns(*shape) for _ in problem.classes],
+            static=no_delay_scores(setting, cut),
+        )
+
+    def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[Scores]:
+        """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
+        problem = setting.problem.with_budget(left)
+        priced = PricedProblem(problem, solved.cut, make_timeline(problem), self._initial(solved, occupied))
+        found = optimise_prices(priced, solved.prices[-left:], solved.spread, TOLERANCE, EVALUATIONS, schedule=SCHEDULE)
+        solved.prices = found.prices
+        measure = priced.measure(*found.plan)
+        priced.backward(found.prices)
+        return relaxed_scores(setting, solved.cut, priced, measure, solved.static)
+
+    def scores(self, setting: Setting) -> list[Scores]:
+        """Tables of the start, all tasks fresh."""
+        fresh = [np.zeros((setting.flight + 1, view.nodes)) for view in setting.views]
+        for table, entry in zip(fresh, setting.problem.classes, strict=True):
+            table[0, 0] = entry.count
+        return self.update(setting, self.prepare(setting), fresh, setting.problem.budget)
+
+    def _initial(self, solved: Solved, occupied: list[Floats]) -> Floats:
+        """(classes, states) shares; tasks past the sweep's edge are left out, they are not worth another label."""
+        rows = []
+        for table, columns in zip(occupied, solved.columns, strict=True):
+            inside = columns >= 0
+            size = int(solved.columns[0].max()) + 1
+            rows.append(np.bincount(columns[inside], table[inside], minlength=size) / table.sum())
+        return np.stack(rows)

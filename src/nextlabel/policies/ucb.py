@@ -1,0 +1,50 @@
+"""UCB1-tuned (Auer, Cesa-Bianchi and Fischer 2002) as a labelling rule; each task once first.
+
+    ucb1-tuned           1 - 2 abs(phat - d) + bonus:   optimism about being near the boundary
+    ucb1-tuned-literal   phat + bonus:                  the label itself as the reward; chases positive tasks
+    bonus = sqrt((ln N / m) min(1/4, v)),  v = phat (1 - phat) + sqrt(2 ln N / m)
+
+N = labels given out so far, m = labels of the task, in flight counted; phat = ones / labels come in (d before any).
+The paper does not say how UCB sees a task's reward: the first reading is ours, the second is kept for the record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.policies.base import ClassView, Policy, Scores, Setting
+
+
+class UCB1Tuned(Policy):
+    """Optimism about being near the boundary."""
+
+    name = "ucb1-tuned"
+    in_flight = "counts it as labels"
+
+    def scores(self, setting: Setting) -> list[Scores]:
+        """The base of the score and phat for each node."""
+        return [
+            Scores(np.zeros((view.flight + 1, view.nodes)), facts=np.column_stack([self.base(view), phat(view)]))
+            for view in setting.views
+        ]
+
+    def base(self, view: ClassView) -> Floats:
+        """1 - 2 abs(phat - d)."""
+        return np.asarray(1.0 - 2.0 * np.abs(phat(view) - view.threshold), dtype=np.float64)
+
+
+class UCB1TunedLiteral(UCB1Tuned):
+    """The label as the reward."""
+
+    name = "ucb1-tuned-literal"
+
+    def base(self, view: ClassView) -> Floats:
+        """phat."""
+        return phat(view)
+
+
+def phat(view: ClassView) -> Floats:
+    """Share of ones among the labels come in, d where there is none."""
+    share = view.ones / np.maximum(view.level, 1)
+    return np.asarray(np.where(view.level > 0, share, view.threshold), dtype=np.float64)

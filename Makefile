@@ -2,6 +2,7 @@
 # make test   every test;  make test-fast leaves the slow ones out
 # make check  format, lint, types, layers
 # make bench  the benchmarks, with a printed table
+# make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
 SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -9,12 +10,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip --disable-pip-version-check -q
 WORKERS ?= auto
+DATA ?= data
+QUICK ?=
 DEMO := --tasks 10 --budget 12
 
 BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 
-.PHONY: demo test test-fast check bench format clean
+.PHONY: demo test test-fast check bench reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -47,6 +50,9 @@ check: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
+
+reproduce: $(DEV)
+	$(BIN)/nextlabel reproduce all --data $(DATA) $(QUICK)
 
 format: $(DEV)
 	$(BIN)/ruff format .

@@ -1,8 +1,9 @@
 """A proof by exact arithmetic that the problem need not be indexable: as the price grows a state stops, then resumes.
 
-One task, Beta(1,1), threshold 1/2, mu = 2/5, every label awaited. The gain of assigning, V(a,b,w+1,n-1) - price - V(a,b,w,n-1),
-is computed in fractions, so that its sign is certain: with r = 10 for a fresh task with two labels in flight and four
-arrivals left; with the paper's r = 1/10 for four ones and six zeros, four labels in flight and eight arrivals left.
+One task, Beta(1,1), threshold 1/2, mu = 2/5, every label awaited. The gain of assigning,
+V(a,b,w+1,n-1) - price - V(a,b,w,n-1), is computed in fractions, so that its sign is certain: with r = 10 for a fresh
+task with two labels in flight and four arrivals left; with the paper's r = 1/10 for four ones, six zeros, four labels
+in flight and eight arrivals left.
 
 python examples/not_indexable.py
 """

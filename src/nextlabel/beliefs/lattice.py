@@ -97,6 +97,8 @@ def lump(lattice: Lattice) -> tuple[Lattice, Ints]:
     rows_kept = np.concatenate(keep)
     child = to_new[lattice.child[rows_kept]]
     child[int(first[D]) :] = 0
+    first.setflags(write=False)  # as ``triangle`` has them: compiled kernels tell the two kinds of array apart
+    child.setflags(write=False)
     lumped = Lattice(first, lattice.reward[rows_kept], lattice.ceiling[rows_kept], lattice.prob[rows_kept], child)
     return lumped, to_new
 

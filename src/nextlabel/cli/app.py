@@ -22,10 +22,12 @@ from nextlabel import __version__
 from nextlabel.cli.bound import bound
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
+from nextlabel.cli.reproduce import reproduce
+from nextlabel.cli.simulate import simulate
 from nextlabel.errors import InputError, NextlabelError
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _verb in (bound, exact, index):
+for _verb in (bound, exact, index, simulate, reproduce):
     app.command()(_verb)
 
 
@@ -55,7 +57,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
     try:
-        code = app(arguments, prog_name="nextlabel", standalone_mode=False)
+        code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except InputError as error:
         return _complain(str(error), 2)

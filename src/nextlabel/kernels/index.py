@@ -41,14 +41,15 @@ def sweep(
     edge_labels = np.zeros((1, EDGE_ROWS + 1, states))
     lams = np.full(rows - 1, lam)
     edges(first, reward, ceiling, prob, child, C, W, lam, tail, np.empty((1, 4)), edge, edge_labels)
+    no = layers < 1  # a literal False would have the sweeps compiled once more
     if layers > 1:
         backward_horizon(
-            first, reward[0], prob[0], child, C, W, r, mu, tau, weights, decay, start, lams, False,
+            first, reward[0], prob[0], child, C, W, r, mu, tau, weights, decay, start, lams, no,
             edge[0], edge_labels[0], V, N,
         )  # fmt: skip
     else:
         backward(
-            first, reward, prob, child, C, W, np.full(1, r), np.zeros(1), mu, False, lams, 0.0, False,
+            first, reward, prob, child, C, W, np.full(1, r), np.zeros(1), mu, no, lams, 0.0, no,
             edge, edge_labels, np.full(1, np.inf), V.reshape((1, rows, 1, states)), N.reshape((1, rows, 1, states)),
         )  # fmt: skip
 
@@ -123,15 +124,17 @@ def count_reopenings(
 
 
 @jit
-def gittins(first: Ints, reward: Floats, prob: Floats, child: Ints, S: Floats, labels: Floats, out: Floats) -> None:
+def gittins(
+    first: Ints, reward: Floats, prob: Floats, child: Ints, levels: int, S: Floats, labels: Floats, out: Floats
+) -> None:
     """out[i] = max over stopping times tau >= 1 of E[R_tau - R_i] / E[tau] on the lattice: the index without delay.
 
     Dinkelbach's iteration: at price lam the best plan that buys at least one label gives the next lam; it climbs to the
-    maximum in a few steps. The last level stops.
+    maximum in a few steps. The last level stops. Nodes of level < ``levels`` are done.
     """
     J = prob.shape[1]
     D = first.shape[0] - 2
-    for m in range(D):
+    for m in range(min(levels, D)):
         for root in range(first[m], first[m + 1]):
             lam = 0.0
             for _ in range(100):

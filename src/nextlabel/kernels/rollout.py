@@ -69,11 +69,13 @@ class Tables(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Advantages at the bound's prices, for the martingale estimate of the gap; empty rows switch it off."""
+    """Tables of ``solve.advantage`` for the martingale estimate of the gap; no prices switch it off."""
 
-    static: Floats
-    rows: Floats
-    core: Ints
+    best: Floats  # (R, core)
+    gain: Floats
+    core: Ints  # (W + 1, nodes)
+    past_best: Floats  # (2, W + 1, nodes)
+    past_gain: Floats
     price: Floats  # (U,)
 
 
@@ -322,7 +324,7 @@ def advance(
             if best > -np.inf and best >= tables.price[ell]:
                 chosen = pick(active, scores, count, best, tables, run.given, ell, nodes, uniform(k_tie, ell, 0))
             if with_gap:
-                loss += lagrangian_loss(gap, active, count, nodes, W, n, gap.price[ell], chosen)
+                loss += lagrangian_loss(gap, active, count, nodes, n, gap.price[ell], chosen)
             if chosen >= 0:
                 x = head[chosen]
                 unlink(x, chosen, head, after, before, count, active, place)
@@ -360,19 +362,19 @@ def advance(
 
 
 @jit
-def lagrangian_loss(
-    gap: Gap, active: Ints, count: Ints, nodes: int, W: int, n: int, price: float, chosen: int
-) -> float:
-    """sum over all tasks of max{0, A - lam} minus A - lam of the task that got the label; lam if none did."""
+def lagrangian_loss(gap: Gap, active: Ints, count: Ints, nodes: int, n: int, price: float, chosen: int) -> float:
+    """sum over all tasks of what the arrival could add at best, minus A - lam of the label given; lam if none was."""
     loss = price if chosen < 0 else 0.0
+    row = min(n, gap.best.shape[0]) - 1
+    more = 0 if n == 1 else 1
     for g in range(active[-1]):
         s = active[g]
         w, i = s // nodes, s % nodes
-        if w < W:
-            A = score_of(gap.static, gap.rows, gap.core, n, 0, 0.0, w, i) - price
-            loss += count[s] * max(A, 0.0)
-            if s == chosen:
-                loss -= A
+        c = gap.core[w, i]
+        best = gap.best[row, c] if c >= 0 else gap.past_best[more, w, i]
+        loss += count[s] * best
+        if s == chosen:
+            loss -= (gap.gain[row, c] if c >= 0 else gap.past_gain[more, w, i]) - price
     return loss
 
 

@@ -32,6 +32,7 @@ from nextlabel.policies.resolve import Resolve
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.simulate.adaptive import run_adaptive_chunk
 from nextlabel.simulate.engine import Engine, run, run_chunks
+from nextlabel.simulate.many import DEPTH, FEW_CLASSES, kinds, many_tables, run_many_chunk
 from nextlabel.simulate.world import make_gap, make_tables, make_world, no_gap
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
@@ -119,6 +120,8 @@ def simulate(
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
     chosen = [make_policy(p) if isinstance(p, str) else p for p in policies]
     engine = engine or Engine()
+    if len(problem.classes) > FEW_CLASSES:
+        return _simulate_many(problem, chosen, count, seed, engine, pending, bound or upper_bound(problem), progress)
     setting = Setting.of(problem, most_labels)
     world = make_world(setting, pending == "wait")
     if bound is None:
@@ -140,6 +143,46 @@ def simulate(
         results.append(_result(policy.name, setting, bound, gap, correction, out, solved - begin, seconds))
     if progress is not None:
         progress(1.0)
+    return Study(problem, bound, tuple(results), count, seed, pending)
+
+
+def _simulate_many(
+    problem: Problem,
+    policies: Sequence[Policy],
+    count: int,
+    seed: int,
+    engine: Engine,
+    pending: str,
+    bound: Bound,
+    progress: Progress | None,
+) -> Study:
+    """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
+    results = []
+    for k, policy in enumerate(policies):
+        begin = perf_counter()
+        scores, rewards = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
+        solved = perf_counter()
+        chunk = partial(run_many_chunk, problem, kinds(problem), scores, rewards, pending == "wait", seed)
+        out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
+        gaps = bound.value - out[:, 0]
+        comparable = pending == "wait"
+        most = int(out[:, 2].max())
+        results.append(
+            PolicyResult(
+                name=policy.name,
+                per_task=Estimate.of(out[:, 0], problem.tasks),
+                gap=Estimate.of(gaps, problem.tasks) if comparable else None,
+                gap_percent=Estimate.of(gaps, bound.value / 100.0) if comparable else None,
+                variance_ratio=1.0 if comparable else None,
+                labels_used=float(out[:, 1].mean()),
+                most_labels=most,
+                cap_binds=most >= DEPTH < problem.budget,
+                rewards=out[:, 0],
+                gaps=gaps,
+                table_seconds=solved - begin,
+                seconds=perf_counter() - solved,
+            )
+        )
     return Study(problem, bound, tuple(results), count, seed, pending)
 
 

@@ -40,9 +40,7 @@ def make_tables(setting: Setting, policy: Policy) -> Tables:
 
 def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> Tables:
     """Scores of the classes side by side."""
-    static, rows, core = _join(
-        [s.static for s in scores], [s.rows for s in scores], [s.core for s in scores], setting.flight
-    )
+    static, rows, core = _join([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
     planned = np.zeros((0, 0))
     mode = BY_TABLE
     if any(s.planned is not None for s in scores):
@@ -72,15 +70,17 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> T
 
 def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap:
     """Advantages of all classes at the bound's prices."""
-    static, rows, core = _join(
-        [p.static for p in parts], [p.rows[:, :, None] for p in parts], [p.core for p in parts], setting.flight
-    )
-    return Gap(static, rows, core, np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64))
+    prices = np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64)
+    past = [np.concatenate(tables, axis=2) for tables in zip(*[(p.past_best, p.past_gain) for p in parts], strict=True)]
+    _, best, core = _join([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], [p.core for p in parts])
+    _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
+    return Gap(np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices)
 
 
 def no_gap() -> Gap:
     """Switches the estimate of the gap off."""
-    return Gap(np.zeros((0, 0)), np.zeros((0, 0, 1)), np.zeros((0, 0), dtype=np.int64), np.zeros(0))
+    none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
+    return Gap(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0))
 
 
 def _starts(setting: Setting) -> Ints:
@@ -94,7 +94,7 @@ def _planned(scores: Scores) -> Floats:
 
 
 def _join(
-    static: list[Floats], rows: list[Floats | None], core: list[Ints | None], flight: int
+    static: list[Floats], rows: Sequence[Floats | None], core: Sequence[Ints | None]
 ) -> tuple[Floats, Floats, Ints]:
     """Tables of several classes side by side; shorter rows are continued with their last one."""
     all_static = np.concatenate(static, axis=1)
@@ -107,7 +107,7 @@ def _join(
     at = 0
     for table, r, c in zip(static, rows, core, strict=True):
         if r is None or c is None:
-            columns.append(np.full((flight + 1, table.shape[1]), -1, dtype=np.int64))
+            columns.append(np.full(table.shape, -1, dtype=np.int64))
             continue
         joined.append(np.concatenate([r, np.repeat(r[-1:], longest - len(r), axis=0)]))
         columns.append(np.where(c >= 0, c + at, -1))

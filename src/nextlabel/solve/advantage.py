@@ -1,16 +1,21 @@
-"""Advantages V(w+1) - V(w) of one class at given prices, for the martingale estimate of the gap and for policies.
+"""What each state could gain and what a label would add, at given prices: both make up the gap's martingale estimate.
 
-========= ========= ================= =================================================================
-symbol    code      shape             meaning
-========= ========= ================= =================================================================
-A         rows      (n, states)       V(i,w+1,n-1) - V(i,w,n-1); with a common price the last row is the limit
---        core      (w, node)         column of a state in ``rows``, -1 where the sweep does not reach
-A         static    (w, node)         E[S after w+1 labels] - E[S after w], where the sweep does not reach
-V         value     --                V(root, U arrivals left)
-========= ========= ================= =================================================================
+========= ========== ================= =================================================================
+symbol    code       shape             meaning
+========= ========== ================= =================================================================
+A         gain       (n, states)       V(i,w+1,n-1) - V(i,w,n-1)
+c - V     best       (n, states)       what the arrival that finds n left could add to V(i,w,n-1) at best
+--        core       (w, node)         column of a state, -1 where the sweep does not reach (there ``past_*``)
+V         value      --                V(root, U arrivals left)
+========= ========== ================= =================================================================
 
-Here the states on the edge go on without delay *and without limit*, so that V is a martingale along completions and
-satisfies its recursion at every arrival, also past the cap. Guarantee: exact at the prices. Infinite horizon only.
+    c(i,w,n) = V(i,w,n) + (mu w / r) [ V(i,w,n) - sum_j p_j V(child_j,w-1,n) ]
+
+is the value that the recursion asks of an arrival. Off the edge c = max{V(w,n-1), V(w+1,n-1) - lam}, so best is
+max{0, A - lam}; on the edge V is the no-delay value, which the recursion does not reach, and best is what it lacks.
+Past the sweep V = E[S after w labels] while arrivals are left, and E[R after w labels] when none is.
+Guarantee: B = E[reward] + E[sum over arrivals and tasks of best - (A - lam) of the label given] + unused prices,
+exactly, for any policy and any truncation. With a common price the last row is the limit. Infinite horizon only.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.no_delay import no_delay, state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
+from nextlabel.solve.core_states import all_columns, over_own_lattice
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
@@ -34,16 +39,18 @@ BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Advantage:
-    """Advantages of one class over its own lattice."""
+    """Tables of one class over its own lattice; ``past_*`` (2, w, node): one arrival left, and more."""
 
-    static: Floats
-    rows: Floats
+    best: Floats
+    gain: Floats
     core: Ints
+    past_best: Floats
+    past_gain: Floats
     value: float
 
 
 def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, flight: int, depth: int) -> Advantage:
-    """Advantages at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""
+    """Tables at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""
     stack = stack_classes([entry], max(cut.depth, depth), problem.budget)
     off = state_offsets(stack.first, cut.cap, cut.flight)
     lowest = float(prices.min())
@@ -53,32 +60,63 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
         stack.first, stack.reward, stack.ceiling, stack.prob, stack.child, lowest, tail, S[0], S[1], S[2],
         np.empty((1, 4)),
     )  # fmt: skip
-    free = _after_flight(S[0], stack, max(flight + 1, cut.flight))
+    most = max(flight, cut.flight) + 1
+    free, ended = _after_flight(S[0], stack, most), _after_flight(stack.reward[0], stack, most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
     if len(prices) > 1:
         V = _sweep(problem, stack, cut, prices, limit)
         value = float(V[-1, 0])
-        V = V[:-1]
     else:
         V, value = _until_settled(problem, stack, cut, lowest, limit)
-    static = np.diff(free[: flight + 2], axis=0)
+    best, gain = _rows(problem, stack, cut, off, V, free, ended)
+    past_best = np.stack([free - ended, np.zeros_like(free)])[:, : flight + 1]
+    past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1]
     return Advantage(
-        over_own_lattice(static, stack.first, stack.node_of, flight, depth),
-        differences(V, stack.first, cut.cap, cut.flight),
-        core_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, depth),
+        best,
+        gain,
+        all_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, depth),
+        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, depth) for t in past_best]),
+        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, depth) for t in past_gain]),
         value,
     )
 
 
+def _rows(
+    problem: Problem, stack: LatticeStack, cut: Cut, off: Ints, V: Floats, free: Floats, ended: Floats
+) -> tuple[Floats, Floats]:
+    """best and gain for n = 1, 2, ... arrivals left from V with n = 0, 1, ...; the edge leads past the sweep."""
+    gain = np.zeros((len(V) - 1, V.shape[1]))
+    best = np.zeros_like(gain)
+    for w in range(cut.flight + 1):
+        here = slice(int(off[w]), int(off[w + 1]))
+        nodes = int(off[w + 1] - off[w])
+        inner = int(stack.first[cut.cap - w]) if w < cut.flight else 0
+        gain[:, here] = free[w + 1, :nodes] - V[:-1, here]
+        gain[0, here] = ended[w + 1, :nodes] - V[0, here]
+        if w < cut.flight:
+            up = int(off[w + 1])
+            gain[:, int(off[w]) : int(off[w]) + inner] = (
+                V[:-1, up : up + inner] - V[:-1, int(off[w]) : int(off[w]) + inner]
+            )
+        best[:, here] = V[1:, here] - V[:-1, here]
+        if w > 0:
+            below = V[1:, int(off[w - 1]) : int(off[w])]
+            after = np.zeros((len(V) - 1, nodes))
+            for j in range(stack.prob.shape[2]):
+                after += stack.prob[0, :nodes, j] * below[:, stack.child[:nodes, j]]
+            best[:, here] += w / problem.rho * (V[1:, here] - after)
+    return np.maximum(best, 0.0), gain
+
+
 def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, limit: Floats) -> tuple[Floats, float]:
-    """V for n - 1 = 0, 1, ... arrivals left until it is the limit everywhere, the limit itself last; and V at U."""
+    """V for n = 0, 1, ... arrivals left until it is the limit everywhere, the limit itself last; and V at U."""
     rows = min(BLOCK, problem.budget)
     while True:
         V = _sweep(problem, stack, cut, np.full(rows, lam), limit)
         if rows == problem.budget:
-            return V[:-1], float(V[-1, 0])
+            return V, float(V[-1, 0])
         if np.abs(limit - V[-1]).max() <= SETTLED:
-            return np.vstack([V, limit]), float(limit[0])
+            return np.vstack([V, limit, limit]), float(limit[0])
         rows = min(2 * rows, problem.budget)
 
 

@@ -127,7 +127,7 @@ class IndexWork:
         """(w, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
         s = self.stack
         index = np.zeros(s.nodes)
-        gittins(s.first, s.reward[0], s.prob[0], s.child, np.empty(s.nodes), np.empty(s.nodes), index)
+        gittins(s.first, s.reward[0], s.prob[0], s.child, s.depth, np.empty(s.nodes), np.empty(s.nodes), index)
         rows = [index]
         inner = int(s.first[s.depth])
         for _ in range(max(self.cut.flight, BEYOND_FLIGHT)):

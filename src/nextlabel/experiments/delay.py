@@ -1,0 +1,74 @@
+"""Which policies stay good when many labels are in flight: r / mu from a fraction of a label to one for every task.
+
+U = 3K, Beta(1, 1), mu = 0.4; r grows with K, so that r / (mu K), the labels in flight a task, is the same at every K.
+Gaps are estimated by the martingale at the per-arrival prices; the gap to the scalar bound differs by a constant.
+"""
+
+from __future__ import annotations
+
+from nextlabel.experiments.roster import names, shared
+from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.problem.problem import Problem
+from nextlabel.simulate.study import simulate
+from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.progress import Progress, part
+
+TASKS, QUICK_TASKS = (100, 1000), (30,)
+#: r / mu at 100 tasks.
+RHOS, QUICK_RHOS = (0.25, 2.5, 25.0, 100.0), (2.5, 25.0)
+REPLICATIONS, QUICK = 1000, 100
+RATIO, MU = 3, 0.4
+
+
+def problem(tasks: int, rho: float) -> Problem:
+    """K tasks with the load of ``rho`` labels in flight at 100 tasks."""
+    return Problem.identical(tasks, RATIO * tasks, arrival_rate=rho * tasks / 100 * MU, completion_rate=MU)
+
+
+def run(config: Config, progress: Progress) -> Outcome:
+    """All policies at every load."""
+    replications = config.count(REPLICATIONS, QUICK)
+    tasks = QUICK_TASKS if config.quick else TASKS
+    loads = [(K, rho) for K in tasks for rho in (QUICK_RHOS if config.quick else RHOS)]
+    rows: list[Row] = []
+    for k, (K, rho) in enumerate(loads):
+        rows += _rows(K, rho, replications, config, part(progress, k, len(loads)))
+    return Outcome(rows, {"replications": replications})
+
+
+def _rows(K: int, rho: float, replications: int, config: Config, progress: Progress | None) -> list[Row]:
+    setting = problem(K, rho)
+    scalar = upper_bound(setting)
+    priced = upper_bound(setting, "per-arrival")
+    study = simulate(
+        setting, shared(names()), replications=replications, seed=config.seed, engine=config.engine, bound=priced,
+        progress=progress,
+    )  # fmt: skip
+    between = scalar.per_task - priced.per_task
+    out: list[Row] = []
+    for result in study.results:
+        assert result.gap is not None
+        ahead = study.difference(result.name, "index")
+        out.append(
+            {
+                "tasks": K,
+                "budget": setting.budget,
+                "rho": setting.rho,
+                "in_flight_per_task": setting.rho / K,
+                "policy": result.name,
+                "mean": priced.per_task - result.gap.mean,
+                "half_width": result.gap.half_width,
+                "plain_mean": result.per_task.mean,
+                "plain_half_width": result.per_task.half_width,
+                "bound_scalar": scalar.per_task,
+                "bound_per_arrival": priced.per_task,
+                "gap_scalar_percent": 100.0 * (result.gap.mean + between) / scalar.per_task,
+                "gap_per_arrival_percent": 100.0 * result.gap.mean / priced.per_task,
+                "gap_half_width": 100.0 * result.gap.half_width / priced.per_task,
+                "minus_index": ahead.mean,
+                "minus_index_half_width": ahead.half_width,
+                "most_labels": result.most_labels,
+                "replications": replications,
+            }
+        )
+    return out

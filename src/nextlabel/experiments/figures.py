@@ -1,0 +1,226 @@
+"""The figures of the studies, drawn from their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nextlabel.experiments.study import Row
+from nextlabel.experiments.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def _pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def _values(rows: Sequence[Row], key: str) -> list[Any]:
+    """Distinct values in the order of their first row."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _line(axes: Axes, rows: Sequence[Row], x: str, y: str, half: str, shift: float = 1.0, **more: Any) -> None:
+    """A policy's curve with its 95% intervals."""
+    axes.errorbar(
+        [row[x] * shift for row in rows], [row[y] for row in rows], yerr=[row[half] or 0.0 for row in rows],
+        capsize=2, elinewidth=1, **more,
+    )  # fmt: skip
+
+
+def fig1(rows: list[Row]) -> Figure:
+    """Value per task against K under both stop rules, and the gap to the bound."""
+    with drawing() as plt:
+        figure, panels = plt.subplots(1, 3, figsize=(13.5, 4.8), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12)
+        sizes = _values(rows, "tasks")
+        bound = rows[0]["bound"]
+        for axes, stop in zip(panels[:2], ("discard", "wait"), strict=True):
+            some = _pick(rows, stop=stop)
+            shown = [n for n in in_order(_values(some, "policy")) if n != "optimum" and _near(_pick(some, policy=n))]
+            for k, name in enumerate(shown):
+                shift = 1.06 ** (k - len(shown) / 2)
+                _line(axes, _pick(some, policy=name), "tasks", "mean", "half_width", shift, **look(name))
+            for row in _pick(some, policy="optimum"):
+                axes.plot(row["tasks"], row["mean"], markersize=13, **look("optimum"))
+            axes.axhline(bound, color=INK, linewidth=1)
+            axes.text(sizes[0] * 0.8, bound + 0.0003, "upper bound", weight="bold")
+            axes.set(xscale="log", xlabel="tasks K", ylabel="tasks right, per task", ylim=(0.7375, 0.7615))
+            axes.set_xticks(sizes, [f"{K:,}" for K in sizes])
+        _paper_points(panels[0], rows)
+        panels[0].set_title("Stop at the last arrival (as published)")
+        panels[1].set_title("Labels in flight are awaited")
+        _gaps(panels[2], _pick(rows, stop="wait"))
+        panels[2].set_xticks(sizes, [f"{K:,}" for K in sizes])
+        legend_beside(figure, panels)
+        return _done(figure)
+
+
+def _near(rows: Sequence[Row]) -> bool:
+    return bool(max(row["mean"] for row in rows) > 0.7375)
+
+
+def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
+    for name, colour, side in (("index", BLUE, 1.32), ("okg", RED, 1.32)):
+        some = [row for row in rows if row["policy"] == name and row["paper"] is not None]
+        axes.errorbar(
+            [row["tasks"] * side for row in some], [row["paper"] for row in some],
+            yerr=[row["paper_half_width"] or 0.0 for row in some], color=colour, linestyle="none", marker="o",
+            markerfacecolor="white", markersize=7, capsize=2, zorder=6,
+        )  # fmt: skip
+    first = next(row for row in rows if row["policy"] == "okg" and row["paper"] is not None)
+    axes.annotate(
+        "hollow: as plotted\nin the paper", (1.4 * first["tasks"], first["paper"]),
+        xytext=(2.2 * first["tasks"], first["paper"] - 0.002),
+        arrowprops={"arrowstyle": "-", "color": GREY}, va="center",
+    )  # fmt: skip
+
+
+def _gaps(axes: Axes, rows: Sequence[Row]) -> None:
+    for name in in_order(_values(rows, "policy")):
+        _line(axes, _pick(rows, policy=name), "tasks", "gap_percent", "gap_half_width", **look(name))
+    axes.set(xscale="log", yscale="log", xlabel="tasks K", ylabel="gap to the bound, %")
+    axes.set_title("Gap to the bound (awaited)")
+
+
+def fig2(rows: list[Row]) -> Figure:
+    """Accuracy against gold by labels a task, the effect of the order, and labels saved against uniform."""
+    with drawing() as plt:
+        figure, panels = plt.subplots(2, 3, figsize=(14, 8.2), layout="constrained")
+        for line, (name, title) in enumerate((("rte", "RTE"), ("temp", "TEMP"))):
+            tasks = max(row["tasks"] for row in _pick(rows, set=name))
+            some = _pick(rows, set=name, tasks=tasks)
+            low = 0.99 * min(row["accuracy"] for row in _pick(some, policy="uniform", order="random"))
+            for axes, kind in zip(panels[line, :2], ("half", "learnt"), strict=True):
+                here = [row for row in _pick(some, threshold_kind=kind, order="random") if row["ratio"] < 10]
+                for policy in in_order(_values(here, "policy")):
+                    _line(axes, _pick(here, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
+                d = here[0]["threshold"]
+                how = "threshold ½" if kind == "half" else f"learnt threshold {d:.2g}"
+                axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
+                axes.set_ylim(bottom=low)
+                axes.set_title(f"{title}, {tasks} tasks, {how}")
+        tasks = max(row["tasks"] for row in _pick(rows, set="rte"))
+        _orders(panels[0, 2], _pick(rows, set="rte", tasks=tasks, threshold_kind="half"))
+        _saved(panels[1, 2], _pick(rows, set="rte", tasks=tasks, threshold_kind="half", order="random"))
+        legend_beside(figure, panels.flat)
+        return _done(figure)
+
+
+def _orders(axes: Axes, rows: Sequence[Row]) -> None:
+    lines = {"random": "-", "file": "--", "reversed": ":"}
+    for policy in ("index", "uniform"):
+        for order in _values(rows, "order"):
+            some = [row for row in _pick(rows, policy=policy, order=order) if row["ratio"] < 10]
+            style = {**look(policy), "linestyle": lines[order], "label": "_"}
+            _line(axes, some, "ratio", "accuracy", "half_width", **style)
+            if policy == "uniform" and len(some) > 2:
+                axes.annotate(
+                    order, (some[2]["ratio"], some[2]["accuracy"]), xytext=(8, -12), textcoords="offset points"
+                )
+    axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
+    axes.set_title("RTE: order of labels (index, uniform)")
+
+
+def _saved(axes: Axes, rows: Sequence[Row]) -> None:
+    for policy in in_order(_values(rows, "policy")):
+        some = [row for row in _pick(rows, policy=policy) if row["labels_saved_percent"] is not None]
+        if some and policy in ("index", "okg", "okg-pending", "thompson", "ucb1-tuned", "uncertainty", "overlap"):
+            axes.plot(
+                [row["ratio"] for row in some], [row["labels_saved_percent"] for row in some],
+                **{**look(policy), "label": "_"},
+            )  # fmt: skip
+    axes.axhline(0, color=INK, linewidth=1)
+    axes.set(xlabel="labels a task U/K", ylabel="labels saved at equal accuracy, %")
+    axes.set_title("RTE, ½: labels saved against uniform")
+
+
+def delay(rows: list[Row]) -> Figure:
+    """Gap to the per-arrival bound against the labels in flight a task."""
+    with drawing() as plt:
+        sizes = _values(rows, "tasks")
+        width = 4.0 + 3.6 * len(sizes)
+        figure, panels = plt.subplots(
+            1, len(sizes), figsize=(width, 5.2), layout="constrained", squeeze=False, sharey=True
+        )
+        for axes, K in zip(panels[0], sizes, strict=True):
+            some = _pick(rows, tasks=K)
+            for name in in_order(_values(some, "policy")):
+                one = _pick(some, policy=name)
+                _line(axes, one, "in_flight_per_task", "gap_per_arrival_percent", "gap_half_width", **look(name))
+            loads = _values(some, "in_flight_per_task")
+            axes.set(xscale="log", yscale="log", xlabel="labels in flight per task, r/(μK)")
+            axes.set_xticks(loads, [f"{load:g}\nr/μ = {K * load:g}" for load in loads])
+            axes.set_xticks([], minor=True)
+            axes.set_title(f"K = {K:,}, U = {some[0]['budget']:,}")
+        panels[0, 0].set_ylabel("gap to the per-arrival bound, %")
+        legend_beside(figure, panels[0])
+        return _done(figure)
+
+
+def exact(rows: list[Row]) -> Figure:
+    """Loss of every policy against the optimum of each small problem."""
+    with drawing() as plt:
+        problems = list(dict.fromkeys((row["tasks"], row["budget"], row["arrival_rate"]) for row in rows))
+        policies = in_order(_values(rows, "policy"))
+        figure, axes = plt.subplots(figsize=(10, 1.6 + 0.42 * len(problems)), layout="constrained")
+        for k, name in enumerate(policies):
+            some = _pick(rows, policy=name)
+            y = [
+                -problems.index((r["tasks"], r["budget"], r["arrival_rate"])) + 0.38 - 0.76 * k / len(policies)
+                for r in some
+            ]
+            loss = [max(row["loss_percent"], 0.0) for row in some]
+            error = [100.0 * (row["half_width"] or 0.0) / row["optimum"] for row in some]
+            style = {**look(name), "linestyle": "none"}
+            axes.errorbar(loss, y, xerr=error, elinewidth=1, **style)
+        for k in range(len(problems) - 1):
+            axes.axhline(-k - 0.5, color="#c3cad2", linewidth=0.8)
+        axes.set_yticks([-k for k in range(len(problems))], [f"K={K}, U={U}, r/μ={r / 0.4:g}" for K, U, r in problems])
+        axes.set_xscale("symlog", linthresh=0.01, linscale=0.4)
+        axes.set_xlim(left=-0.0005)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("loss against the exact optimum, % (linear below 0.01)")
+        axes.set_title("Small problems: what each policy loses")
+        legend_beside(figure, [axes])
+        return _done(figure)
+
+
+def growth(rows: list[Row]) -> Figure:
+    """Total gap against K, one panel a ratio of labels to tasks."""
+    with drawing() as plt:
+        ratios = _values(rows, "ratio")
+        lines = -(-len(ratios) // 2)
+        figure, panels = plt.subplots(
+            lines, 2, figsize=(10.5, 0.4 + 3.6 * lines), layout="constrained", sharex=True, sharey=True, squeeze=False
+        )
+        for axes, ratio in zip(panels.flat, ratios, strict=True):
+            some = _pick(rows, ratio=ratio)
+            for name in in_order(_values(some, "policy")):
+                _line(axes, _pick(some, policy=name), "tasks", "total_gap", "half_width", **look(name))
+            sizes = _values(some, "tasks")
+            axes.set(xscale="log", yscale="log")
+            axes.set_xticks(sizes, [str(K) for K in sizes])
+            axes.set_xticks([], minor=True)
+            axes.set_title(f"U/K = {ratio}")
+        for axes in panels[-1]:
+            axes.set_xlabel("tasks K")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("total gap to the bound, tasks")
+        legend_beside(figure, panels.flat)
+        return _done(figure)
+
+
+def _done(figure: Any) -> Figure:
+    """Detach the figure from pyplot, so that it is freed with its last user; lay it out in this style first."""
+    import matplotlib.pyplot as plt
+
+    figure.canvas.draw()
+    plt.close(figure)
+    out: Figure = figure
+    return out
+
+
+__all__ = ["delay", "exact", "fig1", "fig2", "growth"]

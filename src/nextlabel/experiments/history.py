@@ -1,0 +1,89 @@
+"""What earlier tasks teach about new ones: a prior by the method of moments, and a threshold.
+
+====== ========= =====================================================================
+symbol code      meaning
+====== ========= =====================================================================
+s_i    share     share of positive labels of held-out task i, of n_i labels
+m, v   m, v      mean and variance (ddof 1) of the shares
+k      noise     mean of 1 / n_i
+====== ========= =====================================================================
+
+With theta ~ Beta(alpha, beta) the shares have mean m = alpha / (alpha + beta) and variance m (1 - m) (k + (1 - k) rho),
+rho = 1 / (alpha + beta + 1): solve for rho, then alpha = m (1/rho - 1), beta = (1 - m) (1/rho - 1). The term k is the
+labels' own noise; without it the prior would be too wide.
+The threshold d is the cut of the shares that decides most held-out tasks as their gold says (a share equal to d counts
+half); among equally good cuts the one nearest to 1/2, then the smaller.
+Guarantee: none beyond the moments; 50 tasks leave d uncertain by about a tenth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.beliefs.beta import Beta
+from nextlabel.errors import InputError
+from nextlabel.simulate.replay import Recorded
+
+HELD_OUT = 50
+#: rho is kept inside these: nearly equal tasks, nearly sure labels.
+LEAST_RHO, MOST_RHO = 1e-3, 0.99
+
+
+@dataclass(frozen=True)
+class Split:
+    """Tasks to learn from and tasks to try policies on, with what was learnt."""
+
+    held_out: Recorded
+    pool: Recorded
+    prior: Beta
+    threshold: float
+
+
+def split(recorded: Recorded, held_out: int, seed: int) -> Split:
+    """Hold ``held_out`` random tasks with known gold back, learn a prior and a threshold from them."""
+    known = np.flatnonzero(recorded.gold >= 0)
+    if not 2 <= held_out < len(known):
+        raise InputError(
+            f"{held_out} of {len(known)} tasks with gold are to be held out.",
+            "Hold out at least two tasks, to learn a prior from, and leave at least one.",
+        )
+    drawn = np.random.default_rng(seed).permutation(known)
+    aside = recorded.subset(np.sort(drawn[:held_out]))
+    pool = recorded.subset(np.sort(drawn[held_out:]))
+    return Split(aside, pool, moments_prior(aside), learnt_threshold(aside))
+
+
+def moments_prior(recorded: Recorded) -> Beta:
+    """Beta prior whose first two moments are those of the tasks' shares."""
+    if len(recorded) < 2:
+        raise InputError(
+            f"{len(recorded)} held-out task is too few for a prior.", "Hold out at least two tasks, better fifty."
+        )
+    share = recorded.shares()
+    m, v = float(share.mean()), float(share.var(ddof=1))
+    if not 0.0 < m < 1.0:
+        raise InputError(
+            f"all labels of the {len(recorded)} held-out tasks are {int(m)}, which no Beta prior explains.",
+            "Hold out more tasks.",
+        )
+    noise = float(np.mean(1.0 / recorded.counts))
+    rho = (v / (m * (1.0 - m)) - noise) / (1.0 - noise) if noise < 1.0 else MOST_RHO
+    weight = 1.0 / min(max(rho, LEAST_RHO), MOST_RHO) - 1.0
+    return Beta(m * weight, (1.0 - m) * weight)
+
+
+def learnt_threshold(recorded: Recorded) -> float:
+    """The cut of the vote share that agrees best with gold."""
+    share, gold = recorded.shares(), recorded.gold
+    inside = np.unique(np.concatenate([share, [0.0, 1.0]]))
+    cuts = np.unique(np.concatenate([[0.5], (inside[1:] + inside[:-1]) / 2.0]))
+    right = np.array([_agreement(share, gold, cut) for cut in cuts])
+    best = cuts[right >= right.max() - 1e-12]
+    return float(best[np.argmin(np.abs(best - 0.5))])
+
+
+def _agreement(share: Floats, gold: object, cut: float) -> float:
+    return float(np.where(np.isclose(share, cut), 0.5, (share > cut) == gold).mean())

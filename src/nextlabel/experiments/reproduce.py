@@ -1,0 +1,57 @@
+"""The studies by name, and running them: rows, figure, manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from nextlabel.experiments import delay, exact, fig1, fig2, figures, growth
+from nextlabel.experiments.artifacts import make_folder, manifest, write
+from nextlabel.experiments.datasets import SETS, find_set
+from nextlabel.experiments.study import Config, Row, Study
+from nextlabel.experiments.style import drawing
+from nextlabel.solve.progress import Progress
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        Study("fig1", "the paper's first experiment", fig1.run, figures.fig1),
+        Study("fig2", "the paper's second experiment, on recorded labels", fig2.run, figures.fig2, needs_data=True),
+        Study("delay", "policies when many labels are in flight", delay.run, figures.delay),
+        Study("exact", "every policy against the exact optimum", exact.run, figures.exact),
+        Study("growth", "total gap as the campaign grows", growth.run, figures.growth),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """What one study left."""
+
+    name: str
+    files: tuple[Path, ...]
+    rows: list[Row]
+    seconds: float
+
+
+def check(studies: list[str], config: Config, out: str | Path) -> Path:
+    """Refuse what cannot work before anything is computed: data that are not there, a folder that cannot be written."""
+    with drawing():
+        pass
+    if any(STUDIES[name].needs_data for name in studies):
+        for name in SETS:
+            find_set(config.data, name)
+    return make_folder(out)
+
+
+def reproduce(name: str, config: Config, out: str | Path, command: str, progress: Progress) -> Reproduced:
+    """Run one study and write ``out``/``name``/."""
+    begin = perf_counter()
+    study = STUDIES[name]
+    outcome = study.run(config, progress)
+    figure = study.draw(outcome.rows)
+    folder = make_folder(Path(out) / name)
+    seconds = perf_counter() - begin
+    files = write(folder, name, outcome, figure, manifest(name, config, command, seconds))
+    return Reproduced(name, tuple(files), outcome.rows, seconds)

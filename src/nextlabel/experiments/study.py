@@ -1,0 +1,49 @@
+"""What a study is: a name, a run that makes rows, and a drawing of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nextlabel.simulate.engine import Engine
+from nextlabel.solve.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to run a study: in full or quickly, from which seed, where, and on whose data."""
+
+    quick: bool = False
+    seed: int = 0
+    engine: Engine = field(default_factory=Engine)
+    replications: int | None = None
+    data: str | None = None
+
+    def count(self, full: int, quick: int) -> int:
+        """Replications to run: what the user asked for, else the study's own number."""
+        return self.replications or (quick if self.quick else full)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Rows of a study, all with the same keys, and what else the manifest should say."""
+
+    rows: list[Row]
+    notes: Row = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study."""
+
+    name: str
+    about: str
+    run: Callable[[Config, Progress], Outcome]
+    draw: Callable[[list[Row]], Figure]
+    needs_data: bool = False

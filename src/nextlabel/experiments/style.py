@@ -1,0 +1,101 @@
+"""How figures look: one colour and marker a policy, the same in every figure, and told apart without colour vision.
+
+The colours are those of Okabe and Ito; policies that share one differ in marker and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from nextlabel.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, GREY, PALE = "#1f2933", "#9aa5b1", "#e4e7eb"
+BLUE, RED, GREEN, ORANGE, SKY, PINK, BROWN = (
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#8C6D31",
+)  # fmt: skip
+
+#: Colour, marker and line of each policy, in the order of legends.
+LOOKS: dict[str, tuple[str, str, str]] = {
+    "optimum": (INK, "*", "-"),
+    "index": (BLUE, "o", "-"),
+    "lagrangian": (GREEN, "D", "-"),
+    "resolve": (GREEN, "P", "--"),
+    "okg": (RED, "s", "-"),
+    "okg-idle": (RED, "v", "--"),
+    "okg-pending": (ORANGE, "^", "-"),
+    "thompson": (PINK, "p", "-"),
+    "ucb1-tuned": (PINK, "h", "--"),
+    "ucb1-tuned-literal": (PINK, "x", ":"),
+    "kg": (SKY, "<", "--"),
+    "kg-random": (SKY, ">", "-"),
+    "uncertainty": (BROWN, "d", "-"),
+    "apt": (BROWN, "X", "--"),
+    "lsa": (BROWN, "+", ":"),
+    "overlap": (SKY, "P", ":"),
+    "uniform": (INK, "s", "--"),
+    "random": (GREY, "o", ":"),
+}
+RC: dict[str, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "axes.grid": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+}
+
+
+def look(policy: str) -> dict[str, Any]:
+    """Colour, marker and line of a policy as arguments of ``plot`` and ``errorbar``."""
+    colour, marker, line = LOOKS.get(policy, (GREY, ".", ":"))
+    own = policy in ("index", "lagrangian")
+    return {"color": colour, "marker": marker, "linestyle": line, "zorder": 5 if own else 3, "label": policy}
+
+
+def in_order(policies: Iterable[str]) -> list[str]:
+    """Policies in the order of legends."""
+    ranks = {name: rank for rank, name in enumerate(LOOKS)}
+    return sorted(set(policies), key=lambda name: (ranks.get(name, len(ranks)), name))
+
+
+@contextmanager
+def drawing() -> Iterator[Any]:
+    """matplotlib.pyplot without a display, in this style; figures are closed when the block is left by an error."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError("figures need the package matplotlib.", "pip install 'nextlabel[figures]'.") from error
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    style: Any = RC
+    with matplotlib.rc_context(style):
+        yield plt
+
+
+def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:
+    """One legend for all axes, right of them."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        handles, labels = one.get_legend_handles_labels()
+        found.update(dict(zip(labels, handles, strict=True)))
+    order = in_order(found)
+    figure.legend([found[name] for name in order], order, loc="outside right center")

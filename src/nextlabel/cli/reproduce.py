@@ -26,6 +26,9 @@ def reproduce(
     replications: Annotated[
         str | None, typer.Option(metavar="N", help="Replications in the place of the study's own.", show_default=False)
     ] = None,
+    tasks: Annotated[
+        str | None, typer.Option(metavar="K", help="delay: only this number of tasks.", show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
@@ -42,6 +45,9 @@ def reproduce(
         if replications is None
         else parse_whole("--replications", replications, 2, "Give at least two, e.g. --replications 1000."),
         data=data,
+        tasks=None
+        if tasks is None
+        else parse_whole("--tasks", tasks, 2, "Give the number of tasks, e.g. --tasks 100."),
     )
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
     check(chosen, config, out)
@@ -78,4 +84,6 @@ def _command(name: str, config: Config) -> str:
         words.append("--quick")
     if config.replications is not None:
         words += ["--replications", str(config.replications)]
+    if name == "delay" and config.tasks is not None:
+        words += ["--tasks", str(config.tasks)]
     return " ".join(words)

@@ -29,6 +29,8 @@ def run(config: Config, progress: Progress) -> Outcome:
     """All policies at every load."""
     replications = config.count(REPLICATIONS, QUICK)
     tasks = QUICK_TASKS if config.quick else TASKS
+    if config.tasks is not None:
+        tasks = (config.tasks,)
     loads = [(K, rho) for K in tasks for rho in (QUICK_RHOS if config.quick else RHOS)]
     rows: list[Row] = []
     for k, (K, rho) in enumerate(loads):

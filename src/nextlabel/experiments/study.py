@@ -24,6 +24,8 @@ class Config:
     engine: Engine = field(default_factory=Engine)
     replications: int | None = None
     data: str | None = None
+    #: Only problems with this many tasks, for the studies that take several.
+    tasks: int | None = None
 
     def count(self, full: int, quick: int) -> int:
         """Replications to run: what the user asked for, else the study's own number."""

@@ -61,6 +61,8 @@ MANY_TOLERANCE = 1e-6
 #: Time steps are doubled until the certified value moves by less than this share.
 STEP_TOLERANCE = 1e-7
 FIRST_STEPS = 100
+#: A budget that no lattice reaches, for lattices that are only measured.
+ENDLESS = 1 << 60
 #: Erlang phases of the price search for a finite horizon: as many as fit, between these.
 PHASES = (40, 320)
 PHASE_WORK = 2_000_000
@@ -145,7 +147,7 @@ class _Search:
         self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
         self.given_cap, self.given_flight = cap, flight
         self.progress = progress
-        self.top = max(float(stack_classes(piece, 1, inf_budget).spread.max()) for piece in chunks(problem.classes))
+        self.top = max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(problem.classes))
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
@@ -153,20 +155,21 @@ class _Search:
     def run(self, prices: str) -> Found:
         """The best prices, the truncation used and the prices as an array."""
         scalar, cut, line = self._scalar()
+        if prices == "scalar" and not self.problem.finite:
+            return scalar, cut, np.zeros(0)
         lam, best = np.full(line.arrivals, scalar.price), scalar
         if self.problem.finite:
             best = self._certify(scalar, cut, lam)
-        if prices == "per-arrival":
-            trial, found = self._per_arrival(scalar, cut)
-            if self.problem.finite:
-                found = self._certify(found, cut, trial)
-            if found.value < best.value:
-                lam, best = trial, found
-            else:
-                best = replace(best, lower=min(max(best.lower, found.lower), best.value))
-        if prices == "per-arrival":
-            lam = np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
-        return best, cut, lam
+        if prices == "scalar":
+            return best, cut, lam
+        trial, found = self._per_arrival(scalar, cut)
+        if self.problem.finite:
+            found = self._certify(found, cut, trial)
+        if found.value < best.value:
+            lam, best = trial, found
+        else:
+            best = replace(best, lower=min(max(best.lower, found.lower), best.value))
+        return best, cut, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
 
     def _scalar(self) -> tuple[ScalarOptimum, Cut, Timeline]:
         problem = self.problem
@@ -229,7 +232,7 @@ class _Search:
         return best, cut, line
 
     def _sweep_work(self, cut: Cut, line: Timeline) -> int:
-        first = stack_classes(self.problem.classes[:1], cut.cap, inf_budget).first
+        first = stack_classes(self.problem.classes[:1], cut.cap, ENDLESS).first
         states = int(state_offsets(first, cut.cap, cut.flight)[-1])
         return self.classes * states * line.arrivals * line.layers
 
@@ -275,9 +278,3 @@ class _Search:
             steps *= 2
         # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
         return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))
-
-
-#: A budget that no lattice reaches, for lattices that are only measured.
-inf_budget = 1 << 60
-
-__all__ = ["Bound", "upper_bound"]

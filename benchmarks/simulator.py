@@ -1,0 +1,84 @@
+"""Rows of the simulator: time an event, and what a study of the paper's size takes."""
+
+from __future__ import annotations
+
+import nextlabel as nl
+from benchmarks.rows import FLOP, Row
+from benchmarks.timing import seconds
+from nextlabel.problem.problem import Problem
+from nextlabel.simulate.engine import Engine
+from nextlabel.simulate.study import Study, simulate
+
+#: Flops an event costs at least: two draws and logarithms, the heap, the lists, and a look at ten groups.
+EVENT = 200
+
+
+def _floor(events: int, cores: int = 1) -> str:
+    return f"{seconds(events * EVENT * FLOP / cores)}: {events:,} events x {EVENT} flops"
+
+
+def _study(problem: Problem, replications: int, jobs: int = 1) -> Study:
+    return simulate(problem, ["index"], replications=replications, engine=Engine(jobs=jobs))
+
+
+def paper() -> Row:
+    """5000 replications of K = 1000, U = 1200."""
+    problem = nl.Problem.identical(tasks=1000, budget=1200)
+    _study(problem, 2)
+    study = _study(problem, 5000, 2)
+    result = study.results[0]
+    assert result.gap_percent is not None
+    gap = result.gap_percent
+    return Row(
+        "simulation, K=1000, U=1200, index, 5000 replications",
+        "< 6 s, gap at most 0.03%",
+        seconds(result.seconds),
+        "once",
+        _floor(5000 * 2400, 2),
+        f"gap {gap.mean:.4f} ± {gap.half_width:.4f}%, tables {seconds(result.table_seconds)}",
+    )
+
+
+def million() -> Row:
+    """One campaign of 1,000,000 tasks."""
+    result = _study(nl.Problem.identical(tasks=1_000_000, budget=3_000_000), 1).results[0]
+    return Row(
+        "one campaign of 1,000,000 tasks, 3,000,000 labels, index",
+        "< 10 s",
+        seconds(result.seconds),
+        "once",
+        _floor(6_000_000),
+        f"{result.per_task.mean:.4f} a task",
+    )
+
+
+def growth() -> Row:
+    """Time an event as the number of tasks grows a thousandfold, in one run."""
+    small = _study(nl.Problem.identical(tasks=1000, budget=3000), 300).results[0].seconds / (300 * 6000)
+    large = _study(nl.Problem.identical(tasks=1_000_000, budget=3_000_000), 1).results[0].seconds / 6_000_000
+    return Row(
+        "an event at 1,000 tasks against one at 1,000,000",
+        "less than 1 : 3",
+        f"{seconds(small)} : {seconds(large)}",
+        f"1 : {large / small:.2g}",
+        "",
+        "",
+    )
+
+
+def martingale() -> Row:
+    """Standard error of the total gap at K = 480, U = 960."""
+    result = _study(nl.Problem.identical(tasks=480, budget=960), 400).results[0]
+    assert result.gap is not None
+    error = result.gap.half_width / 1.96 * 480
+    return Row(
+        "gap by the martingale, K=480, U=960, 400 replications",
+        "standard error at most 0.01",
+        seconds(result.seconds),
+        "once",
+        _floor(400 * 1920),
+        f"total {result.gap.mean * 480:.4f}, standard error {error:.4f}, variance ratio {result.variance_ratio:.0f}",
+    )
+
+
+SIMULATOR = (paper, million, growth, martingale)

@@ -52,3 +52,8 @@ def test_the_reported_violation_is_one(cap: int | None) -> None:
     lam = np.append(violation.price * np.linspace(0.001, 1, 400), violation.price)
     g = advantage(Task(r=10.0), a, level - a, violation.in_flight, violation.left, lam)
     assert g[-1] > 0 and g.min() < 0
+
+
+def test_a_violation_reads_as_a_sentence() -> None:
+    said = str(check_indexability(BUSY).first_violation)
+    assert said.startswith("class 0, 0 ones and 2 zeros seen, 4 in flight, 4 arrivals left, price ")

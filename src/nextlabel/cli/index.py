@@ -119,7 +119,7 @@ def index(
         caption += (
             f" Indexable: every state was checked at {counted(report.prices_checked, 'price')}."
             if report.indexable
-            else f" Not indexable: {counted(report.violations, 'violation')}, the first at {report.first_violation}."
+            else f" Not indexable: {counted(report.violations, 'violation')}, the first with {report.first_violation}."
         )
     print_table(f"Index: {describe(problem)}", ("ones", "zeros", "in flight", "index"), rows, caption)
     if target is not None:

@@ -8,9 +8,12 @@ are judged, so that truncation cannot cause one. No violation on the grid is evi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
+from math import isinf
 
 import numpy as np
 
+from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.index import index_timeline
@@ -33,6 +36,15 @@ class Violation:
     left: int
     time_left: float
     price: float
+
+    def __str__(self) -> str:
+        level = next(m for m in count() if triangle_node(0, m + 1) > self.node)
+        ones = self.node - triangle_node(0, level)
+        when = "" if isinf(self.time_left) else f", time left {self.time_left:g}"
+        return (
+            f"class {self.task_class}, {ones} ones and {level - ones} zeros seen, {self.in_flight} in flight, "
+            f"{self.left} arrivals left{when}, price {self.price:.3g}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,36 @@ def bound_job(tasks: int, budget: int, priors: int = 1) -> dict[str, float]:
     }
 
 
+def many_job(tasks: int, budget: int) -> dict[str, float]:
+    """One campaign of tasks of which no two are alike, by the index; kernels warmed up on a small one first."""
+    import numpy as np
+
+    import nextlabel as nl
+    from nextlabel.policies.index import Index
+    from nextlabel.simulate.many import AHEAD, DEPTH, kinds, many_tables, run_many_chunk
+
+    weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
+    priors = [(float(a), float(b)) for a, b in weights]
+    few, all_ = nl.Problem.from_priors(priors[:300], 900), nl.Problem.from_priors(priors, budget)
+    run_many_chunk(few, kinds(few), *many_tables(few, Index()), True, 0, 0, 1)
+    begin = perf_counter()
+    scores, facts = many_tables(all_, Index())
+    middle = perf_counter()
+    out, _ = run_many_chunk(all_, kinds(all_), scores, facts, True, 0, 0, 1)
+    end = perf_counter()
+    left = DEPTH + AHEAD - np.repeat(np.arange(DEPTH + 1), np.arange(1, DEPTH + 2))
+    found = np.isfinite(scores[:, 0]).sum(axis=0)
+    return {
+        "table_seconds": middle - begin,
+        "seconds": end - middle,
+        "filled": facts.shape[0] * facts.shape[1],
+        "indices": float(found.sum()),
+        "visited": float(found @ ((left + 1) * (left + 2) // 2)),
+        "per_task": float(out[0, 0]) / tasks,
+        "peak_mb": peak_mb(),
+    }
+
+
 def compile_job() -> dict[str, float]:
     """Every kernel's first call, then the same calls again: the difference is compilation.
 
@@ -88,6 +118,7 @@ def compile_job() -> dict[str, float]:
 JOBS = {
     "million": lambda: bound_job(1_000_000, 3_000_000),
     "priors": lambda: bound_job(100_000, 300_000, 100_000),
+    "many": lambda: many_job(100_000, 300_000),
     "compile": compile_job,
 }
 

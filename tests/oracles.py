@@ -79,9 +79,21 @@ def infinite(task: Task, prices: Sequence[Any], cap: int | None = None) -> Calla
 
 
 class Finite:
-    """The single-task system with horizon T as one ODE: every state reachable from (0, 0, 0, U) at once."""
+    """The single-task system with horizon T as one ODE: every state reachable from (0, 0, 0, U) at once.
 
-    def __init__(self, task: Task, prices: Sequence[float], T: float, times: Sequence[float] = ()) -> None:
+    ``pieces`` (time from the start, arrival rate) stand for a constant rate; ``end`` (a, b, w) for R at the horizon.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        prices: Sequence[float],
+        T: float,
+        times: Sequence[float] = (),
+        *,
+        pieces: Sequence[tuple[float, float]] | None = None,
+        end: Callable[[int, int, int], float] | None = None,
+    ) -> None:
         U = len(prices)
         self.number: dict[State, int] = {(0, 0, 0, U): 0}
         todo = list(self.number)
@@ -105,19 +117,76 @@ class Finite:
         size = len(todo)
         rows, cols, weights = zip(*terms, strict=True) if terms else ((), (), ())
         A = csr_array((weights, (rows, cols)), shape=(size, size), dtype=float)
-        now = np.array([task.R(a, b) for a, b, _, _ in todo])
+        now = np.array([task.R(a, b) if end is None else end(a, b, w) for a, b, w, _ in todo])
         wait_, take_, price_ = np.array(wait), np.array(take), np.array(price)
 
-        def slope(_: float, V: np.ndarray) -> np.ndarray:
-            return A @ V + task.r * (np.maximum(V[wait_], V[take_] - price_) - V)
+        def slope(_: float, V: np.ndarray, r: float) -> np.ndarray:
+            return A @ V + r * (np.maximum(V[wait_], V[take_] - price_) - V)
 
         self.times = np.array(sorted({*times, T}))
-        done = solve_ivp(slope, (0, T), now, method="DOP853", rtol=1e-11, atol=1e-13, t_eval=self.times)
-        self.values = done.y
+        self.values = backwards(slope, now, pieces or [(0.0, task.r)], T, self.times)
 
     def __call__(self, a: int, b: int, w: int, n: int, time: int = -1) -> float:
         """V at times[time] left (the last one is T)."""
         return float(self.values[self.number[a, b, w, n], time])
+
+
+def backwards(
+    slope: Callable[..., np.ndarray],
+    now: np.ndarray,
+    pieces: Sequence[tuple[float, float]],
+    T: float,
+    times: np.ndarray,
+) -> np.ndarray:
+    """V' = slope(tau, V, r) from V = now at tau = 0; columns are the ``times`` left. A new start at every jump of r."""
+    V, columns = now, []
+    ends = [start for start, _ in pieces[1:]] + [T]
+    for (start, r), stop in reversed(list(zip(pieces, ends, strict=True))):
+        lo, hi = T - stop, T - start
+        at = np.array([t for t in times if lo < t <= hi])
+        done = solve_ivp(slope, (lo, hi), V, "DOP853", np.unique([*at, hi]), args=(r,), rtol=1e-11, atol=1e-13)
+        V = done.y[:, -1]
+        columns.append(done.y[:, : len(at)])
+    return np.concatenate(columns, axis=1)
+
+
+def joint_optimum(task: Task, K: int, U: int, pieces: Sequence[tuple[float, float]], T: float) -> float:
+    """The optimum of K such tasks and U arrivals: ordered tasks (a, b, w), the whole system as one ODE."""
+    start = (((0, 0, 0),) * K, U)
+    number = {start: 0}
+    todo = [start]
+    ups, terms, now = [], [], []
+
+    def at(tasks: tuple[tuple[int, int, int], ...], n: int) -> int:
+        if (tasks, n) not in number:
+            number[tasks, n] = len(number)
+            todo.append((tasks, n))
+        return number[tasks, n]
+
+    for i, (tasks, n) in enumerate(todo):
+        now.append(sum(task.R(a, b) for a, b, _ in tasks))
+        ups.append([])
+        for x, (a, b, w) in enumerate(tasks):
+
+            def put(
+                new: tuple[int, int, int], x: int = x, tasks: tuple[tuple[int, int, int], ...] = tasks
+            ) -> tuple[tuple[int, int, int], ...]:
+                return (*tasks[:x], new, *tasks[x + 1 :])
+
+            ups[-1].append(at(put((a, b, w + 1)), n - 1) if n else i)
+            if w:
+                p = task.p(a, b)
+                terms.append((i, i, -task.mu * w))
+                terms.append((i, at(put((a + 1, b, w - 1)), n), task.mu * w * p))
+                terms.append((i, at(put((a, b + 1, w - 1)), n), task.mu * w * (1 - p)))
+    rows, cols, weights = zip(*terms, strict=True)
+    A = csr_array((weights, (rows, cols)), shape=(len(todo), len(todo)), dtype=float)
+    up = np.array(ups)
+
+    def slope(_: float, V: np.ndarray, r: float) -> np.ndarray:
+        return A @ V + r * (V[up].max(axis=1) - V)
+
+    return float(backwards(slope, np.array(now), pieces, T, np.array([T]))[0, -1])
 
 
 def no_delay(task: Task, lam: float, labels: int, rim: bool = False) -> Callable[[int, int], float]:
@@ -169,13 +238,22 @@ def index_infinite(task: Task, a: int, b: int, w: int, n: int, top: float = 0.51
     return greatest_root(g, top)
 
 
-def index_finite(task: Task, a: int, b: int, w: int, n: int, T: float, top: float = 0.51) -> float:
+def index_finite(
+    task: Task,
+    a: int,
+    b: int,
+    w: int,
+    n: int,
+    T: float,
+    top: float = 0.51,
+    pieces: Sequence[tuple[float, float]] | None = None,
+) -> float:
     """Likewise with time T left: scan a coarse grid from above, then bisect."""
 
     def g(lam: float) -> float:
         moved = Task(task.alpha + a, task.beta + b, task.d, task.r, task.mu)
         # The system reachable from (0,0,0,n) holds both states wanted when w is 0; else start higher up.
-        V = Finite(moved, [lam] * (n + w), T)
+        V = Finite(moved, [lam] * (n + w), T, pieces=pieces)
         return V(0, 0, w + 1, n - 1) - lam - V(0, 0, w, n - 1)
 
     hi = top

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import Lattice, lump, triangle_node
-from nextlabel.beliefs.stack import stack_lattices
+from nextlabel.beliefs.rewards import Accuracy
+from nextlabel.beliefs.stack import make_lattice, stack_lattices
 from nextlabel.kernels.no_delay import no_delay
 from oracles import reward_in_digits
 from tolerances import REWARD, ROUNDING
@@ -41,7 +42,7 @@ def no_delay_value(lattice: Lattice, lam: float) -> tuple[float, float]:
 )
 def test_rewards_with_hundreds_of_labels(alpha: float, beta: float, d: float) -> None:
     depth = 400
-    lattice = Beta(alpha, beta).lattice(d, depth)
+    lattice = make_lattice(Beta(alpha, beta), d, depth)
     for m in (0, 1, 2, 7, 50, 200, 399, 400):
         for a in sorted({0, 1, m // 3, m // 2, round(d * m), m - 1, m} & set(range(m + 1))):
             assert lattice.reward[triangle_node(a, m - a)] == pytest.approx(
@@ -52,7 +53,7 @@ def test_rewards_with_hundreds_of_labels(alpha: float, beta: float, d: float) ->
 @given(weights, weights, thresholds, st.integers(1, 250), st.floats(0, 1))
 def test_rewards_of_odd_priors(alpha: float, beta: float, d: float, m: int, share: float) -> None:
     a = round(share * m)
-    lattice = Beta(alpha, beta).lattice(d, m)
+    lattice = make_lattice(Beta(alpha, beta), d, m)
     assert lattice.reward[triangle_node(a, m - a)] == pytest.approx(
         reward_in_digits(alpha + a, beta + m - a, d), abs=REWARD, rel=0
     )
@@ -60,7 +61,7 @@ def test_rewards_of_odd_priors(alpha: float, beta: float, d: float, m: int, shar
 
 @given(weights, weights, thresholds, depths)
 def test_martingales(alpha: float, beta: float, d: float, depth: int) -> None:
-    lattice = Beta(alpha, beta).lattice(d, depth)
+    lattice = make_lattice(Beta(alpha, beta), d, depth)
     m = levels(lattice)
     a = np.arange(lattice.nodes) - lattice.first[m]
     mean = (alpha + a) / (alpha + beta + m)
@@ -80,7 +81,7 @@ def test_martingales(alpha: float, beta: float, d: float, depth: int) -> None:
 
 @given(weights, weights, thresholds, depths)
 def test_flip_symmetry(alpha: float, beta: float, d: float, depth: int) -> None:
-    one, other = Beta(alpha, beta).lattice(d, depth), Beta(beta, alpha).lattice(1 - d, depth)
+    one, other = make_lattice(Beta(alpha, beta), d, depth), make_lattice(Beta(beta, alpha), 1 - d, depth)
     for m in range(depth + 1):
         ours = slice(one.first[m], one.first[m + 1])
         # 1 - (1 - d) is not d to the last bit, and the slope of the reward in d grows with the labels.
@@ -90,7 +91,7 @@ def test_flip_symmetry(alpha: float, beta: float, d: float, depth: int) -> None:
 
 @pytest.mark.parametrize("depth", [1, 2, 9, 30])
 def test_lumping_halves_a_symmetric_lattice(depth: int) -> None:
-    lattice = Beta(1, 1).lattice(0.5, depth)
+    lattice = make_lattice(Beta(1, 1), 0.5, depth)
     lumped, to_new = lump(lattice)
     assert np.diff(lumped.first).tolist() == [m // 2 + 1 for m in range(depth + 1)]
     for m in range(depth + 1):
@@ -102,7 +103,7 @@ def test_lumping_halves_a_symmetric_lattice(depth: int) -> None:
 
 @pytest.mark.parametrize(("alpha", "beta", "d"), [(4, 2.5, 0.5), (1, 1, 0.6), (0.7, 0.7, 0.4)])
 def test_lumping_keeps_what_differs(alpha: float, beta: float, d: float) -> None:
-    lattice = Beta(alpha, beta).lattice(d, 12)
+    lattice = make_lattice(Beta(alpha, beta), d, 12)
     lumped, to_new = lump(lattice)
     assert lumped.nodes == lattice.nodes
     assert sorted(to_new) == list(range(lattice.nodes))
@@ -110,7 +111,7 @@ def test_lumping_keeps_what_differs(alpha: float, beta: float, d: float) -> None
 
 def test_an_uneven_prior_is_lumped_where_it_meets_its_mirror() -> None:
     # Beta(4 + a, 2 + b) is the mirror of Beta(4 + b - 2, 2 + a + 2): the last levels halve, the first two cannot.
-    lumped, to_new = lump(Beta(4, 2).lattice(0.5, 12))
+    lumped, to_new = lump(make_lattice(Beta(4, 2), 0.5, 12))
     assert np.diff(lumped.first)[:4].tolist() == [1, 2, 3, 3]
     assert to_new[triangle_node(1, 2)] == to_new[triangle_node(0, 3)]
     assert len({int(to_new[triangle_node(a, 2 - a)]) for a in range(3)}) == 3
@@ -118,7 +119,7 @@ def test_an_uneven_prior_is_lumped_where_it_meets_its_mirror() -> None:
 
 @given(st.floats(0.2, 20), st.sampled_from([None, 1.7]), st.sampled_from([0.5, 0.37]), st.floats(0, 0.3), depths)
 def test_lumping_keeps_values(alpha: float, beta: float | None, d: float, lam: float, depth: int) -> None:
-    lattice = Beta(alpha, alpha if beta is None else beta).lattice(d, depth)
+    lattice = make_lattice(Beta(alpha, alpha if beta is None else beta), d, depth)
     lumped, _ = lump(lattice)
     whole, small = no_delay_value(lattice, lam), no_delay_value(lumped, lam)
     assert small[0] == pytest.approx(whole[0], abs=ROUNDING)
@@ -126,7 +127,7 @@ def test_lumping_keeps_values(alpha: float, beta: float | None, d: float, lam: f
 
 
 def test_truncated_is_the_shallow_lattice() -> None:
-    deep, shallow = Beta(2, 1.5).lattice(0.4, 20), Beta(2, 1.5).lattice(0.4, 6)
+    deep, shallow = make_lattice(Beta(2, 1.5), 0.4, 20), make_lattice(Beta(2, 1.5), 0.4, 6)
     cut = deep.truncated(6)
     assert (cut.depth, cut.nodes, cut.answers) == (6, 28, 2)
     assert np.array_equal(cut.first, shallow.first) and np.array_equal(cut.child, shallow.child)
@@ -137,15 +138,17 @@ def test_truncated_is_the_shallow_lattice() -> None:
 def test_a_stack_is_its_lattices() -> None:
     priors = [Beta(1, 1), Beta(4, 2), Beta(0.3, 0.9), Beta(12.5, 30)]
     d = [0.5, 0.5, 0.8, 0.25]
-    stack = stack_lattices(priors, d, 25)
+    stack = stack_lattices(priors, d, [Accuracy()] * len(priors), 25)
     for b, prior in enumerate(priors):
-        one = prior.lattice(d[b], 25)
+        one = make_lattice(prior, d[b], 25)
         assert np.array_equal(stack.first, one.first) and np.array_equal(stack.child, one.child)
         assert np.array_equal(stack.reward[b], one.reward) and np.array_equal(stack.prob[b], one.prob)
         assert np.array_equal(stack.ceiling[b], one.ceiling)
     assert stack.node_of.tolist() == list(range(stack.nodes))
     assert (
-        np.abs(stack.spread - [1 - prior.lattice(x, 25).reward.min() for prior, x in zip(priors, d, strict=True)]).max()
+        np.abs(
+            stack.spread - [1 - make_lattice(prior, x, 25).reward.min() for prior, x in zip(priors, d, strict=True)]
+        ).max()
         == 0
     )
     ended = stack.ended()
@@ -155,7 +158,7 @@ def test_a_stack_is_its_lattices() -> None:
 
 
 def test_a_stack_of_one_is_lumped() -> None:
-    stack = stack_lattices([Beta(1, 1)], [0.5], 25)
-    lattice = Beta(1, 1).lattice(0.5, 25)
+    stack = stack_lattices([Beta(1, 1)], [0.5], [Accuracy()], 25)
+    lattice = make_lattice(Beta(1, 1), 0.5, 25)
     assert stack.nodes < 0.6 * lattice.nodes
     assert np.abs(stack.reward[0, stack.node_of] - lattice.reward).max() <= ROUNDING

@@ -1,17 +1,31 @@
-"""Many kinds of tasks: the heap engine against the group engine, and against brute force."""
+"""Many kinds of tasks: the heap engine against the group engine, limit indices and score tables against one by one."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nextlabel.arrays import Floats
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
-from nextlabel.kernels.many import sift
-from nextlabel.problem.problem import Problem
+from nextlabel.kernels.index import gittins
+from nextlabel.kernels.limit_index import least_limit_index, new_room
+from nextlabel.kernels.many import arrival_after, sift
+from nextlabel.policies.base import ClassView, StaticPolicy
+from nextlabel.policies.index import Index
+from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.simulate import many as many_module
 from nextlabel.simulate import study as study_module
+from nextlabel.simulate.engine import Engine, run_chunks
+from nextlabel.simulate.many import AHEAD, Forest, class_arrays, kinds, many_tables, run_many_chunk
 from nextlabel.simulate.study import simulate
+from tolerances import ROUNDING
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=40), st.lists(st.tuples(st.integers(0, 39), st.floats(-5, 5))))
@@ -29,7 +43,108 @@ def test_the_heap_keeps_the_largest_key_on_top(start: list[float], moves: list[t
         assert (place[heap] == np.arange(len(key))).all()
 
 
-@pytest.mark.parametrize("policy", ["okg", "uniform", "uncertainty"])
+def some_priors(count: int, seed: int = 0) -> list[tuple[float, float]]:
+    return [(float(a), float(b)) for a, b in np.random.default_rng(seed).uniform(0.4, 5.0, (count, 2))]
+
+
+def index_of_class(entry: TaskClass, depth: int, flight: int) -> Floats:
+    """(flight + 1, nodes) one class at a time: ``gittins`` of all nodes, then the least over the outcomes in flight."""
+    lattice = entry.lattice(depth + AHEAD)
+    index = np.zeros(lattice.nodes)
+    work = np.empty((2, lattice.nodes))
+    levels = depth + flight + 1
+    gittins(lattice.first, lattice.reward, lattice.prob, lattice.child, levels, work[0], work[1], index)
+    rows = [index]
+    inner = int(lattice.first[lattice.depth])
+    for _ in range(flight):
+        row = np.zeros(lattice.nodes)
+        row[:inner] = rows[-1][lattice.child[:inner]].min(axis=1)
+        rows.append(row)
+    return np.stack(rows)[:, : int(lattice.first[depth + 1])]
+
+
+@pytest.mark.parametrize(("answers", "depth", "flight"), [(2, 12, 4), (2, 1, 1), (3, 4, 2)])
+def test_limit_indices_are_those_of_each_class(
+    answers: int, depth: int, flight: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if answers == 2:
+        thresholds = np.random.default_rng(1).uniform(0.3, 0.7, 20)
+        classes = [TaskClass(1, Beta(*p), float(d)) for p, d in zip(some_priors(20), thresholds, strict=True)]
+        classes += [TaskClass(1, Beta(1, 1)), TaskClass(1, Beta(4, 2)), TaskClass(1, Beta(300.0, 0.01))]
+    else:
+        weights = np.random.default_rng(2).uniform(0.4, 3.0, (3, answers))
+        classes = [TaskClass(1, Dirichlet(tuple(map(float, row)))) for row in weights]
+    problem = Problem(tuple(classes), depth)
+    monkeypatch.setattr(many_module, "DEPTH", depth)
+    scores, facts = many_tables(problem, Index())
+    assert scores.shape[1] == 1 and np.isnan(scores).all()
+    lattice = classes[0].lattice(depth + AHEAD)
+    first, child = lattice.first, lattice.child
+    room, ahead = new_room(int(first[-1]), answers), np.zeros(int(first[flight + 1]), dtype=np.int64)
+    for c, entry in enumerate(classes):
+        wanted = index_of_class(entry, depth, flight)
+        for w in range(flight + 1):
+            for m in range(depth - w):
+                for node in range(int(first[m]), int(first[m + 1])):
+                    found = least_limit_index(first, child, facts[c], m, node, w, room, ahead, scores[c, 0])
+                    assert found == pytest.approx(wanted[w, node], abs=ROUNDING)
+
+
+def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
+    problem = Problem.from_priors(some_priors(100), 150)
+    scores, facts = many_tables(problem, Index())
+    run_many_chunk(problem, kinds(problem), scores, facts, True, 0, 0, 1)
+    known = np.isfinite(scores[:, 0])
+    assert known[:, 0].all()
+    assert known.sum() <= 100 + 5 * 150  # an arrival asks for the outcomes of four labels in flight at most
+    for c, entry in enumerate(problem.classes):
+        assert scores[c, 0, known[c]] == pytest.approx(index_of_class(entry, 12, 4)[0, known[c]], abs=ROUNDING)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_indices_found_by_other_chunks_change_nothing(jobs: int) -> None:
+    problem = Problem.from_priors(some_priors(80), 200, arrival_rate=1.0)
+    chunk = partial(run_many_chunk, problem, kinds(problem))
+    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, *many_tables(problem, Index()), True, 0), 40, None)
+    for first in (0, 39):
+        alone, _ = chunk(*many_tables(problem, Index()), True, 0, first, 1)
+        assert (together[first] == alone[0]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if isinstance(make_policy(name), StaticPolicy)])
+def test_a_forest_is_scored_like_its_classes(name: str) -> None:
+    policy = make_policy(name)
+    assert isinstance(policy, StaticPolicy)
+    thresholds = (0.5, 0.35, 0.6)
+    classes = [TaskClass(1, Beta(*p), d) for p, d in zip(some_priors(3), thresholds, strict=True)]
+    forest = Forest(classes, *class_arrays(classes, 6), 6, 3)
+    together = forest.by_class(policy.score(forest))
+    for entry, scores in zip(classes, together, strict=True):
+        assert scores == pytest.approx(policy.score(ClassView(entry, 6, 3)), abs=ROUNDING)
+
+
+def test_labels_that_cost_more_than_the_index_are_not_bought() -> None:
+    priors = some_priors(80)
+    for cost, bought in ((0.0, 200), (0.5, 0)):
+        problem = Problem.from_priors(priors, 200, label_cost=cost)
+        out, _ = run_many_chunk(problem, kinds(problem), *many_tables(problem, Index()), True, 0, 0, 1)
+        assert out[0, 1] == bought
+
+
+@given(st.floats(0, 10), st.floats(1e-6, 30))
+def test_arrivals_when_the_rate_varies(now: float, amount: float) -> None:
+    starts, rates = np.array([0.0, 2.0, 3.0, 6.0]), np.array([1.0, 0.0, 5.0, 0.5])
+
+    def summed(t: float) -> float:
+        return float(rates @ np.clip(t - starts, 0.0, np.append(np.diff(starts), np.inf)))
+
+    t = arrival_after(now, amount, starts, rates)
+    assert summed(t) - summed(now) == pytest.approx(amount, rel=1e-9)
+    assert arrival_after(now, amount, np.zeros(1), np.array([0.25])) == now + amount / 0.25
+    assert arrival_after(now, 50.0, starts[:2], rates[:2]) == np.inf
+
+
+@pytest.mark.parametrize("policy", ["okg", "uniform", "uncertainty", "random", "kg-random", "apt"])
 @pytest.mark.parametrize("pending", ["wait", "discard"])
 def test_both_engines_agree(policy: str, pending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)

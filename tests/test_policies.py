@@ -14,7 +14,8 @@ from scipy.stats import beta as beta_law
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.kernels.rollout import confidence, drawn, score_of, spaced_quantile
+from nextlabel.kernels.choice import confidence, score_of
+from nextlabel.kernels.draws import drawn, spaced_quantile
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -55,8 +56,9 @@ def dense(scores: Scores, view: ClassView, n: int) -> np.ndarray:
     shape = scores.static.shape
     rows = np.zeros((0, 0, 1)) if scores.rows is None else scores.rows
     core = np.full(shape, -1, dtype=np.int64) if scores.core is None else scores.core
-    table = [[score_of(scores.static, rows, core, n, 0, 0.0, w, i) for i in range(shape[1])] for w in range(shape[0])]
-    return np.array(table)
+    column = core.ravel() if len(rows) else np.full(core.size, -1, dtype=np.int64)
+    table = [score_of(scores.static.ravel(), rows, column, n, 0, 0.0, s) for s in range(core.size)]
+    return np.array(table).reshape(shape)
 
 
 def possible(view: ClassView) -> np.ndarray:
@@ -280,8 +282,8 @@ def test_confidence_bound(name: str) -> None:
             v = phat * (1 - phat) + math.sqrt(2 * math.log(N) / m)
             base = phat if name.endswith("literal") else 1 - 2 * abs(phat - d)
             expected = base + math.sqrt(math.log(N) / m * min(0.25, v))
-            assert confidence(one.facts, a + b, w, node, N) == pytest.approx(expected, abs=1e-12)
-        assert confidence(one.facts, 0, 0, 0, 4) == math.inf
+            assert confidence(one.facts, m, node, math.log(N)) == pytest.approx(expected, abs=1e-12)
+        assert confidence(one.facts, 0, 0, math.log(4)) == math.inf
 
 
 def test_thompson_draws_from_the_posterior() -> None:
@@ -305,7 +307,10 @@ def test_best_of_several_draws(members: int, w: int) -> None:
     a, b, size = 1, 1, 4000
     node = (a + b) * (a + b + 1) // 2 + a
     mine = np.array(
-        [drawn(tables, view.lattice.child, w, node, members, np.uint64(77), ell, 0)[0] for ell in range(size)]
+        [
+            drawn(tables.facts, tables.quantiles, view.lattice.child, w, node, members, np.uint64(77), ell, 0)
+            for ell in range(size)
+        ]
     )
     rng = np.random.default_rng(1)
     theta = rng.beta(2 + a, 1 + b, (size, members))

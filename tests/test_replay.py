@@ -11,14 +11,18 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.experiments.datasets import find_set, read_recorded
 from nextlabel.experiments.history import learnt_threshold, moments_prior, split
+from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
 from nextlabel.kernels.rollout import rollout
-from nextlabel.policies.base import Setting
+from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
+from nextlabel.simulate import replay as replay_module
 from nextlabel.simulate.engine import Engine
-from nextlabel.simulate.replay import Recorded, replay
+from nextlabel.simulate.replay import Recorded, Replayed, replay
 from nextlabel.simulate.world import make_tables, make_world, no_gap
+from nextlabel.solve.index import index_table
 from tolerances import PRINTED
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -80,6 +84,13 @@ def test_fewer_tasks_are_a_part_of_the_same_draw() -> None:
     assert (rows == all_rows[:10]).all() and (labels == all_labels[:10]).all()
 
 
+def test_the_draw_is_a_sort_of_the_tasks_uniforms() -> None:
+    recorded = crowd(tasks=50)
+    key = stream_key(7, 3, ORDER)
+    rows, _ = draw(recorded, RANDOM, 3, K=20)
+    assert list(rows) == list(np.argsort([uniform(key, x, 0) for x in range(50)])[:20])
+
+
 # --- no label twice -------------------------------------------------------------------------------
 
 
@@ -98,11 +109,11 @@ def test_what_comes_in_is_the_beginning_of_each_tasks_labels(name: str) -> None:
     assert list(ones) == [int(recorded.labels[x, : seen[x]].sum()) for x in range(K)]
 
 
-@pytest.mark.parametrize("name", ["index", "uniform", "random"])
-def test_a_task_that_runs_out_is_no_longer_offered(name: str) -> None:
-    recorded = crowd(uneven=True)
+@pytest.mark.parametrize("policy", [Index(cap=2), "uniform", "random"])
+def test_a_task_that_runs_out_is_no_longer_offered(policy: Policy | str) -> None:
+    recorded = crowd(tasks=12, most=3, uneven=True)
     total = int(recorded.counts.sum())
-    found = replay(recorded, [name], budget=total + 20, replications=5)[0]
+    found = replay(recorded, [policy], budget=total + 20, replications=5)[0]
     assert found.labels_used == total
     assert found.most_labels == recorded.counts.max()
     votes = recorded.shares()
@@ -120,11 +131,102 @@ def test_every_policy_replays(name: str) -> None:
 def test_the_same_digits_for_any_number_of_jobs() -> None:
     recorded = crowd(uneven=True)
     one, two = (
-        replay(recorded, ["okg", "random"], budget=50, tasks=20, replications=23, engine=Engine(jobs=jobs))
+        replay(recorded, ["okg", "random"], budget=[50, 30], tasks=20, replications=23, engine=Engine(jobs=jobs))
         for jobs in (1, 3)
     )
-    for a, b in zip(one, two, strict=True):
-        assert (a.accuracies == b.accuracies).all() and a.labels_used == b.labels_used
+    assert all(same(a, b) for a, b in zip(one, two, strict=True))
+
+
+# --- several budgets ------------------------------------------------------------------------------
+
+#: Fewer labels than one task has, a few, twice the same, more than there are; in no order.
+BUDGETS = (60, 4, 35, 60, 200, 23, 1)
+
+
+class ByTheEnd(Policy):
+    """Scores drawn once that change with the last few arrivals, and with the budget if it is told to."""
+
+    name = "by-the-end"
+    in_flight = "all of it"
+
+    def __init__(self, rows: int, *, told: bool = False, planned: bool = False) -> None:
+        self.rows, self.told, self.planned = rows, told, planned
+
+    def scores(self, setting: Setting) -> list[Scores]:
+        out = []
+        for view in setting.views:
+            rng = np.random.default_rng(setting.problem.budget if self.told else 5)
+            shape = (view.flight + 1, view.nodes)
+            core = np.arange(view.given.size).reshape(shape)
+            plan = np.cumsum(rng.random((setting.problem.budget, core.size)), axis=0) if self.planned else None
+            scores = rng.integers(0, 3, (self.rows, core.size, 1)).astype(np.float64)
+            out.append(Scores(rng.random(shape), scores, core, planned=plan))
+        return out
+
+
+def same(a: Replayed, b: Replayed) -> bool:
+    numbers = (a.name, a.budget, a.labels_used, a.most_labels) == (b.name, b.budget, b.labels_used, b.most_labels)
+    return numbers and bool((a.accuracies == b.accuracies).all())
+
+
+def check_budgets(recorded: Recorded, policy: Policy | str, budgets: tuple[int, ...] = BUDGETS, **options: int) -> None:
+    """All budgets at once are digit for digit what each gives alone; labels are in flight when they end."""
+    together = replay(recorded, [policy], budget=budgets, arrival_rate=4.0, **options)
+    alone = [one for b in budgets for one in replay(recorded, [policy], budget=b, arrival_rate=4.0, **options)]
+    assert [one.budget for one in together] == list(budgets)
+    assert all(same(a, b) for a, b in zip(together, alone, strict=True))
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"index", "lagrangian", "resolve"}))
+def test_all_budgets_at_once_are_each_alone(name: str, uneven: bool) -> None:
+    check_budgets(crowd(uneven=uneven), name, tasks=20, replications=4)
+
+
+def test_an_index_plays_all_budgets_at_once() -> None:
+    table = index_table(Problem.identical(20, 200, arrival_rate=4.0), cap=6)
+    assert len(table.classes[0].rows) > 1
+    check_budgets(crowd(), Index(table), tasks=20, replications=4)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 90])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("planned", [False, True])
+def test_tables_that_change_towards_the_end(rows: int, told: bool, planned: bool) -> None:
+    check_budgets(crowd(), ByTheEnd(rows, told=told, planned=planned), tasks=20, replications=4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "campaigns"),
+    [
+        (make_policy("okg"), 2),  # a budget of 4 has a smaller lattice
+        (make_policy("thompson"), 2),
+        (ByTheEnd(7), 2),
+        (ByTheEnd(7, told=True), 4),
+        (ByTheEnd(7, planned=True), 4),
+    ],
+)
+def test_budgets_with_the_same_tables_are_one_campaign(
+    policy: Policy, campaigns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = []
+    chunk = replay_module.replay_chunk
+
+    def count(campaign: replay_module.Campaign, *rest: int) -> object:
+        played.append(campaign.budgets)
+        return chunk(campaign, *rest)
+
+    monkeypatch.setattr(replay_module, "replay_chunk", count)
+    replay(crowd(), [policy], budget=[23, 4, 35, 60], replications=1)
+    assert len(played) == campaigns
+    assert sorted(b for budgets in played for b in budgets) == [4, 23, 35, 60]
+
+
+def test_several_policies_come_one_after_the_other() -> None:
+    found = replay(crowd(), ["okg", "uniform"], budget=[9, 7], replications=2)
+    assert [(one.name, one.budget) for one in found] == [("okg", 9), ("okg", 7), ("uniform", 9), ("uniform", 7)]
+    with pytest.raises(InputError, match="no budget"):
+        replay(crowd(), ["okg"], budget=[])
 
 
 # --- the recorded sets ----------------------------------------------------------------------------
@@ -141,6 +243,11 @@ def test_all_labels_end_in_the_majority_vote(
         found = replay(recorded, ["uniform"], budget=10 * len(recorded), replications=2, ties=ties)[0]
         assert found.accuracy.mean == pytest.approx(value, abs=PRINTED)
         assert found.labels_used == 10 * len(recorded)
+
+
+@pytest.mark.parametrize("name", ["okg", "thompson"])
+def test_budgets_of_the_paper_at_once(data: Path, name: str) -> None:
+    check_budgets(find_set(data, "rte"), name, budgets=(960, 2400, 6400), replications=2)
 
 
 def test_a_split_learns_from_its_fifty_tasks_only(data: Path) -> None:

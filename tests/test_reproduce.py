@@ -78,6 +78,9 @@ def test_every_study_leaves_its_three_files(
     assert str(tmp_path) not in (folder / "manifest.json").read_text()
     if name == "fig2":
         assert len(manifest["sets"]["rte"]["held_out"]) == 10
+        assert {row["tasks"] for row in rows if row["set"] == "rte"} == {10, 30}
+        assert {row["minus_index"] for row in rows if row["policy"] == "index"} == {0}
+        assert {row["minus_index"] for row in rows if row["ratio"] == fig2.END} == {None}
 
 
 @pytest.mark.usefixtures("small")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
-from nextlabel.kernels.rollout import World, pop, push
+from nextlabel.kernels.rollout import World
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem, TaskClass

@@ -9,25 +9,26 @@ d      d        threshold of the truth
 I      positive P(theta > d | a ones, b zeros)
 ====== ======== ========================================
 
-p(a, b) = (alpha + a) / (alpha + beta + a + b), R(a, b) = max(I, 1 - I).
+p(a, b) = (alpha + a) / (alpha + beta + a + b); the truth has probabilities 1 - I and I.
 
 I is a martingale, I(a,b) = p I(a+1,b) + (1-p) I(a,b+1), so only the last level calls the incomplete beta function and
 every level above it is a convex combination of the one below: the error never grows, however many labels.
-Guarantee: absolute error of R under 1e-13 with hundreds of labels (tested against 50-digit arithmetic).
+Guarantee: absolute error of I under 1e-13 with hundreds of labels (tested against 50-digit arithmetic).
 Cost: D + 1 incomplete beta functions (two, and D additions, when there are many priors) and D^2/2 multiply-adds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isnan, nan
-from numbers import Real
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc, gammaln
+from scipy.special import betainc, betaincinv, gammaln
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.lattice import Lattice, triangle
+from nextlabel.beliefs.prior import Prior, binary, number, shown
+from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.triangle import fill_triangles, sum_last_level
 
@@ -36,56 +37,58 @@ LARGEST_WEIGHT = 1e9
 #: Fewer priors than this are not worth the sums, and smaller first terms than exp of this would underflow.
 FEW = 8
 LEAST_LOG = -600.0
-
-
-def _number(value: object) -> float:
-    """``value`` as a float, nan if it is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return nan
-    try:
-        return float(value)
-    except OverflowError:
-        return inf
-
-
-def _shown(value: object) -> str:
-    number = _number(value)
-    return repr(value) if isnan(number) else f"{number:g}"
+#: Points of the discrete law that stands for the prior in draws.
+POINTS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Beta:
+class Beta(Prior):
     """Beta(alpha, beta) prior."""
 
     alpha: float
     beta: float
+    kind: ClassVar[str] = "beta"
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):
-            value = _number(getattr(self, name))
+            value = number(getattr(self, name))
             if not 0 < value < LARGEST_WEIGHT:
                 raise ProblemError(
-                    f"prior {_shown(self.alpha)},{_shown(self.beta)} is not a Beta prior.",
+                    f"prior {shown(self.alpha)},{shown(self.beta)} is not a Beta prior.",
                     f"Give two positive numbers below {LARGEST_WEIGHT:g}, e.g. --prior 1,1.",
                 )
             object.__setattr__(self, name, value)
 
-    def lattice(self, d: float, depth: int) -> Lattice:
-        """The belief triangle of ``depth`` labels for threshold ``d``."""
-        reward, prob = beta_triangles(np.array([self.alpha]), np.array([self.beta]), np.array([d]), depth)
-        first, child = triangle(depth)
-        return Lattice(first, reward[0], np.ones(reward.shape[1]), prob[0], child)
+    def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
+        """Predictive and truth probabilities over the triangle of ``depth`` labels."""
+        prob, truth = beta_beliefs(np.array([self.alpha]), np.array([self.beta]), np.array([d]), depth)
+        return prob[0], truth[0]
+
+    @classmethod
+    def believe_all(cls, priors: Sequence[Prior], d: Floats, depth: int) -> tuple[Floats, Floats]:
+        """All at once."""
+        weights = np.array([(p.alpha, p.beta) for p in priors if isinstance(p, Beta)])
+        return beta_beliefs(weights[:, 0], weights[:, 1], d, depth)
+
+    def points(self) -> tuple[Floats, Floats]:
+        """Equally likely quantiles."""
+        level = (np.arange(POINTS) + 0.5) / POINTS
+        return binary(betaincinv(self.alpha, self.beta, level)), np.full(POINTS, 1.0 / POINTS)
+
+    def describe(self) -> str:
+        """Beta(alpha, beta)."""
+        return f"Beta({self.alpha:g}, {self.beta:g})"
 
 
-def beta_triangles(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Floats, Floats]:
-    """Rewards (B, N) and answer probabilities (B, N, 2) of B Beta priors at once."""
-    first, _ = triangle(depth)
+def beta_beliefs(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Answer and truth probabilities (B, N, 2) of B Beta priors at once."""
+    first, _, _ = simplex(2, depth)
     classes, nodes = len(alpha), int(first[-1])
     prob = np.empty((classes, nodes, 2))
-    reward = np.empty((classes, nodes))
+    truth = np.empty((classes, nodes, 2))
     above = _last_level(alpha, beta, d, depth)
-    fill_triangles(alpha, beta, first, above, reward, prob)
-    return reward, prob
+    fill_triangles(alpha, beta, first, above, truth, prob)
+    return prob, truth
 
 
 def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
@@ -110,3 +113,9 @@ def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
     above[:, -1] = betainc(beta, alpha + depth, 1.0 - d)
     sum_last_level(alpha, beta, d, np.exp(first_term), above)
     return above
+
+
+def beta_triangles(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Rewards (B, N) and answer probabilities (B, N, 2) of B Beta priors at once."""
+    prob, truth = beta_beliefs(alpha, beta, d, depth)
+    return truth.max(axis=2), prob

@@ -13,18 +13,17 @@ p_j        prob        (N, J)    predictive probability of answer j
 i -> i'    child       (N, J)    node after answer j (0 on the last level, where there is none)
 ========== =========== ========= ======================================================================
 
-Guarantee: exact (the lattice is the model). Cost: N (2 + 2 J) numbers; the binary triangle of depth D has
-N = (D+1)(D+2)/2 nodes.
+Guarantee: exact (the lattice is the model). Cost: N (2 + 2 J) numbers; ``simplex`` says how many nodes N there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.simplex import simplex
 
 #: Rewards or probabilities closer than this are one number when nodes are compared.
 LUMP_GAP = 1e-11
@@ -97,7 +96,7 @@ def lump(lattice: Lattice) -> tuple[Lattice, Ints]:
     rows_kept = np.concatenate(keep)
     child = to_new[lattice.child[rows_kept]]
     child[int(first[D]) :] = 0
-    first.setflags(write=False)  # as ``triangle`` has them: compiled kernels tell the two kinds of array apart
+    first.setflags(write=False)  # as ``simplex`` has them: compiled kernels tell the two kinds of array apart
     child.setflags(write=False)
     lumped = Lattice(first, lattice.reward[rows_kept], lattice.ceiling[rows_kept], lattice.prob[rows_kept], child)
     return lumped, to_new
@@ -112,28 +111,24 @@ def _cluster(values: Floats) -> Ints:
     return number.reshape(values.shape)
 
 
-@lru_cache(maxsize=64)
+def level_of(first: Ints) -> Ints:
+    """Level of each node."""
+    return np.repeat(np.arange(len(first) - 1, dtype=np.int64), np.diff(first))
+
+
 def triangle(depth: int) -> tuple[Ints, Ints]:
-    """``first`` and ``child`` of the binary triangle: node m(m+1)/2 + a has seen a ones among m labels."""
-    m = np.arange(depth + 2, dtype=np.int64)
-    first = m * (m + 1) // 2
-    level = np.repeat(np.arange(depth + 1, dtype=np.int64), np.arange(1, depth + 2))
-    node = np.arange(first[-1], dtype=np.int64)
-    down = node + level + 1
-    child = np.column_stack([down, down + 1])
-    child[first[depth] :] = 0
-    first.setflags(write=False)
-    child.setflags(write=False)
+    """``first`` and ``child`` of the binary lattice: node m(m+1)/2 + a has seen a ones among m labels."""
+    first, child, _ = simplex(2, depth)
     return first, child
 
 
 def triangle_node(a: int, b: int) -> int:
-    """Node of the binary triangle with ``a`` ones and ``b`` zeros."""
+    """Node of the binary lattice with ``a`` ones and ``b`` zeros."""
     m = a + b
     return m * (m + 1) // 2 + a
 
 
 def triangle_counts(depth: int) -> tuple[Ints, Ints]:
-    """For each node of the binary triangle: labels seen, and ones among them."""
-    level = np.repeat(np.arange(depth + 1, dtype=np.int64), np.arange(1, depth + 2))
-    return level, np.arange(len(level), dtype=np.int64) - level * (level + 1) // 2
+    """For each node of the binary lattice: labels seen, and ones among them."""
+    _, _, counts = simplex(2, depth)
+    return counts.sum(axis=1), counts[:, 1]

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta, beta_triangles
-from nextlabel.beliefs.lattice import Lattice, lump, triangle
+from nextlabel.beliefs.lattice import Lattice, lump
+from nextlabel.beliefs.prior import Prior
+from nextlabel.beliefs.rewards import Accuracy, Reward
+from nextlabel.beliefs.simplex import simplex
+
+ACCURACY = Accuracy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +52,43 @@ class LatticeStack:
         return replace(self, ceiling=ceiling)
 
 
-def stack_lattices(priors: Sequence[Beta], thresholds: Sequence[float], depth: int) -> LatticeStack:
-    """The lattices of several priors; a single one is lumped, which halves a symmetric problem."""
-    if len(priors) == 1:
-        lattice, node_of = lump(priors[0].lattice(thresholds[0], depth))
-        return _stack_of(lattice, node_of)
-    first, child = triangle(depth)
-    alpha = np.array([p.alpha for p in priors])
-    beta = np.array([p.beta for p in priors])
-    reward, prob = beta_triangles(alpha, beta, np.asarray(thresholds, dtype=np.float64), depth)
-    return LatticeStack(first, child, reward, np.ones_like(reward), prob, np.arange(first[-1], dtype=np.int64))
-
-
-def _stack_of(lattice: Lattice, node_of: Ints) -> LatticeStack:
+def stack_lattices(
+    priors: Sequence[Prior], thresholds: Sequence[float], rewards: Sequence[Reward], depth: int
+) -> LatticeStack:
+    """The lattices of several priors with as many answers; a single one is lumped, which halves a symmetric problem."""
+    first, child, _ = simplex(priors[0].answers, depth)
+    reward, ceiling, prob = _arrays(priors, np.asarray(thresholds, dtype=np.float64), rewards, depth)
+    if len(priors) > 1:
+        return LatticeStack(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
+    lattice, node_of = lump(Lattice(first, reward[0], ceiling[0], prob[0], child))
     return LatticeStack(
         lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of
     )
+
+
+def make_lattice(prior: Prior, threshold: float, depth: int, reward: Reward = ACCURACY) -> Lattice:
+    """The belief lattice of one task, not lumped."""
+    first, child, _ = simplex(prior.answers, depth)
+    worth, ceiling, prob = _arrays([prior], np.array([threshold]), [reward], depth)
+    return Lattice(first, worth[0], ceiling[0], prob[0], child)
+
+
+def _arrays(
+    priors: Sequence[Prior], thresholds: Floats, rewards: Sequence[Reward], depth: int
+) -> tuple[Floats, Floats, Floats]:
+    """reward, ceiling (B, N) and prob (B, N, J); priors of one kind with one reward are made together."""
+    together: dict[tuple[type[Prior], Reward], list[int]] = {}
+    for k, (prior, reward) in enumerate(zip(priors, rewards, strict=True)):
+        together.setdefault((type(prior), reward), []).append(k)
+    done: list[tuple[Floats, Floats, Floats]] = []
+    for (kind, reward), rows in together.items():
+        deep = depth + reward.ahead
+        first, child, _ = simplex(priors[rows[0]].answers, deep)
+        prob, truth = kind.believe_all([priors[k] for k in rows], thresholds[rows], deep)
+        worth, ceiling = reward.values(prob, truth, first, child)
+        done.append((worth, ceiling, prob[:, : worth.shape[1]]))
+    if len(done) == 1:
+        return done[0][0], done[0][1], np.ascontiguousarray(done[0][2])
+    back = np.argsort(np.concatenate([np.array(rows) for rows in together.values()]))
+    reward_all, ceiling_all, prob_all = (np.concatenate(part)[back] for part in zip(*done, strict=True))
+    return reward_all, ceiling_all, prob_all

@@ -7,7 +7,8 @@ Notation of ``backward``; x(n, k, s) is the mass, z the part of it that sees the
 ``mode`` 0 follows the smoothed decisions of the prices; its y[l] = expected tasks given to arrival l is the gradient.
 ``mode`` 1 makes a feasible policy: never more than one task per arrival in expectation. It first grants the smoothed
 decisions, scaled down if they are too many, and gives what is left to the largest advantage V(w+1) - V(w).
-``mode`` 2 gives everything by the largest advantage. States on the edge take no more labels.
+``mode`` 2 gives everything by the largest advantage. States on the edge take no more labels, and none is given that
+adds less than its ``cost``.
 Guarantee: modes 1 and 2 return the value of a feasible policy of the relaxed problem, a lower bound on its optimum.
 Cost: as ``backward``, and a sort of the occupied states per arrival in modes 1 and 2.
 """
@@ -28,7 +29,7 @@ DUST = 1e-40
 @jit
 def forward(
     first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, eta: Floats, mu: float,
-    finite: bool, counts: Floats, lam: Floats, eps: float, mode: int, V: Floats, x: Floats, given: Floats,
+    finite: bool, counts: Floats, lam: Floats, cost: float, eps: float, mode: int, V: Floats, x: Floats, given: Floats,
     arrive: Floats, act: Floats,
 ) -> float:  # fmt: skip
     """Run n = U .. 1. Fills given[l] (tasks), arrive[l] = P(arrival l comes) and, if not empty, act[b, l, s] (mass).
@@ -84,7 +85,7 @@ def forward(
                             total += z[b, k, o + i]
         arrive[ell] = total
         if mode > 0:
-            wanted = _fill(counts, total, wanted, z, A, a)
+            wanted = _fill(counts, total, wanted, cost, z, A, a)
         given[ell] = wanted
         for b in range(B):
             for k in range(last, layers):
@@ -102,8 +103,8 @@ def forward(
 
 
 @jit
-def _fill(counts: Floats, room: float, wanted: float, z: Floats, A: Floats, a: Floats) -> float:
-    """Bring sum of counts * a to ``room`` (the chance that the arrival comes) and return it."""
+def _fill(counts: Floats, room: float, wanted: float, cost: float, z: Floats, A: Floats, a: Floats) -> float:
+    """Bring sum of counts * a to ``room`` (the chance that the arrival comes), or as near as pays; return it."""
     B, layers, states = z.shape
     if wanted > room:
         scale = room / wanted
@@ -116,7 +117,7 @@ def _fill(counts: Floats, room: float, wanted: float, z: Floats, A: Floats, a: F
     for b in range(B):
         for k in range(layers):
             for s in range(states):
-                if z[b, k, s] > a[b, k, s] and A[b, k, s] > 0.0:
+                if z[b, k, s] > a[b, k, s] and A[b, k, s] > cost:
                     size += 1
     key = np.empty(size)
     where = np.empty(size, dtype=np.int64)
@@ -124,7 +125,7 @@ def _fill(counts: Floats, room: float, wanted: float, z: Floats, A: Floats, a: F
     for b in range(B):
         for k in range(layers):
             for s in range(states):
-                if z[b, k, s] > a[b, k, s] and A[b, k, s] > 0.0:
+                if z[b, k, s] > a[b, k, s] and A[b, k, s] > cost:
                     key[size] = -A[b, k, s]
                     where[size] = (b * layers + k) * states + s
                     size += 1

@@ -6,12 +6,16 @@ all times before V is (n falls, or w falls), one step of length h is
     V_k = e^{-q h} V_{k-1} + int_0^h e^{-q (h-s)} G(s) ds,
 
 and the integral of a cubic through four neighbouring layers is a weighted sum of four values (``weights``, made once).
+The arrival rate is constant over a step, and r[k] is that of the step into layer k; stencils do not reach across a
+jump of it.
+
 V(n-1,w) and the advantage A = V(n-1,w+1) - lam - V(n-1,w) are interpolated, not the max of them: where A changes sign
 inside a step its root is found and only the positive part is integrated.
 
 ========= ========= ==================== =====================================================
 symbol    code      shape                meaning
 ========= ========= ==================== =====================================================
+r         r         (layers,)            arrival rate of the step into layer k
 V         V         (slots, states, layers)  value; time is the fast axis here
 -dV/dlam  N         same                 expected labels bought
 --        weights   (2, W+1, layers, 4)  step into layer k; first axis: 0 without arrivals, 1 with
@@ -76,7 +80,7 @@ def backward_horizon(
     child: Ints,
     C: int,
     W: int,
-    r: float,
+    r: Floats,
     mu: float,
     tau: Floats,
     weights: Floats,
@@ -105,8 +109,6 @@ def backward_horizon(
         for w in range(W + 1):
             o, up = off[w], off[w + 1]
             busy = mu * w
-            rate = r * with_arrivals
-            q = rate + busy
             by, fade = weights[with_arrivals, w], decay[with_arrivals, w]
             whole = first[C - w + 1]
             open_ = first[C - w] if w < W else 0
@@ -131,6 +133,7 @@ def backward_horizon(
                 for k in range(1, layers):
                     v, v_n = fade[k] * V[cur, s, k - 1], fade[k] * N[cur, s, k - 1]
                     j0 = start[k]
+                    rate = r[k] * with_arrivals
                     for g in range(4):
                         b = by[k, g]
                         v += b * busy * E[j0 + g]
@@ -147,7 +150,7 @@ def backward_horizon(
                             for g in range(4):
                                 x[g] = tau[j0 + g] - tau[k - 1]
                             more, more_n = positive_part(
-                                x, A[j0 : j0 + 4], L[j0 : j0 + 4], tau[k] - tau[k - 1], q, A[k] > 0.0
+                                x, A[j0 : j0 + 4], L[j0 : j0 + 4], tau[k] - tau[k - 1], rate + busy, A[k] > 0.0
                             )
                             v += rate * more
                             v_n += rate * more_n

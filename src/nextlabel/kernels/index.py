@@ -32,7 +32,7 @@ REOPEN = 1e-9
 
 @jit
 def sweep(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
     tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, lam: float, V: Floats, N: Floats,
 ) -> None:  # fmt: skip
     """V and N (rows, states, layers) of one class at one price for all arrivals; row n has n arrivals left."""
@@ -49,51 +49,53 @@ def sweep(
         )  # fmt: skip
     else:
         backward(
-            first, reward, prob, child, C, W, np.full(1, r), np.zeros(1), mu, no, lams, 0.0, no,
+            first, reward, prob, child, C, W, r, np.zeros(1), mu, no, lams, 0.0, no,
             edge, edge_labels, np.full(1, np.inf), V.reshape((1, rows, 1, states)), N.reshape((1, rows, 1, states)),
         )  # fmt: skip
 
 
 @jit
 def narrow(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
     tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
-    lo: Floats, hi: Floats, ends: Floats,
+    at: Ints, lo: Floats, hi: Floats, ends: Floats,
 ) -> None:  # fmt: skip
     """Sweep at each of the falling ``prices`` and narrow the brackets; ends[0..3] = g(lo), g'(lo), g(hi), g'(hi).
 
     Falling, so that the first price at which 'assign' is optimal is the greatest one tried.
 
-    V and N are work of the shape of lo and hi, (rows, states, layers); their row n - 1 decides about n arrivals left.
+    V and N (rows, states, layers) are work. Row m of lo and hi (knots, states, layers) is about ``at[m]`` arrivals
+    left, which row at[m] - 1 of V decides.
     """
-    rows, _, layers = lo.shape
+    knots, _, layers = lo.shape
     off = state_offsets(first, C, W)
     for p in range(prices.shape[0]):
         lam = prices[p]
         sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
-        for n in range(rows):
+        for m in range(knots):
+            n = at[m] - 1
             for w in range(W):
                 o, up = off[w], off[w + 1]
                 for i in range(first[C - w]):
                     s = o + i
                     for k in range(layers):
-                        if lam <= lo[n, s, k] or lam >= hi[n, s, k]:
+                        if lam <= lo[m, s, k] or lam >= hi[m, s, k]:
                             continue
                         g = V[n, up + i, k] - lam - V[n, s, k]
                         slope = N[n, s, k] - 1.0 - N[n, up + i, k]
                         if g >= -TIE:
-                            lo[n, s, k] = lam
-                            ends[0, n, s, k] = g
-                            ends[1, n, s, k] = slope
+                            lo[m, s, k] = lam
+                            ends[0, m, s, k] = g
+                            ends[1, m, s, k] = slope
                         else:
-                            hi[n, s, k] = lam
-                            ends[2, n, s, k] = g
-                            ends[3, n, s, k] = slope
+                            hi[m, s, k] = lam
+                            ends[2, m, s, k] = g
+                            ends[3, m, s, k] = slope
 
 
 @jit
 def count_reopenings(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: float, mu: float,
+    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
     tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
     closed: Bools, where: Ints,
 ) -> int:  # fmt: skip

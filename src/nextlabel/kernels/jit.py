@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 import numba
@@ -11,6 +12,9 @@ import numpy as np
 from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: Taken by the first compilation that is announced, and never given back: a command has several blocks to announce it.
+_told = Lock()
 
 
 def jit(function: F) -> F:
@@ -23,12 +27,11 @@ def jit(function: F) -> F:
 
 class _Announce(event.Listener):
     def __init__(self, say: Callable[[], None]) -> None:
-        self._say: Callable[[], None] | None = say
+        self._say = say
 
     def on_start(self, event: Any) -> None:
-        say, self._say = self._say, None
-        if say is not None:
-            say()
+        if _told.acquire(blocking=False):
+            self._say()
 
     def on_end(self, event: Any) -> None:
         pass
@@ -36,6 +39,6 @@ class _Announce(event.Listener):
 
 @contextmanager
 def announce_compilation(say: Callable[[], None]) -> Iterator[None]:
-    """Call ``say`` once if any kernel has to be compiled inside the block (not when the cache has it)."""
+    """Call ``say`` if a kernel has to be compiled inside the block (not when the cache has it), once in a process."""
     with event.install_listener("numba:compile", _Announce(say)):
         yield

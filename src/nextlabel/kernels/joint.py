@@ -16,6 +16,8 @@ V      value     (S, n, M)         joint value; M = 1 (T infinite) or time point
     G = r max{ V(s, n-1), max_x V(s + e_x, n-1) - price } + mu sum_x w_x sum_j p_j V(s - e_x + e_child(x,j), n)
     T infinite: V = G / q, q = r + mu (g - c).     T finite: dV/dtau = G - q V, by the trapezoidal rule.
 
+The arrival rate is constant over a step, but may jump from one to the next: both ends of a step take the step's own.
+
 Guarantee: T infinite exact; T finite second order in the step. Cost: O(S M) times the distinct states in a row.
 """
 
@@ -37,7 +39,7 @@ TIE = 1e-9
 
 
 class Rule(NamedTuple):
-    """How an arrival is placed. ``score`` (I, M), the index, and ``order`` (I,) are read by index rules only."""
+    """How an arrival is placed. ``score`` (n, I, M), the index, and ``order`` (I,) are read by index rules only."""
 
     kind: int
     decline: bool
@@ -47,16 +49,21 @@ class Rule(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """Rates, and the time step (0 when T is infinite)."""
+    """Rates, and the time steps: r[t] and step[t] (M,) belong to the step into tau_t (one r, no step: T infinite)."""
 
-    r: float
+    r: Floats
     mu: float
-    step: float
+    step: Floats
 
 
 @jit
-def place(rule: Rule, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
-    """Value of an arrival at each time from ``offer[j]``, the value of giving it to a task in state ``ids[j]``."""
+def place(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
+    """Value of an arrival at each time from ``offer[j]``, the value of giving it to a task in state ``ids[j]``.
+
+    ``col`` is the row of ``rule.score`` for the arrivals left.
+
+    An index rule turns the arrival away, written as -inf, if it may decline and the largest index is below the price.
+    """
     for t in range(len(out)):
         if rule.kind == BEST:
             best = offer[0, t]
@@ -64,13 +71,16 @@ def place(rule: Rule, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Flo
                 best = max(best, offer[j, t])
             out[t] = best - rule.price
             continue
-        top = rule.score[ids[0], t]
+        top = rule.score[col, ids[0], t]
         for j in range(1, n_ids):
-            top = max(top, rule.score[ids[j], t])
+            top = max(top, rule.score[col, ids[j], t])
+        if rule.decline and top < rule.price - TIE:
+            out[t] = -np.inf
+            continue
         total = weight = 0.0
         lowest = -1
         for j in range(n_ids):
-            if rule.score[ids[j], t] < top - TIE:
+            if rule.score[col, ids[j], t] < top - TIE:
                 continue
             if rule.kind == FIRST:
                 if lowest < 0 or rule.order[ids[j]] < lowest:
@@ -79,7 +89,7 @@ def place(rule: Rule, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Flo
                 share = float(mult[j]) if rule.kind == RANDOM else 1.0
                 total += share * offer[j, t]
                 weight += share
-        out[t] = total / weight
+        out[t] = total / weight - rule.price
 
 
 @jit
@@ -104,9 +114,10 @@ def solve_layer(
     ids, mult, above_row = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(room, np.int64)
     right_row = np.zeros((width, answers), np.int64)
     offer = np.empty((room, times))
-    base, arrival, gain = np.empty(times), np.empty(times), np.empty(times)
+    base, arrival, come_in = np.empty(times), np.empty(times), np.empty(times)
     free = np.empty(classes, np.int64)
-    q = clock.r + clock.mu * in_flight
+    busy = clock.mu * in_flight
+    infinite = len(clock.step) == 0
     n_max = first + n_cols - 1
     for row in range(n_rows):
         # The row as distinct states with multiplicities: touched ones first, then the fresh ones.
@@ -153,12 +164,13 @@ def solve_layer(
                 else:
                     for t in range(times):
                         offer[j, t] = above.value[above_row[j], n - 1 - above.first, t]
-            place(rule, ids, mult, n_ids, offer, arrival)
+            place(rule, col, ids, mult, n_ids, offer, arrival)
             if rule.decline:
                 for t in range(times):
-                    arrival[t] = max(arrival[t], base[t] if n == 1 else out[row, col - 1, t])
+                    if rule.kind == BEST or arrival[t] == -np.inf:
+                        arrival[t] = max(arrival[t], base[t] if n == 1 else out[row, col - 1, t])
             for t in range(times):
-                gain[t] = clock.r * arrival[t]
+                come_in[t] = 0.0
             for j in range(touched):
                 x = ids[j]
                 w = states.size[x] - states.level[x]
@@ -166,11 +178,12 @@ def solve_layer(
                     for a in range(answers):
                         rate = clock.mu * mult[j] * w * states.prob[x, a]
                         for t in range(times):
-                            gain[t] += rate * right.value[right_row[j, a], col, t]
-            if clock.step == 0.0:
-                out[row, col, 0] = gain[0] / q
+                            come_in[t] += rate * right.value[right_row[j, a], col, t]
+            if infinite:
+                out[row, col, 0] = (clock.r[0] * arrival[0] + come_in[0]) / (clock.r[0] + busy)
             else:
-                pace = 2.0 / clock.step
                 out[row, col, 0] = start
                 for t in range(1, times):
-                    out[row, col, t] = ((pace - q) * out[row, col, t - 1] + gain[t - 1] + gain[t]) / (pace + q)
+                    pace, q = 2.0 / clock.step[t], clock.r[t] + busy
+                    gain = clock.r[t] * (arrival[t - 1] + arrival[t]) + come_in[t - 1] + come_in[t]
+                    out[row, col, t] = ((pace - q) * out[row, col, t - 1] + gain) / (pace + q)

@@ -2,7 +2,7 @@
 
 A task's place in the draw comes from the uniform of (task, 0), its label j's place from that of (task, j + 1): neither
 depends on the policy, the number of tasks asked for or the chunk that the replication is in.
-Cost: O(N log N + K most^2).
+Cost: O(N + K log N + K most^2).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Ints
+from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 
@@ -21,13 +22,14 @@ def draw_recorded(labels: Ints, counts: Ints, seed: int, replication: int, order
     """``rows`` (K,) gets the tasks, ``out`` (K, most) their labels in the order in which they will come in."""
     N, most = labels.shape
     key = stream_key(seed, replication, ORDER)
-    place = np.zeros(N)
+    place, tasks = np.zeros(N), np.zeros(N, dtype=np.int64)
+    size = 0
     for x in range(N):
-        place[x] = uniform(key, x, 0)
-    drawn = np.argsort(place)
+        size = push(place, tasks, size, uniform(key, x, 0), x)
     draws = np.zeros(most)
     for k in range(rows.shape[0]):
-        x = drawn[k]
+        x = tasks[0]
+        size = pop(place, tasks, size)
         rows[k] = x
         m = counts[x]
         for j in range(m):

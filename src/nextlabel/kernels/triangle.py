@@ -1,4 +1,4 @@
-"""Fill binary belief triangles from their last level: I(a,b) = p I(a+1,b) + (1-p) I(a,b+1), R = max(I, 1-I).
+"""Fill binary belief triangles from their last level: I(a,b) = p I(a+1,b) + (1-p) I(a,b+1).
 
 Guarantee: convex combinations only, so the absolute error is that of the last level.
 Cost: three flops and three writes a node.
@@ -11,8 +11,8 @@ from nextlabel.kernels.jit import jit
 
 
 @jit
-def fill_triangles(alpha: Floats, beta: Floats, first: Ints, above: Floats, reward: Floats, prob: Floats) -> None:
-    """``above`` (B, D+1) holds I on the last level and is used up; reward (B, N) and prob (B, N, 2) are filled."""
+def fill_triangles(alpha: Floats, beta: Floats, first: Ints, above: Floats, truth: Floats, prob: Floats) -> None:
+    """``above`` (B, D+1) holds I on the last level and is used up; truth and prob (B, N, 2) are filled."""
     D = first.shape[0] - 2
     for c in range(alpha.shape[0]):
         for m in range(D, -1, -1):
@@ -24,7 +24,8 @@ def fill_triangles(alpha: Floats, beta: Floats, first: Ints, above: Floats, rewa
                 prob[c, i, 1] = p
                 if m < D:
                     above[c, a] = p * above[c, a + 1] + (1.0 - p) * above[c, a]
-                reward[c, i] = max(above[c, a], 1.0 - above[c, a])
+                truth[c, i, 0] = 1.0 - above[c, a]
+                truth[c, i, 1] = above[c, a]
 
 
 @jit

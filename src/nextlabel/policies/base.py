@@ -5,7 +5,7 @@ symbol    code       shape            meaning
 ========= ========== ================ ==============================================================
 (i, w)    [w, i]     --               belief node i of the class's own lattice, w labels in flight
 m         level      (nodes,)         labels come in
-a         ones       (nodes,)         of them positive
+a         ones       (nodes,)         of them positive (two answers)
 R         reward     (nodes,)         reward of deciding now
 ========= ========== ================ ==============================================================
 
@@ -22,12 +22,21 @@ from typing import ClassVar
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, triangle_counts
+from nextlabel.beliefs.lattice import Lattice, level_of
+from nextlabel.beliefs.simplex import deepest, simplex
+from nextlabel.errors import InputError
 from nextlabel.problem.problem import Problem, TaskClass
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
 MOST_IN_FLIGHT = 24
+#: Beliefs of one task; with more than two answers they limit the labels a task.
+MOST_NODES = 60_000
+#: Rules for any number of answers.
+ANY_ANSWERS = (
+    "index", "lagrangian", "resolve", "okg", "okg-idle", "okg-pending", "kg", "kg-random", "uncertainty", "overlap",
+    "uniform", "random",
+)  # fmt: skip
 
 
 class ClassView:
@@ -37,13 +46,28 @@ class ClassView:
         self.entry = entry
         self.flight = flight
         self.lattice: Lattice = entry.lattice(depth)
-        self.level, self.ones = triangle_counts(depth)
+        self.level = level_of(self.lattice.first)
         self.threshold = entry.threshold
 
     @property
     def nodes(self) -> int:
         """Number of nodes."""
         return self.lattice.nodes
+
+    @cached_property
+    def counts(self) -> Ints:
+        """(nodes, answers) labels of each answer."""
+        return simplex(self.lattice.answers, self.lattice.depth)[2]
+
+    @cached_property
+    def ones(self) -> Ints:
+        """Labels with answer 1, for rules that know two answers only."""
+        if self.lattice.answers != 2:
+            raise InputError(
+                f"this policy knows two answers, and the tasks have {self.lattice.answers}.",
+                f"Use one of {', '.join(ANY_ANSWERS)}.",
+            )
+        return np.asarray(self.counts[:, 1])
 
     @cached_property
     def inner(self) -> int:
@@ -88,10 +112,19 @@ class Setting:
     flight: int
     views: tuple[ClassView, ...] = field(repr=False)
 
+    @property
+    def own(self) -> Ints:
+        """``first`` of the classes' own lattices."""
+        return self.views[0].lattice.first
+
     @classmethod
     def of(cls, problem: Problem, most_labels: int | None = None, most_in_flight: int | None = None) -> Setting:
         """Lattices deep enough for ``most_labels`` a task."""
-        depth = min(problem.budget, most_labels if most_labels is not None else MOST_LABELS)
+        depth = min(
+            problem.budget,
+            most_labels if most_labels is not None else MOST_LABELS,
+            deepest(problem.answers, MOST_NODES),
+        )
         flight = min(depth, most_in_flight if most_in_flight is not None else MOST_IN_FLIGHT)
         return cls(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
 
@@ -102,7 +135,7 @@ class Scores:
 
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
     number of labels that the relaxed solution gives each core state: ties then go to the largest deficit. ``facts``
-    and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.rollout``).
+    and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.choice``).
     """
 
     static: Floats
@@ -124,6 +157,8 @@ class Policy(ABC):
     random_ties: bool = True
     #: Scores closer than this are tied.
     tied: float = 1e-9
+    #: The score is what a label is worth, so that an arrival whose best score is below a label's cost is turned away.
+    priced: ClassVar[bool] = False
 
     @abstractmethod
     def scores(self, setting: Setting) -> list[Scores]:

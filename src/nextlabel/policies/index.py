@@ -9,28 +9,32 @@ from __future__ import annotations
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
 from nextlabel.solve.index import ClassIndex, IndexTable, index_table
 
-#: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal.
-TOLERANCE = 1e-6
+#: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
+#: labels in flight a sweep has thousands of rows and the last digit would cost minutes.
+TOLERANCE, MANY_IN_FLIGHT, LOOSER = 1e-6, 5.0, 1e-5
 
 
 class Index(Policy):
-    """Largest index first, ties by lot; give ``table`` to use one that was solved before."""
+    """Largest index first, ties by lot; give ``table`` to use one that was solved before, for another prior perhaps."""
 
     name = "index"
     in_flight = "all of it"
+    priced = True
 
-    def __init__(self, table: IndexTable | None = None, cap: int | None = None) -> None:
+    def __init__(self, table: IndexTable | None = None, cap: int | None = None, name: str = "index") -> None:
         self.table, self.cap = table, cap
+        self.name = name  # type: ignore[misc]
 
     def scores(self, setting: Setting) -> list[Scores]:
         """The index table, spread over each class's own lattice."""
         table = self.table
         if table is None:
-            table = index_table(setting.problem, cap=self.cap, tolerance=TOLERANCE)
+            tolerance = TOLERANCE if setting.problem.rho < MANY_IN_FLIGHT else LOOSER
+            table = index_table(setting.problem, cap=self.cap, tolerance=tolerance)
         return [spread(one, table, view) for one, view in zip(table.classes, setting.views, strict=True)]
 
 
 def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> Scores:
     """Index rows of one class as score tables."""
-    static = one.dense_beyond(view.flight, view.lattice.depth)
-    return Scores(static, one.rows, one.core(view.flight, view.lattice.depth), table.tau)
+    own = view.lattice.first
+    return Scores(one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau)

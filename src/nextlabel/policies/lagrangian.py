@@ -32,6 +32,7 @@ class Lagrangian(Policy):
 
     name = "lagrangian"
     in_flight = "all of it"
+    priced = True
 
     def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:
         self.tied, self.cap = tied, cap
@@ -59,7 +60,7 @@ def no_delay_scores(setting: Setting, cut: Cut) -> list[Floats]:
     for entry in setting.problem.classes:
         work = IndexWork(setting.problem, entry, deep, make_timeline(setting.problem))
         stack = work.stack
-        out.append(over_own_lattice(work.beyond(), stack.first, stack.node_of, setting.flight, setting.depth))
+        out.append(over_own_lattice(work.beyond(), stack.first, stack.node_of, setting.flight, setting.own))
     return out
 
 
@@ -68,7 +69,7 @@ def relaxed_scores(
 ) -> list[Scores]:
     """Advantages at the prices that ``priced`` was swept with, and the plan's cumulative labels."""
     stack = priced.stack
-    core = core_columns(stack.first, stack.node_of, cut.cap, cut.flight, setting.flight, setting.depth)
+    core = core_columns(stack.first, stack.node_of, cut.cap, cut.flight, setting.flight, setting.own)
     return [
         Scores(
             static=static[c],

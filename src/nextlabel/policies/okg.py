@@ -8,6 +8,8 @@ As published it does not see labels in flight. Two fair forms: ``okg-idle`` pref
 
 from __future__ import annotations
 
+import numpy as np
+
 from nextlabel.arrays import Floats
 from nextlabel.policies.base import ClassView, StaticPolicy
 
@@ -30,9 +32,9 @@ class OKGIdle(StaticPolicy):
     in_flight = "whether there is any"
 
     def score(self, view: ClassView) -> Floats:
-        """The gain, and 1 more when nothing is in flight: no gain reaches 1."""
+        """The gain, and more than any gain on top when nothing is in flight."""
         out = view.whatever_in_flight(view.gains.max(axis=1))
-        out[0] += 1.0
+        out[0] += max(1.0, 2.0 * float(np.ptp(view.lattice.reward)))
         return out
 
 

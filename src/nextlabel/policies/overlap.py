@@ -1,6 +1,6 @@
 """Dynamic overlap as the industry does it: more labels for a task until its answer is confident enough.
 
-    toloka   confidence = 1 / (1 + ((1-q)/q)^abs(a-b)),  q the accuracy of one label
+    toloka   confidence = x^max_j c_j / sum_j x^c_j,  x = q (J-1) / (1-q),  q the accuracy of one label
     appen    confidence = share of the leading answer
 
 Tasks are taken to ``least`` labels; then the open task of lowest confidence, fewest in flight, is next; a task closes
@@ -28,11 +28,13 @@ class Overlap(StaticPolicy):
 
     def score(self, view: ClassView) -> Floats:
         """Three tiers: below ``least`` (fewest first), open, closed; within the last two the least confident first."""
-        a, b = view.ones, view.level - view.ones
+        most = view.counts.max(axis=1)
         if self.kind == "toloka":
-            sure = 1.0 / (1.0 + ((1.0 - self.q) / self.q) ** np.abs(a - b))
+            wrong = (1.0 - self.q) / (view.lattice.answers - 1)
+            behind = view.counts - most[:, None]
+            sure = 1.0 / np.sum((self.q / wrong) ** behind, axis=1)
         else:
-            sure = np.where(view.level > 0, np.maximum(a, b) / np.maximum(view.level, 1), 0.0)
+            sure = np.where(view.level > 0, most / np.maximum(view.level, 1), 0.0)
         flight = np.arange(view.flight + 1)[:, None]
         start = view.given < self.least
         still_open = (sure[None, :] < self.confidence) & (view.given < self.most)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import ProblemError
 from nextlabel.policies.base import Policy, Scores, Setting
 from nextlabel.policies.lagrangian import no_delay_scores, relaxed_scores
@@ -32,6 +33,7 @@ class Solved:
     """What one solve leaves to the next: truncation, prices in force, and tables that never change."""
 
     cut: Cut
+    stack: LatticeStack
     prices: Floats
     spread: float
     columns: list[Ints]
@@ -43,6 +45,7 @@ class Resolve(Policy):
 
     name = "resolve"
     in_flight = "all of it"
+    priced = True
 
     def __init__(self, every: int | None = None, tied: float = 1e-5, cap: int | None = None) -> None:
         self.every, self.tied, self.cap = every, tied, cap
@@ -60,9 +63,10 @@ class Resolve(Policy):
         cut = make_cut(problem, bound.cap, bound.flight)
         priced = PricedProblem(problem, cut, make_timeline(problem))
         assert bound.prices is not None
-        shape = (priced.stack.first, priced.stack.node_of, cut.cap, cut.flight, setting.flight, setting.depth)
+        shape = (priced.stack.first, priced.stack.node_of, cut.cap, cut.flight, setting.flight, setting.own)
         return Solved(
             cut=cut,
+            stack=priced.stack,
             prices=bound.prices,
             spread=float(priced.stack.spread.max()),
             columns=[all_columns(*shape) for _ in problem.classes],
@@ -72,7 +76,8 @@ class Resolve(Policy):
     def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[Scores]:
         """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
         problem = setting.problem.with_budget(left)
-        priced = PricedProblem(problem, solved.cut, make_timeline(problem), self._initial(solved, occupied))
+        initial = self._initial(solved, occupied)
+        priced = PricedProblem(problem, solved.cut, make_timeline(problem), initial, solved.stack)
         found = optimise_prices(priced, solved.prices[-left:], solved.spread, TOLERANCE, EVALUATIONS, schedule=SCHEDULE)
         solved.prices = found.prices
         measure = priced.measure(*found.plan)

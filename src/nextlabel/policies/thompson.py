@@ -7,10 +7,11 @@ label. Draws come from tabulated quantiles (LEVELS logit-spaced levels a node, l
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv, expit
+from scipy.special import betaincinv, expit, xlog1py, xlogy
 
-from nextlabel.arrays import Floats
-from nextlabel.kernels.rollout import Z_END
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import Beta
+from nextlabel.kernels.draws import Z_END
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
 
 LEVELS = 241
@@ -34,6 +35,21 @@ def quantiles(view: ClassView) -> Floats:
     """(nodes, LEVELS) posterior quantiles of theta."""
     prior = view.entry.prior
     level = expit(np.linspace(-Z_END, Z_END, LEVELS))
-    alpha = prior.alpha + view.ones
-    beta = prior.beta + view.level - view.ones
-    return np.asarray(betaincinv(alpha[:, None], beta[:, None], level), dtype=np.float64)
+    ones, zeros = view.ones, view.level - view.ones
+    if isinstance(prior, Beta):
+        return np.asarray(betaincinv(prior.alpha + ones[:, None], prior.beta + zeros[:, None], level), dtype=np.float64)
+    return point_quantiles(*prior.points(), ones, zeros, level)
+
+
+def point_quantiles(theta: Floats, weight: Floats, ones: Ints, zeros: Ints, level: Floats) -> Floats:
+    """Posterior quantiles of a prior on points theta[:, 1], linear between the points' mid-levels."""
+    order = np.argsort(theta[:, 1])
+    x, w = theta[order, 1], weight[order]
+    out = np.empty((len(ones), len(level)))
+    for i, (a, b) in enumerate(zip(ones, zeros, strict=True)):
+        log_mass = xlogy(a, x) + xlog1py(b, -x)
+        most = log_mass.max()
+        mass = w * np.exp(log_mass - most) if np.isfinite(most) else w  # labels that cannot occur teach nothing
+        mass = mass / mass.sum() if mass.sum() > 0 else w
+        out[i] = np.interp(level, np.cumsum(mass) - 0.5 * mass, x)
+    return out

@@ -1,7 +1,7 @@
 """Thresholding bandits: frequentist rules for our loss, blind to the prior; each task once first.
 
     apt   smallest sqrt(m) abs(phat - d)                        (Locatelli, Gutzeit and Carpentier 2016)
-    lsa   smallest c m (phat - d)^2 + (1/2) ln m                (Tao, Blanco and Zhou 2019)
+    lsa   smallest c m (phat - d)^2 + (1/2) ln m                (Tao, Blanco, Peng and Zhou 2019)
 
 phat = ones / labels come in; m counts the labels in flight too.
 """

@@ -15,5 +15,5 @@ class Uncertainty(StaticPolicy):
     in_flight = "nothing"
 
     def score(self, view: ClassView) -> Floats:
-        """1/2 - abs(I - 1/2) = 1 - R."""
-        return view.whatever_in_flight(1.0 - view.lattice.reward)
+        """What knowing the truth would add: 1 - R = 1/2 - abs(I - 1/2) where the reward is accuracy."""
+        return view.whatever_in_flight(view.lattice.ceiling - view.lattice.reward)

@@ -5,11 +5,15 @@ symbol code             meaning
 ====== ================ ======================================================
 K      tasks            number of tasks, summed over the classes
 U      budget           workers at most; each arrival uses one unit
-r      arrival_rate     rate of the Poisson process of arrivals
+r      arrival_rate     rate of the Poisson process of arrivals, constant or in pieces (finite T)
 mu     completion_rate  a label takes Exp(mu)
 T      horizon          labels still in flight at T are lost (inf: all come in)
 d      threshold        truth of a task is 1{theta > d}
+c      label_cost       what a label costs, in the unit of the reward; 0: only the budget limits labels
 ====== ================ ======================================================
+
+With a cost the value is the reward less the cost of the labels given out, and an arrival may be turned away (it still
+counts as one of the U).
 """
 
 from __future__ import annotations
@@ -20,9 +24,17 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
+from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.lattice import Lattice
+from nextlabel.beliefs.prior import Prior
+from nextlabel.beliefs.rewards import Accuracy, Reward
+from nextlabel.beliefs.stack import make_lattice
 from nextlabel.errors import ProblemError
+from nextlabel.problem.rates import PiecewiseRate
 
 DEFAULT_ARRIVAL_RATE = 0.1
 DEFAULT_COMPLETION_RATE = 0.4
@@ -58,11 +70,12 @@ def positive(name: str, value: Any, hint: str, *, infinite: bool = False) -> flo
 
 @dataclass(frozen=True, slots=True)
 class TaskClass:
-    """``count`` tasks that share a prior and a threshold."""
+    """``count`` tasks that share a prior, a threshold and a reward."""
 
     count: int
-    prior: Beta = field(default_factory=lambda: Beta(1, 1))
+    prior: Prior = field(default_factory=lambda: Beta(1, 1))
     threshold: float = 0.5
+    reward: Reward = field(default_factory=Accuracy)
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -72,10 +85,46 @@ class TaskClass:
         if isinstance(d, bool) or not isinstance(d, Real) or not 0 < float(d) < 1:
             raise ProblemError(f"threshold {d!r} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5.")
         object.__setattr__(self, "threshold", float(d))
+        if not self.prior.thresholded and self.threshold != 0.5:
+            raise ProblemError(
+                f"a threshold means nothing to tasks with the prior {self.prior.describe()}.",
+                "Leave it out: thresholds are for binary answers of unknown reliability.",
+            )
+        self.reward.check(self.prior.answers)
+
+    @property
+    def answers(self) -> int:
+        """J, the number of answers."""
+        return self.prior.answers
+
+    def beliefs(self, depth: int) -> tuple[Floats, Floats]:
+        """Predictive probabilities of the answers and posterior probabilities of the truths, (nodes, J) each."""
+        return self.prior.believe(self.threshold, depth)
 
     def lattice(self, depth: int) -> Lattice:
         """The belief lattice of one task of this class."""
-        return self.prior.lattice(self.threshold, depth)
+        return make_lattice(self.prior, self.threshold, depth, self.reward)
+
+
+def as_prior(prior: Prior | tuple[float, ...]) -> Prior:
+    """A prior as it is; two numbers are Beta(alpha, beta), more are Dirichlet weights."""
+    if isinstance(prior, Prior):
+        return prior
+    return Beta(*prior) if len(prior) == 2 else Dirichlet(tuple(prior))
+
+
+def _arrival_rate(rate: Any, horizon: float) -> float | PiecewiseRate:
+    """A checked rate; pieces of one and the same rate are that rate."""
+    if not isinstance(rate, PiecewiseRate):
+        return positive("arrival rate", rate, "Give workers per unit of time, e.g. 0.1.")
+    if math.isinf(horizon):
+        raise ProblemError(
+            "an arrival rate that varies needs a finite horizon.", "Give --horizon T, or one constant --arrival-rate."
+        )
+    _, rates = rate.until(horizon)
+    if len(rates) == 1:
+        return positive("arrival rate", float(rates[0]), "Give at least one piece before the horizon a rate above 0.")
+    return rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +133,23 @@ class Problem:
 
     classes: tuple[TaskClass, ...]
     budget: int
-    arrival_rate: float = DEFAULT_ARRIVAL_RATE
+    arrival_rate: float | PiecewiseRate = DEFAULT_ARRIVAL_RATE
     completion_rate: float = DEFAULT_COMPLETION_RATE
     horizon: float = math.inf
+    label_cost: float = 0.0
 
     def __post_init__(self) -> None:
         classes = tuple(self.classes)
         if not classes:
             raise ProblemError("the problem has no tasks.", "Give --tasks N or a [[tasks]] table with a count.")
+        if len({c.answers for c in classes}) > 1:
+            raise ProblemError(
+                f"tasks with {' and '.join(str(n) for n in sorted({c.answers for c in classes}))} answers are mixed.",
+                "Give all tasks of a problem the same number of answers.",
+            )
         set_ = object.__setattr__
         set_(self, "classes", classes)
         set_(self, "budget", whole("budget", self.budget, 0, "Give the number of labels to buy, e.g. --budget 1200."))
-        set_(
-            self,
-            "arrival_rate",
-            positive("arrival rate", self.arrival_rate, "Give workers per unit of time, e.g. 0.1."),
-        )
         set_(
             self,
             "completion_rate",
@@ -112,30 +162,41 @@ class Problem:
                 "horizon", self.horizon, "Give a time above 0, or leave it out to wait for every label.", infinite=True
             ),
         )
+        set_(self, "arrival_rate", _arrival_rate(self.arrival_rate, self.horizon))
+        cost: Any = self.label_cost
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
+            raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. --label-cost 0.02.")
+        set_(self, "label_cost", float(cost))
 
     @classmethod
     def identical(
         cls,
         tasks: int,
         budget: int,
-        prior: Beta | tuple[float, float] = (1, 1),
+        prior: Prior | tuple[float, ...] = (1, 1),
         threshold: float = 0.5,
-        **rates: float,
+        reward: Reward | None = None,
+        **rest: Any,
     ) -> Problem:
-        """K tasks that share one prior; ``rates`` are arrival_rate, completion_rate, horizon."""
-        belief = prior if isinstance(prior, Beta) else Beta(*prior)
-        return cls((TaskClass(tasks, belief, threshold),), budget, **rates)
+        """K tasks that share one prior; ``rest`` are arrival_rate, completion_rate, horizon, label_cost."""
+        return cls((TaskClass(tasks, as_prior(prior), threshold, reward or Accuracy()),), budget, **rest)
 
     @classmethod
     def from_priors(
-        cls, priors: Iterable[Beta | tuple[float, float]], budget: int, threshold: float = 0.5, **rates: float
+        cls,
+        priors: Iterable[Prior | tuple[float, ...]],
+        budget: int,
+        threshold: float = 0.5,
+        reward: Reward | None = None,
+        **rest: Any,
     ) -> Problem:
         """One task per prior; equal priors share a class."""
-        counts: dict[Beta, int] = {}
+        counts: dict[Prior, int] = {}
         for prior in priors:
-            belief = prior if isinstance(prior, Beta) else Beta(*prior)
+            belief = as_prior(prior)
             counts[belief] = counts.get(belief, 0) + 1
-        return cls(tuple(TaskClass(n, belief, threshold) for belief, n in counts.items()), budget, **rates)
+        worth = reward or Accuracy()
+        return cls(tuple(TaskClass(n, belief, threshold, worth) for belief, n in counts.items()), budget, **rest)
 
     @property
     def tasks(self) -> int:
@@ -143,14 +204,42 @@ class Problem:
         return sum(c.count for c in self.classes)
 
     @property
+    def answers(self) -> int:
+        """J, the number of answers to a task."""
+        return self.classes[0].answers
+
+    @property
+    def peak_rate(self) -> float:
+        """The arrival rate, the largest one if it varies."""
+        return self.arrival_rate.peak if isinstance(self.arrival_rate, PiecewiseRate) else self.arrival_rate
+
+    @property
+    def mean_arrivals(self) -> float:
+        """Expected workers up to a finite horizon, however many the budget takes."""
+        if isinstance(self.arrival_rate, PiecewiseRate):
+            return self.arrival_rate.mean_arrivals(self.horizon)
+        return self.arrival_rate * self.horizon
+
+    @property
+    def rate_pieces(self) -> tuple[Floats, Floats]:
+        """Starts and rates of the pieces of constant arrival rate, time running forward from 0."""
+        if isinstance(self.arrival_rate, PiecewiseRate):
+            return self.arrival_rate.until(self.horizon)
+        return np.zeros(1), np.array([self.arrival_rate])
+
+    @property
     def rho(self) -> float:
-        """r / mu: the mean number of labels in flight when every arrival works."""
-        return self.arrival_rate / self.completion_rate
+        """r / mu: the mean number of labels in flight when every arrival works (at the peak, if r varies)."""
+        return self.peak_rate / self.completion_rate
 
     @property
     def finite(self) -> bool:
         """Whether the horizon is finite."""
         return math.isfinite(self.horizon)
+
+    def with_prior(self, prior: Prior) -> Problem:
+        """The same problem with that prior for every task."""
+        return replace(self, classes=tuple(replace(c, prior=prior) for c in self.classes))
 
     def with_budget(self, budget: int) -> Problem:
         """The same problem with another budget."""

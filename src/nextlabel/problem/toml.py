@@ -1,17 +1,30 @@
-"""Read a Problem from a TOML file, refusing anything that is not understood."""
+"""Problems as TOML files: read, refusing anything that is not understood, and written."""
 
 from __future__ import annotations
 
 import tomllib
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
+from nextlabel.problem.tables import known_keys, prior_from, prior_table, reward_from, reward_table
 
-PROBLEM_KEYS = ("budget", "arrival_rate", "completion_rate", "horizon", "tasks")
-TASK_KEYS = ("count", "prior", "threshold")
+PROBLEM_KEYS = ("budget", "arrival_rate", "arrival_period", "completion_rate", "horizon", "label_cost", "tasks")
+TASK_KEYS = ("count", "prior", "threshold", "reward", "scores")
+SCORE_KEYS = ("file", "column", "strength", "accuracy")
+
+#: Takes a sentence about what was done to the input.
+Say = Callable[[str], None]
+
+
+def load_problem(path: str | Path) -> Problem:
+    """Read and check a TOML problem file."""
+    return problem_from_table(read_problem_table(path))
 
 
 def read_problem_table(path: str | Path) -> dict[str, Any]:
@@ -26,43 +39,105 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
         raise FileFormatError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path} is not TOML: {error}.", "See the README for an example.") from error
-    _known(table, PROBLEM_KEYS, str(path))
+    known_keys(table, PROBLEM_KEYS, str(path))
     tasks = table.get("tasks", [])
     if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
         raise FileFormatError(f"'tasks' in {path} is not an array of tables.", "Write [[tasks]] above each class.")
     for entry in tasks:
-        _known(entry, TASK_KEYS, f"[[tasks]] of {path}")
+        known_keys(entry, TASK_KEYS, f"[[tasks]] of {path}")
+        scores = entry.get("scores")
+        if isinstance(scores, dict) and isinstance(scores.get("file"), str):
+            scores["file"] = str(path.parent / scores["file"])
     return table
 
 
-def task_class(entry: dict[str, Any]) -> TaskClass:
-    """One [[tasks]] table as a TaskClass."""
-    if "count" not in entry:
-        raise ProblemError("a [[tasks]] table has no count.", "Add e.g. count = 50.")
-    prior = entry.get("prior", [1, 1])
-    if not (
-        isinstance(prior, list)
-        and len(prior) == 2
-        and all(isinstance(x, int | float) and not isinstance(x, bool) for x in prior)
-    ):
-        raise ProblemError(f"prior {prior!r} is not a pair of numbers.", "Write e.g. prior = [1, 1].")
-    return TaskClass(entry["count"], Beta(*prior), entry.get("threshold", 0.5))
-
-
-def problem_from_table(table: dict[str, Any]) -> Problem:
-    """The Problem that a table of known keys describes."""
+def problem_from_table(table: dict[str, Any], say: Say = warnings.warn) -> Problem:
+    """The Problem that a table of known keys describes; ``say`` is told of scores that were moved."""
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
-    rates = {key: table[key] for key in ("arrival_rate", "completion_rate", "horizon") if key in table}
-    return Problem(tuple(task_class(entry) for entry in table.get("tasks", [])), table["budget"], **rates)
+    notes: list[str] = []
+    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append)]
+    rest: dict[str, Any] = {k: table[k] for k in ("completion_rate", "horizon", "label_cost") if k in table}
+    rate = _rate(table)
+    if rate is not None:
+        rest["arrival_rate"] = rate
+    problem = Problem(tuple(classes), table["budget"], **rest)
+    for note in notes:
+        say(note)
+    return problem
 
 
-def load_problem(path: str | Path) -> Problem:
-    """Read and check a TOML problem file."""
-    return problem_from_table(read_problem_table(path))
+def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
+    """One [[tasks]] table: a class, or one for each different score of a file."""
+    threshold, reward = entry.get("threshold", 0.5), reward_from(entry.get("reward", "accuracy"))
+    if "scores" not in entry:
+        if "count" not in entry:
+            raise ProblemError("a [[tasks]] table has no count.", "Add e.g. count = 50.")
+        return (TaskClass(entry["count"], prior_from(entry.get("prior", [1, 1])), threshold, reward),)
+    for key in ("count", "prior"):
+        if key in entry:
+            raise ProblemError(
+                f"a [[tasks]] table with scores has a {key} too.", f"Leave {key} out: the scores are the priors."
+            )
+    scores = entry["scores"]
+    if not isinstance(scores, dict) or not isinstance(scores.get("file"), str):
+        raise ProblemError("scores have no file.", 'Write e.g. scores = {file = "items.csv", strength = 4}.')
+    known_keys(scores, SCORE_KEYS, "scores")
+    read = read_scores(scores["file"], str(scores.get("column", DEFAULT_COLUMN)))
+    if read.moved:
+        say(read.note(scores["file"]))
+    return score_classes(
+        read.values,
+        strength=scores.get("strength"),
+        accuracy=scores.get("accuracy"),
+        threshold=threshold,
+        reward=reward,
+    )
 
 
-def _known(table: dict[str, Any], allowed: tuple[str, ...], where: str) -> None:
-    unknown = sorted(set(table) - set(allowed))
-    if unknown:
-        raise FileFormatError(f"unknown key {unknown[0]!r} in {where}.", f"Allowed keys: {', '.join(allowed)}.")
+def problem_to_toml(problem: Problem) -> str:
+    """The text of a file from which ``load_problem`` makes the same problem."""
+    lines = [f"budget = {problem.budget}"]
+    rate = problem.arrival_rate
+    if isinstance(rate, PiecewiseRate):
+        lines.append(f"arrival_rate = {_toml([list(piece) for piece in rate.pieces])}")
+        lines += [f"arrival_period = {_toml(rate.period)}"] if rate.period < float("inf") else []
+    else:
+        lines.append(f"arrival_rate = {_toml(rate)}")
+    lines.append(f"completion_rate = {_toml(problem.completion_rate)}")
+    if problem.finite:
+        lines.append(f"horizon = {_toml(problem.horizon)}")
+    if problem.label_cost > 0:
+        lines.append(f"label_cost = {_toml(problem.label_cost)}")
+    for entry in problem.classes:
+        lines += ["", "[[tasks]]", f"count = {entry.count}", f"prior = {_toml(prior_table(entry.prior))}"]
+        if entry.prior.thresholded:
+            lines.append(f"threshold = {_toml(entry.threshold)}")
+        reward = reward_table(entry.reward)
+        if reward != "accuracy":
+            lines.append(f"reward = {_toml(reward)}")
+    return "\n".join(lines) + "\n"
+
+
+def _rate(table: dict[str, Any]) -> Any:
+    """The arrival rate as Problem takes it, None where nothing is said."""
+    rate = table.get("arrival_rate")
+    if isinstance(rate, list):
+        period = {"period": table["arrival_period"]} if "arrival_period" in table else {}
+        return PiecewiseRate(tuple(rate), **period)
+    if "arrival_period" in table:
+        raise ProblemError(
+            "a period needs an arrival rate in pieces.", "Write e.g. arrival_rate = [[0, 2.0], [16, 0.2]]."
+        )
+    return rate
+
+
+def _toml(value: Any) -> str:
+    """``value`` as TOML writes it; a float keeps every digit."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))

@@ -7,7 +7,9 @@ import copy
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.rollout import Gap, Run, Tables, World, advance, begin, new_run, outcome
+from nextlabel.kernels.choice import Tables
+from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.rollout import Run, World, advance, begin, new_run, outcome
 from nextlabel.policies.base import Scores, Setting
 from nextlabel.policies.resolve import Resolve, Solved
 from nextlabel.simulate.world import join_scores

@@ -14,7 +14,9 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.rollout import Gap, Tables, World, rollout
+from nextlabel.kernels.choice import Tables
+from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.rollout import World, rollout
 from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")

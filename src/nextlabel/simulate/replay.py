@@ -12,7 +12,8 @@ I         --        --           P(theta > d) after the labels that came in; the
 A replication draws K of the N tasks and their order, and the order of each task's labels, from the uniforms of (seed,
 replication, task, label): every policy meets the same tasks and the same labels in the same order, whatever the chunks.
 Labels are used without replacement; a task that has none left is no longer offered. Arrivals and durations are those of
-the model. Guarantee: accuracy against gold on this data set, with the interval of the replay's own randomness only; it
+the model. Budgets for which a policy has the same tables are played in one pass (``kernels.replay``); it changes no
+digit. Guarantee: accuracy against gold on this data set, with the interval of the replay's own randomness only; it
 is no estimate for another crowd, and the bound of the model is no bound for it.
 """
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import betainc
@@ -28,19 +30,21 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
-from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
-from nextlabel.kernels.rollout import Tables, World
+from nextlabel.kernels.choice import BY_DEFICIT, Tables
+from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
+from nextlabel.kernels.replay import Crowd, replay_budgets
+from nextlabel.kernels.rollout import World
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem, TaskClass, whole
-from nextlabel.simulate.engine import CHUNKS_A_WORKER, Engine, run_chunk
+from nextlabel.simulate.engine import NOTHING, Engine, run_chunks
 from nextlabel.simulate.study import Estimate
 from nextlabel.simulate.world import make_tables, make_world, no_gap
 from nextlabel.solve.progress import Progress, part
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
 #: What a task counts for whose posterior is a coin flip: half a task, or as if it were decided one way.
-TIES = ("half", "positive", "negative")
+TIES = {"half": -1, "positive": 1, "negative": 0}
 EVEN = 1e-9
 
 
@@ -67,33 +71,31 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One policy on recorded labels."""
+    """One policy on recorded labels with one budget."""
 
     name: str
+    budget: int
     accuracy: Estimate
     accuracies: Floats
     labels_used: float
     most_labels: int
 
 
-@dataclass(frozen=True)
-class _Crowd:
-    """What a chunk of replications needs."""
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One policy and budgets that it plays in one pass, rising; ``world`` has the last of them."""
 
     world: World
     tables: Tables
-    recorded: Recorded
-    root: Ints  # where a task with that many labels starts
-    order: int
-    decision: Floats  # (nodes,) 1, 0, or -1 for a tie
-    tie: int  # what a tie is decided as, -1 for half
+    crowd: Crowd
+    budgets: tuple[int, ...]
 
 
 def replay(
     recorded: Recorded,
     policies: Sequence[Policy | str],
     *,
-    budget: int,
+    budget: int | Sequence[int],
     tasks: int | None = None,
     prior: Beta | None = None,
     threshold: float = 0.5,
@@ -106,77 +108,90 @@ def replay(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> list[Replayed]:
-    """Every policy on ``tasks`` tasks drawn anew in each replication (all of them if not given), ``budget`` labels."""
+    """Every policy with every budget, on ``tasks`` tasks drawn anew in each replication (all of them if not given).
+
+    One entry a policy and budget: all budgets of the first policy as they were given, then those of the next one.
+    """
     K = len(recorded) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
-    _check(recorded, K, order, ties)
+    wanted = budget if isinstance(budget, Sequence) else [budget]
+    budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
+    _check(recorded, K, budgets, order, ties)
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
     kinds, classes = _classes(recorded, K, prior or Beta(1, 1), threshold)
-    problem = Problem(classes, budget, arrival_rate, completion_rate)
-    setting = Setting.of(problem, int(kinds[-1]), int(kinds[-1]))
-    world = make_world(setting, True, np.minimum(kinds, setting.depth))
-    starts = np.unique(world.root)
-    root = np.zeros(int(kinds[-1]) + 1, dtype=np.int64)
-    root[kinds] = starts
-    decision = np.concatenate([_decisions(entry, setting.depth) for entry in classes])
-    engine = engine or Engine()
+    most = int(kinds[-1])
+    problems = [Problem(classes, b, arrival_rate, completion_rate) for b in sorted(set(budgets))]
+    settings = [Setting.of(problem, most, most) for problem in problems]
+    crowds = [_crowd(recorded, kinds, setting, prior or Beta(1, 1), ORDERS[order], TIES[ties]) for setting in settings]
     out = []
     for k, given in enumerate(policies):
         policy = make_policy(given) if isinstance(given, str) else given
+        campaigns = _campaigns(policy, settings, crowds, kinds, K)
+        found: dict[int, Floats] = {}
+        for c, one in enumerate(campaigns):
+            mine = part(part(progress, k, len(policies)), c, len(campaigns))
+            result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, seed), count, mine)
+            found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
+        out += [_replayed(policy.name, b, found[b]) for b in budgets]
+    return out
+
+
+def replay_chunk(campaign: Campaign, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+    """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
+    out = np.zeros((count, len(campaign.budgets), 3))
+    budgets = np.array(campaign.budgets, dtype=np.int64)
+    world = campaign.world._replace(root=np.zeros_like(campaign.world.root))
+    replay_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out)
+    return out, NOTHING
+
+
+def _campaigns(
+    policy: Policy, settings: Sequence[Setting], crowds: Sequence[Crowd], kinds: Ints, K: int
+) -> list[Campaign]:
+    """Neighbouring budgets with the same tables are one campaign."""
+    out: list[Campaign] = []
+    for setting, crowd in zip(settings, crowds, strict=True):
         tables = make_tables(setting, policy)
-        tie = {"half": -1, "positive": 1, "negative": 0}[ties]
-        crowd = _Crowd(world, tables, recorded, root, ORDERS[order], decision, tie)
-        found = _run(engine, crowd, K, count, seed, part(progress, k, len(policies)))
-        out.append(
-            Replayed(policy.name, Estimate.of(found[:, 0]), found[:, 0], found[:, 1].mean(), int(found[:, 2].max()))
-        )
+        world = make_world(setting, True, np.minimum(kinds, setting.depth))._replace(root=np.zeros(K, dtype=np.int64))
+        budgets: tuple[int, ...] = (setting.problem.budget,)
+        if out and _same_choices(out[-1].tables, tables):
+            budgets = out.pop().budgets + budgets
+        out.append(Campaign(world, tables, crowd, budgets))
     return out
 
 
-def replay_chunk(crowd: _Crowd, K: int, seed: int, first: int, count: int) -> Floats:
-    """Replications first .. first + count - 1: accuracy, labels used, most labels of one task."""
-    recorded = crowd.recorded
-    labels = np.zeros((K, recorded.labels.shape[1]), dtype=np.int64)
-    rows = np.zeros(K, dtype=np.int64)
-    out = np.zeros((count, 3))
-    for i in range(count):
-        draw_recorded(recorded.labels, recorded.counts, seed, first + i, crowd.order, rows, labels)
-        world = crowd.world._replace(root=crowd.root[recorded.counts[rows]])
-        done, final = run_chunk(world, crowd.tables, no_gap(), labels, seed, first + i, 1, True)
-        out[i] = _accuracy(crowd, recorded.gold[rows], final[0]), done[0, 1], done[0, 2]
-    return out
+def _same_choices(small: Tables, large: Tables) -> bool:
+    """Whether two budgets' tables say the same wherever arrivals so far and arrivals left are the same."""
+    if small.mode == BY_DEFICIT or small.mode != large.mode:
+        return False
+    pairs = [(getattr(small, name), getattr(large, name)) for name in ("static", "rows", "core", "facts", "quantiles")]
+    pairs.append((small.price, large.price[: len(small.price)]))
+    return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _accuracy(crowd: _Crowd, gold: Ints, final: Ints) -> float:
-    known = gold >= 0
-    said = crowd.decision[final[known]]
-    if crowd.tie >= 0:
-        said = np.where(said < 0, float(crowd.tie), said)
-    right = np.where(said < 0, 0.5, said == gold[known])
-    return float(right.mean()) if len(right) else float("nan")
+def _replayed(name: str, budget: int, found: Floats) -> Replayed:
+    accuracies, used, most = found[:, 0].copy(), found[:, 1], found[:, 2]
+    return Replayed(name, budget, Estimate.of(accuracies), accuracies, float(used.mean()), int(most.max()))
 
 
-def _run(engine: Engine, crowd: _Crowd, K: int, count: int, seed: int, progress: Progress | None) -> Floats:
-    from joblib import Parallel, delayed
-
-    size = max(1, -(-count // (CHUNKS_A_WORKER * engine.jobs)))
-    starts = range(0, count, size)
-    calls = (delayed(replay_chunk)(crowd, K, seed, first, min(size, count - first)) for first in starts)
-    done: list[Floats] = []
-    for piece in Parallel(n_jobs=engine.jobs, backend="threading", return_as="generator")(calls):
-        done.append(piece)
-        if progress is not None:
-            progress(len(done) / len(starts))
-    return np.concatenate(done)
-
-
-def _check(recorded: Recorded, K: int, order: str, ties: str) -> None:
+def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
     if order not in ORDERS:
         raise InputError(f"order {order!r} is not known.", f"Use one of {', '.join(ORDERS)}.")
     if ties not in TIES:
         raise InputError(f"ties {ties!r} is not known.", f"Use one of {', '.join(TIES)}.")
     if len(recorded) < K:
         raise InputError(f"{K} tasks are asked for, but {len(recorded)} are recorded.", "Ask for fewer tasks.")
+    if not budgets:
+        raise InputError("no budget is given.", "Give at least one number of labels.")
+
+
+def _crowd(recorded: Recorded, kinds: Ints, setting: Setting, prior: Beta, order: int, tie: int) -> Crowd:
+    """Where a task with so many labels starts, and what every node is decided as."""
+    sizes = [view.nodes for view in setting.views]
+    start = np.zeros(int(kinds[-1]) + 1, dtype=np.int64)
+    start[kinds] = np.cumsum([0, *sizes[:-1]])
+    decision = [_decisions(prior, view.threshold, setting.depth) for view in setting.views]
+    return Crowd(recorded.labels, recorded.counts, recorded.gold, start, order, np.concatenate(decision), tie)
 
 
 def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple[Ints, tuple[TaskClass, ...]]:
@@ -186,8 +201,8 @@ def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple
     return kinds, tuple(TaskClass(int(c), prior, threshold) for c in counts)
 
 
-def _decisions(entry: TaskClass, depth: int) -> Floats:
+def _decisions(prior: Beta, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
     level, ones = triangle_counts(depth)
-    above = betainc(entry.prior.beta + level - ones, entry.prior.alpha + ones, 1.0 - entry.threshold)
-    return np.where(np.abs(above - 0.5) < EVEN, -1.0, (above > 0.5).astype(np.float64))
+    above = betainc(prior.beta + level - ones, prior.alpha + ones, 1.0 - threshold)
+    return np.where(np.abs(above - 0.5) < EVEN, -1, (above > 0.5).astype(np.int64))

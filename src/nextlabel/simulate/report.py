@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nextlabel.errors import InputError
+from nextlabel.problem.tables import prior_table, reward_table
 from nextlabel.simulate.study import PolicyResult, Study
 
 TABLE, FIGURE, MANIFEST = "policies.csv", "policies.png", "manifest.json"
@@ -35,8 +36,8 @@ def _row(study: Study, result: PolicyResult) -> dict[str, Any]:
     percent = half_width = None
     if result.gap_percent is not None:
         percent, half_width = result.gap_percent.mean, result.gap_percent.half_width
-    elif study.pending == "wait":
-        share = 100.0 / study.bound.per_task
+    elif study.pending == "wait" and study.bound.per_task != 0.0:
+        share = 100.0 / abs(study.bound.per_task)
         percent = share * (study.bound.per_task - result.per_task.mean)
         half_width = share * result.per_task.half_width
     return {
@@ -133,6 +134,7 @@ def write_report(study: Study, folder: Path, *, command: str, started: datetime,
 def manifest(study: Study, *, command: str, started: datetime, seconds: float, **more: Any) -> dict[str, Any]:
     """What is needed to make the same digits again."""
     problem = study.problem
+    rate = problem.arrival_rate
     return {
         "command": command,
         "seed": study.seed,
@@ -142,13 +144,20 @@ def manifest(study: Study, *, command: str, started: datetime, seconds: float, *
         "policies": [result.name for result in study.results],
         "problem": {
             "classes": [
-                {"count": c.count, "prior": [c.prior.alpha, c.prior.beta], "threshold": c.threshold}
+                {
+                    "count": c.count,
+                    "prior": prior_table(c.prior),
+                    "threshold": c.threshold,
+                    "reward": reward_table(c.reward),
+                }
                 for c in problem.classes
             ],
             "budget": problem.budget,
-            "arrival_rate": problem.arrival_rate,
+            "arrival_rate": rate if isinstance(rate, float) else rate.pieces,
+            "arrival_period": None if isinstance(rate, float) or math.isinf(rate.period) else rate.period,
             "completion_rate": problem.completion_rate,
             "horizon": problem.horizon if problem.finite else None,
+            "label_cost": problem.label_cost,
         },
         "bound_per_task": study.bound.per_task,
         "started": started.isoformat(timespec="seconds"),

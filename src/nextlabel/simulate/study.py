@@ -4,7 +4,7 @@
 symbol     code         meaning
 ========== ============ ==============================================================================
 B          bound        upper bound on every policy's value (``solve.bound``)
---         reward       sum of R over the tasks at the end of a replication
+--         reward       sum of R over the tasks at the end of a replication, less what the labels cost
 G          gap          Lagrangian martingale: sum over arrivals and all tasks of
                         max{V(w), V(w+1) - lam} - value of what was done, and unused prices
 ========== ============ ==============================================================================
@@ -25,7 +25,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
-from nextlabel.kernels.rollout import Gap
+from nextlabel.kernels.gap import Gap
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
@@ -160,30 +160,36 @@ def _simulate_many(
     results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        scores, rewards = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
+        scores, facts = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
         solved = perf_counter()
-        chunk = partial(run_many_chunk, problem, kinds(problem), scores, rewards, pending == "wait", seed)
+        chunk = partial(run_many_chunk, problem, kinds(problem), scores, facts, pending == "wait", seed)
         out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
-        gaps = bound.value - out[:, 0]
+        rewards = out[:, 0] - problem.label_cost * out[:, 1]
+        gaps = bound.value - rewards
         comparable = pending == "wait"
         most = int(out[:, 2].max())
         results.append(
             PolicyResult(
                 name=policy.name,
-                per_task=Estimate.of(out[:, 0], problem.tasks),
+                per_task=Estimate.of(rewards, problem.tasks),
                 gap=Estimate.of(gaps, problem.tasks) if comparable else None,
-                gap_percent=Estimate.of(gaps, bound.value / 100.0) if comparable else None,
+                gap_percent=_percent(gaps, bound) if comparable else None,
                 variance_ratio=1.0 if comparable else None,
                 labels_used=float(out[:, 1].mean()),
                 most_labels=most,
                 cap_binds=most >= DEPTH < problem.budget,
-                rewards=out[:, 0],
+                rewards=rewards,
                 gaps=gaps,
                 table_seconds=solved - begin,
                 seconds=perf_counter() - solved,
             )
         )
     return Study(problem, bound, tuple(results), count, seed, pending)
+
+
+def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
+    """The gap in percent of the bound's size; None where the bound is 0."""
+    return Estimate.of(gaps, abs(bound.value) / 100.0) if bound.value != 0.0 else None
 
 
 def _gap(setting: Setting, bound: Bound) -> tuple[Gap, float]:
@@ -208,7 +214,7 @@ def _result(
     seconds: float,
 ) -> PolicyResult:
     K = setting.problem.tasks
-    rewards, gaps = out[:, 0], out[:, 3] - correction
+    rewards, gaps = out[:, 0] - setting.problem.label_cost * out[:, 1], out[:, 3] - correction
     measured = len(gap.price) > 0
     most = int(out[:, 2].max())
     noise = float(gaps.var())
@@ -216,7 +222,7 @@ def _result(
         name=name,
         per_task=Estimate.of(rewards, K),
         gap=Estimate.of(gaps, K) if measured else None,
-        gap_percent=Estimate.of(gaps, bound.value / 100.0) if measured else None,
+        gap_percent=_percent(gaps, bound) if measured else None,
         variance_ratio=(float(rewards.var()) / noise if noise > 0 else float("inf")) if measured else None,
         labels_used=float(out[:, 1].mean()),
         most_labels=most,

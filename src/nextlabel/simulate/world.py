@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.rollout import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Gap, Tables, World
+from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Tables
+from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.rollout import World
 from nextlabel.policies.base import Policy, Scores, Setting
 from nextlabel.solve.advantage import Advantage
 
@@ -26,7 +28,8 @@ def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> Worl
         limit=depth.astype(np.int64),
         root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
         budget=problem.budget,
-        r=problem.arrival_rate,
+        starts=problem.rate_pieces[0],
+        rates=problem.rate_pieces[1],
         mu=problem.completion_rate,
         horizon=problem.horizon,
         wait=wait,
@@ -52,6 +55,8 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> T
         mode = BY_CONFIDENCE
     facts = [s.facts for s in scores if s.facts is not None]
     quantiles = [s.quantiles for s in scores if s.quantiles is not None]
+    cost = setting.problem.label_cost
+    least = cost - policy.tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
     return Tables(
         static=static,
@@ -64,7 +69,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> T
         tied=policy.tied,
         facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
-        price=np.full(max(setting.problem.budget, 1), -np.inf),
+        price=np.full(max(setting.problem.budget, 1), least),
     )
 
 

@@ -3,18 +3,18 @@
 ========= ========== ================= =================================================================
 symbol    code       shape             meaning
 ========= ========== ================= =================================================================
-A         gain       (n, states)       V(i,w+1,n-1) - V(i,w,n-1)
-c - V     best       (n, states)       what the arrival that finds n left could add to V(i,w,n-1) at best
+A - c     gain       (n, states)       V(i,w+1,n-1) - V(i,w,n-1), less the cost of a label
+x - V     best       (n, states)       what the arrival that finds n left could add to V(i,w,n-1) at best
 --        core       (w, node)         column of a state, -1 where the sweep does not reach (there ``past_*``)
 V         value      --                V(root, U arrivals left)
 ========= ========== ================= =================================================================
 
-    c(i,w,n) = V(i,w,n) + (mu w / r) [ V(i,w,n) - sum_j p_j V(child_j,w-1,n) ]
+    x(i,w,n) = V(i,w,n) + (mu w / r) [ V(i,w,n) - sum_j p_j V(child_j,w-1,n) ]
 
-is the value that the recursion asks of an arrival. Off the edge c = max{V(w,n-1), V(w+1,n-1) - lam}, so best is
-max{0, A - lam}; on the edge V is the no-delay value, which the recursion does not reach, and best is what it lacks.
+is the value that the recursion asks of an arrival. Off the edge x = max{V(w,n-1), V(w+1,n-1) - c - lam}, so best is
+max{0, A - c - lam}; on the edge V is the no-delay value, which the recursion does not reach, and best is what it lacks.
 Past the sweep V = E[S after w labels] while arrivals are left, and E[R after w labels] when none is.
-Guarantee: B = E[reward] + E[sum over arrivals and tasks of best - (A - lam) of the label given] + unused prices,
+Guarantee: B = E[reward] + E[sum over arrivals and tasks of best - (A - c - lam) of the label given] + unused prices,
 exactly, for any policy and any truncation. With a common price the last row is the limit. Infinite horizon only.
 """
 
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.simplex import simplex
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.no_delay import no_delay, state_offsets
@@ -51,9 +52,11 @@ class Advantage:
 
 def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, flight: int, depth: int) -> Advantage:
     """Tables at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""
+    own = simplex(entry.answers, depth)[0]
     stack = stack_classes([entry], max(cut.depth, depth), problem.budget)
     off = state_offsets(stack.first, cut.cap, cut.flight)
-    lowest = float(prices.min())
+    cost = problem.label_cost
+    lowest = float(prices.min()) + cost
     tail = late_tail(problem, stack.depth)
     S = np.empty((3, stack.nodes))
     no_delay(
@@ -64,19 +67,20 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     free, ended = _after_flight(S[0], stack, most), _after_flight(stack.reward[0], stack, most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
     if len(prices) > 1:
-        V = _sweep(problem, stack, cut, prices, limit)
+        V = _sweep(problem, stack, cut, prices + cost, limit)
         value = float(V[-1, 0])
     else:
         V, value = _until_settled(problem, stack, cut, lowest, limit)
     best, gain = _rows(problem, stack, cut, off, V, free, ended)
     past_best = np.stack([free - ended, np.zeros_like(free)])[:, : flight + 1]
-    past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1]
+    gain -= cost
+    past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1] - cost
     return Advantage(
         best,
         gain,
-        all_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, depth),
-        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, depth) for t in past_best]),
-        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, depth) for t in past_gain]),
+        all_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, own),
+        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_best]),
+        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_gain]),
         value,
     )
 
@@ -125,7 +129,7 @@ def _sweep(problem: Problem, stack: LatticeStack, cut: Cut, prices: Floats, limi
     V = np.zeros((1, len(prices) + 1, 1, len(limit)))
     edge = limit.reshape((1, 1, -1))
     backward(
-        stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, np.array([problem.arrival_rate]),
+        stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, problem.rate_pieces[1],
         np.zeros(1), problem.completion_rate, False, prices, 0.0, False, edge, edge, np.full(1, np.inf), V, V[:0],
     )  # fmt: skip
     return V[0, :, 0]

@@ -1,6 +1,8 @@
 """The certified upper bound on the value of every policy.
 
-    V* <= sum_x V_x(root, U; lam) + sum_l lam_l P(worker l arrives before T)        for all prices lam >= 0.
+    V* <= sum_x V_x(root, U; c + lam) + sum_l lam_l P(worker l arrives before T)        for all prices lam >= 0,
+
+where c is the cost of a label (0 unless the problem has one).
 
 =========== ================= ==================================================================
 symbol      code              meaning
@@ -23,6 +25,7 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.kernels.supersolution import backward_above
@@ -31,11 +34,10 @@ from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, no_delay_edges, stack_classes
 from nextlabel.solve.scalar import ScalarOptimum, minimise
-from nextlabel.solve.timeline import Timeline, make_timeline
+from nextlabel.solve.timeline import Timeline, halve_steps, make_phases, make_timeline
 from nextlabel.solve.truncation import (
     CAP_TOLERANCE,
     CAPS,
-    DEEPEST,
     Cut,
     arrival_chances,
     check_prices,
@@ -184,7 +186,7 @@ class _Search:
             if relaxed.swept > 0:
                 return self._with_cap(cut, line, best)
             deeper = self._deeper(cut)
-            if best.slack <= self.tolerance * best.value or deeper == cut.depth:
+            if best.slack <= self.tolerance * self._scale(best.value) or deeper == cut.depth:
                 return replace(best, lower=best.lower - best.slack), cut, line
             cut, guess = replace(cut, depth=deeper), best.price
 
@@ -203,14 +205,18 @@ class _Search:
         sample = replace(self.problem, classes=some)
         charged = share * self.charged
         best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE)
-        while best.slack > 0.3 * MANY_TOLERANCE * best.value and self._deeper(cut) > cut.depth:
+        while best.slack > 0.3 * MANY_TOLERANCE * self._scale(best.value) and self._deeper(cut) > cut.depth:
             cut = replace(cut, depth=self._deeper(cut))
             best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE, best.price)
         return best.price, cut
 
+    def _scale(self, value: float) -> float:
+        """What tolerances are shares of: the value, or all that labels could add if that is more."""
+        return max(abs(value), self.top * self.problem.tasks)
+
     def _deeper(self, cut: Cut) -> int:
-        depth = min(3 * cut.depth // 2, self.problem.budget, DEEPEST)
-        return depth if self.classes * depth * depth / 2 <= LATTICE_WORK else cut.depth
+        depth = min(3 * cut.depth // 2, self.problem.budget, deepest(self.problem.answers))
+        return depth if self.classes * nodes_of(self.problem.answers, depth) <= LATTICE_WORK else cut.depth
 
     def _with_cap(self, cut: Cut, line: Timeline, best: ScalarOptimum) -> tuple[ScalarOptimum, Cut, Timeline]:
         """Raise the cap until forbidding more labels costs next to nothing; the forbidding value is the primal side."""
@@ -226,7 +232,7 @@ class _Search:
             closed = RelaxedProblem(self.problem, cut, line, forbid=True)
             lower = minimise(closed, self.charged, self.top, self.tolerance, best.price).lower
             best = replace(best, lower=min(lower, best.value))
-            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * best.value:
+            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self._scale(best.value):
                 break
             guess = best.price
         return best, cut, line
@@ -243,9 +249,9 @@ class _Search:
         return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.problem))
 
     def _per_arrival(self, scalar: ScalarOptimum, cut: Cut) -> tuple[Floats, ScalarOptimum]:
-        line = make_timeline(self.problem, PHASES[0])
+        line = make_phases(self.problem, PHASES[0])
         phases = int(PHASES[0] * PHASE_WORK / self._sweep_work(cut, line))
-        line = make_timeline(self.problem, min(max(phases, PHASES[0]), PHASES[1]))
+        line = make_phases(self.problem, min(max(phases, PHASES[0]), PHASES[1]))
         priced = PricedProblem(self.problem, cut, line)
         least, most = PER_ARRIVAL_EVALUATIONS
         evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
@@ -259,22 +265,22 @@ class _Search:
         problem = self.problem
         counts = counts_of(problem.classes)
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
-        edge, _ = no_delay_edges(stack, slice(None), cut, float(lam.min()), late_tail(problem, cut.depth))
+        paid = lam + problem.label_cost
+        edge, _ = no_delay_edges(stack, slice(None), cut, float(paid.min()), late_tail(problem, cut.depth))
         _, more = swept_arrivals(problem)
         missed = float(counts @ stack.spread) * more
         charge = self._charge(lam)
-        steps, value = FIRST_STEPS, inf
+        line, value = make_timeline(problem, FIRST_STEPS), inf
         while True:
-            line = make_timeline(problem, steps)
             out = np.empty(len(counts))
             backward_above(
                 stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, line.r, line.h,
-                problem.completion_rate, lam, edge, out,
+                problem.completion_rate, paid, edge, out,
             )  # fmt: skip
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
-            if before - value <= STEP_TOLERANCE * value or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
+            if before - value <= STEP_TOLERANCE * self._scale(value) or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
                 break
-            steps *= 2
+            line = halve_steps(problem, line)
         # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
         return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))

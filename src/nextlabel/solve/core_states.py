@@ -1,7 +1,8 @@
 """From the states of a sweep to the states of a task: tables over (w in flight, node of the class's own lattice).
 
 A sweep numbers its states off[w] + i on a lattice that may be lumped and ends at the cap; simulation, policies and
-campaigns number them [w, node] on the class's own lattice. ``core`` is the map; -1 where the sweep offers no label.
+campaigns number them [w, node] on the class's own lattice, whose ``first`` is called ``own`` here. ``core`` is the map;
+-1 where the sweep offers no label.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.beliefs.lattice import level_of
 from nextlabel.kernels.no_delay import state_offsets
 
 
-def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, depth: int) -> Ints:
+def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
     """(flight + 1, nodes) number of state [w, node] in a sweep with that cap and ``in_flight`` at most."""
-    level, _ = triangle_counts(depth)
+    level = level_of(own)
     off = state_offsets(first, cap, in_flight)
     out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
     for w in range(min(in_flight, flight + 1)):
@@ -24,9 +25,9 @@ def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: i
     return out
 
 
-def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, depth: int) -> Ints:
+def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
     """As ``core_columns``, the states on the edge included."""
-    level, _ = triangle_counts(depth)
+    level = level_of(own)
     off = state_offsets(first, cap, in_flight)
     out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
     for w in range(min(in_flight, flight) + 1):
@@ -45,9 +46,9 @@ def differences(V: Floats, first: Ints, cap: int, in_flight: int) -> Floats:
     return A
 
 
-def over_own_lattice(table: Floats, first: Ints, node_of: Ints, flight: int, depth: int) -> Floats:
+def over_own_lattice(table: Floats, first: Ints, node_of: Ints, flight: int, own: Ints) -> Floats:
     """(flight + 1, nodes) from a table (w, lumped nodes); its last row serves larger w, 0 below its last level."""
-    level, _ = triangle_counts(depth)
+    level = level_of(own)
     known = np.flatnonzero(level <= len(first) - 2)
     rows = np.minimum(np.arange(flight + 1), len(table) - 1)
     out = np.zeros((flight + 1, len(level)))

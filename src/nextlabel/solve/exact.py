@@ -25,8 +25,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
@@ -35,6 +33,7 @@ from nextlabel.solve.joint_count import count_groups, count_states
 from nextlabel.solve.joint_rule import NotLumpableError, index_rule
 from nextlabel.solve.joint_sweep import Sweep, extrapolate
 from nextlabel.solve.progress import Progress
+from nextlabel.solve.timeline import make_timeline
 
 __all__ = ["ExactResult", "count_states", "exact_value", "policy_value"]
 
@@ -59,14 +58,15 @@ def exact_value(
     problem: Problem,
     *,
     pending: str = "wait",
-    price: float = 0.0,
+    price: float | None = None,
     max_states: int = MAX_STATES,
     progress: Progress | None = None,
 ) -> ExactResult:
     """The optimal value. ``pending``: labels in flight at the last arrival come in ("wait") or are dropped ("discard").
 
-    ``price`` is charged for every label given out; an arrival may then be declined.
+    ``price``, the problem's label cost if not given, is charged for every label; an arrival may then be turned away.
     """
+    price = problem.label_cost if price is None else price
     if not (math.isfinite(price) and price >= 0):
         raise ProblemError(f"price is {price!r}, which is not a number of at least 0.", "Give e.g. price=0.05.")
     return _value(problem, None, BEST, pending, float(price), max_states, progress, lumped=True)
@@ -86,13 +86,14 @@ def policy_value(
     ``index(c, n, tau)`` is an array [w, node] for class c's own lattice of depth U, n >= 1 arrivals being left, the
     present one included, and tau > 0 the time left. Indices within 1e-9 are tied; ``ties``: "random" (each tied task is
     as likely), "groups" (each distinct tied state is as likely; nodes alike in law and index are one), "first" (lowest
-    class, then node, then w). An index that jumps in tau makes ``error`` fall only like the time step.
+    class, then node, then w). If labels cost something, they are charged, and an arrival whose largest index is below
+    the cost is turned away. An index that jumps in tau makes ``error`` fall only like the time step.
     """
     kind = index_rule(ties)
     try:
-        return _value(problem, index, kind, pending, 0.0, max_states, progress, lumped=ties != "first")
+        return _value(problem, index, kind, pending, problem.label_cost, max_states, progress, lumped=ties != "first")
     except NotLumpableError:
-        return _value(problem, index, kind, pending, 0.0, max_states, progress, lumped=False)
+        return _value(problem, index, kind, pending, problem.label_cost, max_states, progress, lumped=False)
 
 
 def _value(
@@ -114,5 +115,5 @@ def _value(
     if problem.finite:
         value, error = extrapolate(sweep)
     else:
-        value, error = sweep.run(np.array([math.inf])), 0.0
+        value, error = sweep.run(make_timeline(problem)), 0.0
     return ExactResult(value, value / problem.tasks, states, error, time.perf_counter() - began)

@@ -10,10 +10,13 @@ tau_k       tau       (layers,)          time left (one layer, inf, when T is in
 
     lam*(i,w,n) = max{ lam : V(i,w+1,n-1; lam) - lam >= V(i,w,n-1; lam) }.
 
-The rows settle as n grows (``settled``); later arrivals use the last row. Past the cap a task goes on as if labels came
+The rows settle as n grows (``settled``); later arrivals use the last row. From DENSE arrivals left on the roots are
+found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if labels came
 at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
 nodes that the w labels in flight can lead to.
-Guarantee: 1e-7; for finite T also the time steps matter, and ``error`` is the estimate of what they leave.
+Guarantee: 1e-7 for n up to DENSE; for finite T also the time steps matter, and ``error`` is the estimate of what they
+leave. Interpolated rows are within some 1e-5 of their roots but where a root jumps as n grows (the problem is not quite
+indexable); there they are between the two.
 """
 
 from __future__ import annotations
@@ -24,30 +27,33 @@ import os
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import triangle_node
+from nextlabel.beliefs.simplex import deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import core_columns, over_own_lattice
 from nextlabel.solve.index_roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.timeline import Timeline, make_timeline
+from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
 
 TOLERANCE = 1e-7
-#: Rows tried first; more until the last ones agree.
-FIRST_ROWS = 64
+#: Rows tried first, at least, and for each label in flight; more until the last ones agree.
+FIRST_ROWS, ROWS_PER_RHO = 64, 40
+#: Every n up to the first number has roots of its own; then so many n as n doubles, and lines in log n between them.
+DENSE, PER_DOUBLING = 256, 16
 #: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
 FIRST_STEPS = 64
 TABLE_SIZE = 600_000
-#: Levels past the cap on which the no-delay index looks ahead.
-BEYOND = 72
+#: Levels past the cap on which the no-delay index looks ahead, fewer if the lattice would have more nodes than that.
+BEYOND, BEYOND_NODES = 72, 30_000
 FORMAT = "nextlabel index table 1"
 
 
@@ -63,19 +69,21 @@ class ClassIndex:
     flight: int
     settled: int
     error: float
+    answers: int = 2
 
-    def core(self, flight: int, depth: int) -> Ints:
+    def core(self, flight: int, own: Ints) -> Ints:
         """(flight + 1, nodes) column of ``rows`` of [w, node] over the class's own lattice, -1 where there is none."""
-        return core_columns(self.first, self.node_of, self.cap, self.flight, flight, depth)
+        return core_columns(self.first, self.node_of, self.cap, self.flight, flight, own)
 
-    def dense_beyond(self, flight: int, depth: int) -> Floats:
+    def dense_beyond(self, flight: int, own: Ints) -> Floats:
         """(flight + 1, nodes) the index of [w, node] past the cap, over the class's own lattice; 0 where it ends."""
-        return over_own_lattice(self.beyond, self.first, self.node_of, flight, depth)
+        return over_own_lattice(self.beyond, self.first, self.node_of, flight, own)
 
     def dense(self, n: int, layer: int, labels: int) -> Floats:
         """(labels + 1, nodes) index of [w, node] over the class's own lattice of depth ``labels``."""
-        out = self.dense_beyond(labels, labels)
-        core = self.core(labels, labels)
+        own = simplex(self.answers, labels)[0]
+        out = self.dense_beyond(labels, own)
+        core = self.core(labels, own)
         inside = core >= 0
         out[inside] = self.rows[min(n, len(self.rows)) - 1, core[inside], layer]
         return out
@@ -111,11 +119,19 @@ class IndexTable:
         """Estimated error of the indices (time steps; finite horizon)."""
         return max(c.error for c in self.classes)
 
-    def index(self, c: int, a_b: tuple[int, int], w: int, n: int, tau: float = math.inf) -> float:
-        """Index of class ``c`` after a ones and b zeros, w labels in flight, n arrivals and time tau left."""
+    def index(self, c: int, counts: Sequence[int], w: int, n: int, tau: float = math.inf) -> float:
+        """Index of class ``c``, w labels in flight, n arrivals and time tau left.
+
+        ``counts`` are the labels come in: (ones, zeros), or one number an answer if there are more than two.
+        """
+        if len(counts) != self.classes[c].answers:
+            raise ProblemError(
+                f"the state has {len(counts)} counts for {self.classes[c].answers} answers.",
+                "Give the number of labels of each answer.",
+            )
         if not 1 <= n <= self.left:
             raise ProblemError(f"the table has no row for {n} arrivals left.", f"Ask for 1 to {self.left}.")
-        node = triangle_node(*a_b)
+        node = node_of_counts(counts)
         k, share = self._layer(tau)
         left = self.classes[c].at(n, k, node, w)
         return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].at(n, k + 1, node, w)
@@ -135,7 +151,8 @@ class IndexTable:
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
                 arrays[f"{name}_{c}"] = getattr(one, name)
-            entries.append({"cap": one.cap, "flight": one.flight, "settled": one.settled, "error": one.error})
+            names = ("cap", "flight", "settled", "error", "answers")
+            entries.append({name: getattr(one, name) for name in names})
         meta["classes"] = entries
         arrays["meta"] = np.array(json.dumps(meta))
         try:
@@ -206,28 +223,29 @@ def index_table(
 
 def index_cut(cut: Cut, problem: Problem) -> Cut:
     """The cut's lattice, deep enough for the states past the cap and their own look-ahead."""
-    return Cut(cut.cap, cut.flight, min(problem.budget, max(cut.depth, cut.cap + BEYOND)))
+    depth = min(max(cut.depth, cut.cap + BEYOND), max(cut.cap, deepest(problem.answers, BEYOND_NODES)))
+    return Cut(cut.cap, cut.flight, min(problem.budget, depth))
 
 
 def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Timeline:
     """Time layers fine enough for the tolerance (judged by the first class), as far as the table stays in size."""
-    steps = FIRST_STEPS
+    line = make_timeline(problem, FIRST_STEPS, graded=True)
     while True:
-        line = make_timeline(problem, steps, graded=True)
         work = IndexWork(problem, problem.classes[0], cut, line)
         some = min(rows, FIRST_ROWS)
-        if 2 * some * work.states * steps > TABLE_SIZE or work.time_error(some) <= tolerance:
+        if 2 * some * work.states * (line.layers - 1) > TABLE_SIZE or work.time_error(some) <= tolerance:
             return line
-        steps *= 2
+        line = halve_steps(problem, line)
 
 
 def _class_index(
     problem: Problem, entry: TaskClass, cut: Cut, line: Timeline, most: int, tolerance: float, progress: Progress | None
 ) -> ClassIndex:
     work = IndexWork(problem, entry, cut, line)
-    rows = min(FIRST_ROWS, most)
+    rows = min(max(FIRST_ROWS, round(ROWS_PER_RHO * problem.rho)), most)
     while True:
-        table = work.roots(rows, tolerance, progress)
+        at = row_knots(rows)
+        table = between_knots(at, work.roots(at, tolerance, progress))
         settled = _settled_at(table)
         if rows == most or 4 * settled <= 3 * rows:
             break
@@ -242,7 +260,29 @@ def _class_index(
         cut.flight,
         settled,
         work.time_error(len(table)),
+        entry.answers,
     )
+
+
+def row_knots(rows: int) -> Ints:
+    """Numbers of arrivals left, up to ``rows``, whose indices are solved for."""
+    dense = np.arange(1, min(rows, DENSE) + 1)
+    if rows <= DENSE:
+        return dense
+    doublings = np.log2(rows / DENSE)
+    sparse = DENSE * 2.0 ** np.linspace(0.0, doublings, int(np.ceil(PER_DOUBLING * doublings)) + 1)
+    return np.unique(np.concatenate([dense, np.round(sparse).astype(np.int64)]))
+
+
+def between_knots(at: Ints, table: Floats) -> Floats:
+    """Rows for every n up to the last knot, linear in log n between knots."""
+    n = np.arange(1, int(at[-1]) + 1)
+    if len(n) == len(at):
+        return table
+    right = np.clip(np.searchsorted(at, n), 1, len(at) - 1)
+    low, high = np.log(at[right - 1]), np.log(at[right])
+    share = ((np.log(n) - low) / (high - low))[:, None, None]
+    return np.asarray((1.0 - share) * table[right - 1] + share * table[right], dtype=np.float64)
 
 
 def _settled_at(table: Floats) -> int:

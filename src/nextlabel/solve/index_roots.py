@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Bools, Floats
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.kernels.index import gittins, narrow, sweep
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import differences
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
-from nextlabel.solve.timeline import NO_STEPS, Timeline, make_timeline, step_weights
+from nextlabel.solve.timeline import NO_STEPS, Timeline, halve_steps, step_weights
 from nextlabel.solve.truncation import Cut, late_tail
 
 #: Brackets narrower than this are roots; so are brackets whose two tangents agree on the root within the tolerance.
@@ -51,14 +51,14 @@ class IndexWork:
         """Call an index kernel: the class's arrays come first, then what this call brings."""
         s, cut = self.stack, self.cut
         return kernel(
-            s.first, s.reward, s.ceiling, s.prob, s.child, cut.cap, cut.flight, self.problem.arrival_rate,
+            s.first, s.reward, s.ceiling, s.prob, s.child, cut.cap, cut.flight, self.line.r,
             self.problem.completion_rate, self.line.tau, self.steps.weights, self.steps.decay, self.steps.start,
             late_tail(self.problem, cut.depth), *rest,
         )  # fmt: skip
 
-    def roots(self, rows: int, tolerance: float, progress: Progress | None) -> Floats:
-        """Greatest roots for n = 1 .. rows, by sweeps at prices chosen where the open brackets point."""
-        shape = (rows, self.states, self.line.layers)
+    def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> Floats:
+        """Greatest roots for n in ``at`` (rising), by sweeps at prices chosen where the open brackets point."""
+        shape = (len(at), self.states, self.line.layers)
         lo, hi = np.zeros(shape), np.full(shape, self.top)
         ends = np.zeros((4, *shape))
         ends[2] = -self.top
@@ -71,7 +71,7 @@ class IndexWork:
             todo[:, :, 0] = False  # no time left: a label is worth nothing
         prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
         for step in range(ROUNDS):
-            self._narrow(prices, lo, hi, ends)
+            self._narrow(prices, at, lo, hi, ends)
             if progress is not None:
                 progress(1.0 - 0.8 ** (step + 1))
             guess, solved = _solve_brackets(lo[todo], hi[todo], ends[:, todo], tolerance, step)
@@ -82,13 +82,15 @@ class IndexWork:
             prices = _pick(root[todo])
         return root
 
-    def _narrow(self, prices: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
+    def _narrow(self, prices: Floats, at: Ints, lo: Floats, hi: Floats, ends: Floats) -> None:
         """``narrow`` on two threads, upper and lower half of the prices; the upper half wins where it has a root."""
 
-        def work(part: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
-            self.call(narrow, part, np.zeros(lo.shape), np.zeros(lo.shape), lo, hi, ends)
+        shape = (int(at[-1]), *lo.shape[1:])
 
-        if len(prices) * lo.size < THREAD_WORK:
+        def work(part: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
+            self.call(narrow, part, np.zeros(shape), np.zeros(shape), at, lo, hi, ends)
+
+        if len(prices) * int(at[-1]) * lo[0].size < THREAD_WORK:
             work(prices, lo, hi, ends)
             return
         half = len(prices) // 2
@@ -116,8 +118,7 @@ class IndexWork:
         """Largest change of an advantage, over a few prices, when every time step is halved; 0 for infinite T."""
         if not self.line.finite:
             return 0.0
-        finer = make_timeline(self.problem, 2 * (self.line.layers - 1), graded=True)
-        fine = IndexWork(self.problem, self.entry, self.cut, finer)
+        fine = IndexWork(self.problem, self.entry, self.cut, halve_steps(self.problem, self.line))
         prices = self.top * np.array([0.05, 0.1, 0.2, 0.4])
         return max(
             float(np.abs(self.advantages(rows, lam) - fine.advantages(rows, lam)[:, :, ::2]).max()) for lam in prices

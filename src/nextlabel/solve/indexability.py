@@ -8,12 +8,11 @@ are judged, so that truncation cannot cause one. No violation on the grid is evi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from math import isinf
 
 import numpy as np
 
-from nextlabel.beliefs.lattice import triangle_node
+from nextlabel.beliefs.simplex import counts_of_node, deepest
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.index import index_timeline
@@ -24,6 +23,8 @@ from nextlabel.solve.truncation import make_cut
 PRICES = 400
 #: Labels a task, in flight or not, and arrivals left up to which states are checked.
 DEPTH = 24
+#: Beliefs of one task up to which that depth is kept.
+MOST_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,14 @@ class Violation:
     left: int
     time_left: float
     price: float
+    answers: int = 2
 
     def __str__(self) -> str:
-        level = next(m for m in count() if triangle_node(0, m + 1) > self.node)
-        ones = self.node - triangle_node(0, level)
+        counts = counts_of_node(self.answers, self.node)
+        seen = f"{counts[0]} ones and {counts[1]} zeros" if self.answers == 2 else f"labels {counts}"
         when = "" if isinf(self.time_left) else f", time left {self.time_left:g}"
         return (
-            f"class {self.task_class}, {ones} ones and {level - ones} zeros seen, {self.in_flight} in flight, "
+            f"class {self.task_class}, {seen} seen, {self.in_flight} in flight, "
             f"{self.left} arrivals left{when}, price {self.price:.3g}"
         )
 
@@ -67,7 +69,7 @@ def check_indexability(
     progress: Progress | None = None,
 ) -> IndexabilityReport:
     """Look for states whose decision reopens as the price grows."""
-    top = min(max(problem.budget, 1), DEPTH)
+    top = min(max(problem.budget, 1), DEPTH, deepest(problem.answers, MOST_NODES))
     cut = make_cut(problem, top if cap is None else cap, top if flight is None else flight)
     rows = cut.cap
     line = index_timeline(problem, cut, rows, 1e-5)
@@ -85,7 +87,7 @@ def check_indexability(
             n, s, k, p = (int(x) for x in where)
             w = int(np.searchsorted(work.off, s, side="right")) - 1
             node = int(np.flatnonzero(work.stack.node_of == s - work.off[w])[0])
-            first = Violation(c, node, w, n + 1, float(line.tau[k]), float(grid[p]))
+            first = Violation(c, node, w, n + 1, float(line.tau[k]), float(grid[p]), entry.answers)
         violations += found
         first_node = work.stack.first
         judged = sum(

@@ -3,12 +3,14 @@
 ====== ======= =================================================
 symbol code    meaning
 ====== ======= =================================================
-tau_k  taus    time left, k T / m; the one value inf if T is
-h      step    T / m
+tau_k  tau     time left, k T / m; the one value inf if T is
+h      --      T / m
 B(h)   --      value by the trapezoidal rule with step h
 ====== ======= =================================================
 
     value = (4 B(h/2) - B(h)) / 3,  error = |value - the same from the step twice as long|
+
+If the arrival rate varies, each piece of constant rate has equal steps of its own, all halved together.
 
 Guarantee: fourth order where the best choice does not change with tau, second order in general; m doubles until the
 error is below ``TOLERANCE`` or the work or memory allowed is used up. Cost: states x m.
@@ -30,6 +32,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.solve.joint_rule import index_by_id, tie_order
 from nextlabel.solve.joint_states import Group, number_states, value_at_end, value_now
 from nextlabel.solve.progress import Progress
+from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 
 TOLERANCE = 2e-10
 LEAST_STEPS = 64
@@ -76,17 +79,17 @@ class Sweep:
         self.peak = float((rows + np.append(rows[1:], 0.0)).max(initial=1.0))
         self.most_steps = MOST_STEPS if index is None else MOST_INDEX_STEPS
 
-    def run(self, taus: Floats) -> float:
+    def run(self, line: Timeline) -> float:
         """V at the start."""
         for seed in range(SALTS):
             try:
-                return self._run(taus, seed)
+                return self._run(line, seed)
             except CollisionError:
                 continue
         raise SolverError(f"{SALTS} random numberings of the states all collided.", "Report this as a bug.")
 
-    def _run(self, taus: Floats, seed: int) -> float:
-        problem, U = self.problem, self.problem.budget
+    def _run(self, line: Timeline, seed: int) -> float:
+        problem, U, taus = self.problem, self.problem.budget, line.tau
         numbering = number_states(self._groups, U, seed)
         tables = numbering.tables
         now = value_now(self._groups, numbering)
@@ -96,12 +99,11 @@ class Sweep:
             end = np.repeat(now[:, None], len(taus), axis=1)
         if U == 0:
             return float(tables.tasks @ end[tables.fresh, -1])
-        step = float(taus[1] - taus[0]) if problem.finite else 0.0
-        clock = Clock(problem.arrival_rate, problem.completion_rate, step)
+        clock = Clock(line.r, problem.completion_rate, line.h if problem.finite else np.zeros(0))
         decline = self._price > 0
         width = min(U, problem.tasks)
         order = tie_order(numbering)
-        score = np.zeros((1, 1))
+        score = np.zeros((1, 1, 1))
         empty = Layer(np.zeros(1, np.int64), np.full(1, -1, np.int64), 0, np.zeros((1, 1, len(taus))))
         above: list[Layer] = []
         done, total = 0, int(self._layers[:U].sum())
@@ -109,7 +111,8 @@ class Sweep:
             first = 1 if decline else U - g
             columns = U - first - g + 1
             if self._kind != BEST and self._index is not None:
-                score = index_by_id(self._groups, numbering, self._index, U - g, g, taus)
+                left = range(first, first + columns)
+                score = np.stack([index_by_id(self._groups, numbering, self._index, n, g, taus) for n in left])
             rule = Rule(self._kind, decline, self._price, score, order)
             row: list[Layer] = [empty] * (g + 1)
             right = empty
@@ -140,8 +143,9 @@ def extrapolate(sweep: Sweep) -> tuple[float, float]:
     """Value with finite T, and its estimated error."""
     problem = sweep.problem
     T, U = problem.horizon, problem.budget
-    fastest = problem.arrival_rate + problem.completion_rate * U
-    m = max(LEAST_STEPS, math.ceil(T * fastest / 2))
+    fastest = problem.peak_rate + problem.completion_rate * U
+    line = make_timeline(problem, max(LEAST_STEPS, math.ceil(T * fastest / 2)))
+    m = line.layers - 1
     if 4 * m * sweep.peak > MOST_NUMBERS:
         raise TooLargeError(
             f"the exact solution with horizon {T:g} needs {4 * m * sweep.peak:,.0f} numbers in memory; "
@@ -149,13 +153,17 @@ def extrapolate(sweep: Sweep) -> tuple[float, float]:
             "Take fewer tasks, a smaller budget or a shorter horizon, or use `nextlabel bound` for an upper bound.",
             states=int(sweep.work),
         )
-    coarse = [sweep.run(np.linspace(0.0, T, k * m + 1)) for k in (1, 2, 4)]
+    coarse = [sweep.run(line)]
+    for _ in range(2):
+        line = halve_steps(problem, line)
+        coarse.append(sweep.run(line))
     m *= 4
     before, value = ((4 * b - a) / 3 for a, b in pairwise(coarse))
     last = coarse[-1]
     most = min(MOST_NUMBERS / sweep.peak, MOST_WORK / sweep.work, sweep.most_steps)
     while abs(value - before) > TOLERANCE and 2 * m <= most:
         m *= 2
-        finer = sweep.run(np.linspace(0.0, T, m + 1))
+        line = halve_steps(problem, line)
+        finer = sweep.run(line)
         before, value, last = value, (4 * finer - last) / 3, finer
     return value, abs(value - before)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import TooLargeError
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.forward import forward
@@ -65,10 +66,17 @@ class PriceOptimum:
 class PricedProblem:
     """Sweeps of all classes at given prices, with the arrays they need."""
 
-    def __init__(self, problem: Problem, cut: Cut, line: Timeline, initial: Floats | None = None) -> None:
-        """``initial`` (classes, states) is where the tasks are now, as shares; fresh tasks if not given."""
+    def __init__(
+        self,
+        problem: Problem,
+        cut: Cut,
+        line: Timeline,
+        initial: Floats | None = None,
+        stack: LatticeStack | None = None,
+    ) -> None:
+        """``initial`` (classes, states) is where the tasks are now, as shares (fresh if not given), on ``stack``."""
         self.problem, self.cut, self.line = problem, cut, line
-        self.stack = stack_classes(problem.classes, cut.depth, problem.budget)
+        self.stack = stack_classes(problem.classes, cut.depth, problem.budget) if stack is None else stack
         self.counts = counts_of(problem.classes)
         self.states = int(state_offsets(self.stack.first, cut.cap, cut.flight)[-1])
         classes = len(self.counts)
@@ -88,14 +96,15 @@ class PricedProblem:
         self._tail = late_tail(problem, cut.depth)
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
-        """sum_x V_x at ``prices`` (smoothed if eps > 0); fills V."""
+        """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
         self.evaluations += 1
+        paid = prices + self.problem.label_cost
         s, cut, line = self.stack, self.cut, self.line
         never = np.full(len(self.counts), np.inf)
-        edge, none = no_delay_edges(s, slice(None), cut, float(prices.min()), self._tail)
+        edge, none = no_delay_edges(s, slice(None), cut, float(paid.min()), self._tail)
         backward(
             s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
-            line.finite, prices, eps, False, edge, none, never, self.V, self.V[:0],
+            line.finite, paid, eps, False, edge, none, never, self.V, self.V[:0],
         )  # fmt: skip
         return float(self.counts @ np.einsum("bs,bs->b", self.initial, self.V[:, line.arrivals, -1]))
 
@@ -111,11 +120,12 @@ class PricedProblem:
         s, cut, line = self.stack, self.cut, self.line
         x = np.zeros((len(self.counts), line.layers, self.states))
         x[:, -1] = self.initial
+        cost = self.problem.label_cost
         lost = forward(
             s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
-            line.finite, self.counts, prices, eps, mode, self.V, x, self.given, self.arrive, act,
+            line.finite, self.counts, prices + cost, cost, eps, mode, self.V, x, self.given, self.arrive, act,
         )  # fmt: skip
-        return float(lost + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
+        return float(lost - cost * self.given.sum() + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
 
 
 def optimise_prices(
@@ -127,8 +137,12 @@ def optimise_prices(
     progress: Progress | None = None,
     schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
 ) -> PriceOptimum:
-    """Start from given prices; stop when value - lower <= tolerance * value or the evaluations are used up."""
+    """Start from given prices; stop when value - lower is within the tolerance or the evaluations are used up.
+
+    ``tolerance`` is a share of the value, or of all that labels could add if that is more.
+    """
     from scipy.optimize import minimize  # heavy, and of no use to the scalar bound
+    from threadpoolctl import threadpool_limits
 
     U = priced.line.arrivals
     prices = start
@@ -151,7 +165,8 @@ def optimise_prices(
             best, best_value = candidate, value
 
     def done() -> bool:
-        return best_value - lower <= tolerance * best_value or priced.evaluations >= max_evaluations
+        scale = max(abs(best_value), spread * float(priced.counts.sum()))
+        return best_value - lower <= tolerance * scale or priced.evaluations >= max_evaluations
 
     account(prices, spread * schedule[0][1])
     trial = prices
@@ -170,14 +185,16 @@ def optimise_prices(
                 progress(min(1.0, priced.evaluations / max_evaluations))
             return value, scale * hats.adjoint(arrive - priced.given)
 
-        found = minimize(
-            objective,
-            hats.sample(trial) / scale,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, None)] * len(scale),
-            options={"maxiter": iterations, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-10},
-        )
+        # L-BFGS-B's matrices are tiny: more BLAS threads make them three times slower and the last digits vary.
+        with threadpool_limits(1, user_api="blas"):
+            found = minimize(
+                objective,
+                hats.sample(trial) / scale,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, None)] * len(scale),
+                options={"maxiter": iterations, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-10},
+            )
         trial = hats.spread_out(found.x * scale)
         account(trial, eps)
     if progress is not None:

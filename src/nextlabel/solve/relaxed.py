@@ -52,7 +52,9 @@ def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
 
 def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> LatticeStack:
     """The lattices of some classes; a lattice as deep as the budget ends there."""
-    stack = stack_lattices([c.prior for c in classes], [c.threshold for c in classes], depth)
+    stack = stack_lattices(
+        [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
+    )
     return stack.ended() if depth >= budget else stack
 
 
@@ -87,8 +89,8 @@ class RelaxedProblem:
         self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
 
     def at(self, prices: Sequence[float], progress: Progress | None = None) -> Relaxed:
-        """Evaluate at every price in one pass over the classes."""
-        grid = np.asarray(prices, dtype=np.float64)
+        """Evaluate at every price, the cost of a label on top, in one pass over the classes."""
+        grid = np.asarray(prices, dtype=np.float64) + self.problem.label_cost
         total = np.zeros((3, len(grid)))
         workers = min(len(self._pieces), cpu_count() or 1)
         with ThreadPoolExecutor(workers) as pool:
@@ -146,7 +148,7 @@ class RelaxedProblem:
             N = np.empty_like(V)
             backward_horizon(
                 stack.first, stack.reward[b], stack.prob[b], stack.child, cut.cap, cut.flight,
-                self.problem.arrival_rate, mu, line.tau, self._steps.weights, self._steps.decay, self._steps.start,
+                line.r, mu, line.tau, self._steps.weights, self._steps.decay, self._steps.start,
                 prices, self.forbid, edge[0], edge_labels[0], V, N,
             )  # fmt: skip
             return float(V[line.arrivals % 2, 0, -1]), float(N[line.arrivals % 2, 0, -1])

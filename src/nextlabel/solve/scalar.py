@@ -10,6 +10,7 @@ Guarantee: any price gives a valid bound; ``lower`` <= min B <= ``value``. Cost:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import RelaxedProblem
@@ -49,11 +50,15 @@ def minimise(
     guess: float | None = None,
     progress: Progress | None = None,
 ) -> ScalarOptimum:
-    """Search [0, top]; stop when value - lower <= tolerance * value. ``guess`` is a price near the best one."""
+    """Search [0, top]; stop when value - lower is within the tolerance. ``guess`` is a price near the best one.
+
+    ``tolerance`` is a share of the value, or of all that labels could add if that is more.
+    """
     left: Tangent | None = None
     right: Tangent | None = None
     best: Tangent | None = None
-    lower = 0.0
+    lower = -inf
+    floor = top * relaxed.problem.tasks
     if guess is None:
         prices = [top * x for x in (0.0, 0.02, 0.06, 0.15, 0.4, 1.0)]
     else:
@@ -85,8 +90,8 @@ def minimise(
             continue
         meet = _meet(left, right)
         lower = min(left.at(meet), best.value)
-        if best.value - lower <= tolerance * abs(best.value) or right.price - left.price <= 1e-15 * top:
-            if left.slack <= tolerance * abs(best.value) or left.price >= 0.98 * meet:
+        if best.value - lower <= tolerance * max(abs(best.value), floor) or right.price - left.price <= 1e-15 * top:
+            if left.slack <= tolerance * max(abs(best.value), floor) or left.price >= 0.98 * meet:
                 break
             prices = [0.98 * meet]  # a tangent too far to the left, where lattices are too shallow, proves nothing
             continue

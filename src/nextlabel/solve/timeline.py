@@ -2,6 +2,11 @@
 
 Erlang phases are equal; the layers of the fourth-order sweep are closer together where little time is left, because
 there the states with many labels in flight move fast: tau_k = T (k/m)^1.5.
+
+Where the arrival rate jumps V has a kink in tau. So every jump is a layer, each piece of constant rate [a, b] has steps
+of its own, tau = a + (b - a) (k/m)^1.5, and no stencil reaches across. A piece has its share of the steps, half of them
+by its length and half by the arrivals expected in it, so that a short rush is not stepped over. Erlang phases are not
+tied to the clock: they stay equal, and each has the mean rate over its share of the horizon.
 """
 
 from __future__ import annotations
@@ -16,11 +21,16 @@ from nextlabel.solve.truncation import swept_arrivals
 
 GRADING = 1.5
 GAUSS_NODES = 24
+#: Steps of a piece of the arrival rate, at least: a stencil of four layers has to fit.
+LEAST_STEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Per layer: time left, and length, arrival rate and Erlang rate of the step that ends there."""
+    """Per layer: time left, and length, arrival rate and Erlang rate of the step that ends there.
+
+    ``pieces`` are the steps of each piece of constant arrival rate, in the order of the time left.
+    """
 
     finite: bool
     arrivals: int
@@ -28,6 +38,8 @@ class Timeline:
     h: Floats
     r: Floats
     eta: Floats
+    pieces: Ints
+    graded: bool = False
 
     @property
     def layers(self) -> int:
@@ -37,13 +49,56 @@ class Timeline:
 
 def make_timeline(problem: Problem, steps: int = 0, *, graded: bool = False) -> Timeline:
     """``steps`` steps over the horizon, equal or graded; one layer when it is infinite."""
-    arrivals, _ = swept_arrivals(problem)
     if not problem.finite:
         one = np.zeros(1)
-        return Timeline(False, arrivals, np.array([np.inf]), one, np.array([problem.arrival_rate]), one)
-    tau = problem.horizon * np.linspace(0.0, 1.0, steps + 1) ** (GRADING if graded else 1.0)
-    h = np.diff(tau, prepend=-tau[1])
-    return Timeline(True, arrivals, tau, h, np.full(steps + 1, problem.arrival_rate), 1.0 / h)
+        nowhere = np.zeros(0, dtype=np.int64)
+        return Timeline(False, problem.budget, np.array([np.inf]), one, problem.rate_pieces[1], one, nowhere)
+    edges, rates = rates_left(problem)
+    if len(rates) == 1:
+        return _layers(problem, np.array([steps]), graded)
+    length = np.diff(edges)
+    share = 0.5 * (length / problem.horizon + length * rates / problem.mean_arrivals)
+    return _layers(problem, np.maximum(np.rint(steps * share).astype(np.int64), LEAST_STEPS), graded)
+
+
+def halve_steps(problem: Problem, line: Timeline) -> Timeline:
+    """The same timeline with every step cut in two: layer k becomes layer 2 k."""
+    return _layers(problem, 2 * line.pieces, line.graded)
+
+
+def make_phases(problem: Problem, phases: int) -> Timeline:
+    """Equal Erlang phases, each with the mean arrival rate over its share of a finite horizon."""
+    starts, rates = problem.rate_pieces
+    if len(rates) == 1:
+        return make_timeline(problem, phases)
+    T = problem.horizon
+    tau = T * np.linspace(0.0, 1.0, phases + 1)
+    knots = np.append(starts, T)
+    come = np.interp(T - tau, knots, np.append(0.0, np.cumsum(rates * np.diff(knots))))
+    h = np.full(phases + 1, T / phases)
+    r = np.maximum(-np.diff(come), 0.0) / h[1:]
+    return Timeline(True, swept_arrivals(problem)[0], tau, h, np.append(r[0], r), 1.0 / h, np.array([phases]))
+
+
+def rates_left(problem: Problem) -> tuple[Floats, Floats]:
+    """Times left 0 = tau_0 < tau_1 .. = T between which the arrival rate is constant, and the rates there."""
+    starts, rates = problem.rate_pieces
+    return np.concatenate([[0.0], problem.horizon - starts[:0:-1], [problem.horizon]]), rates[::-1]
+
+
+def _layers(problem: Problem, pieces: Ints, graded: bool) -> Timeline:
+    """Layers with so many steps in each piece."""
+    edges, rates = rates_left(problem)
+    power = GRADING if graded else 1.0
+    tau = [np.zeros(1)]
+    for a, b, m in zip(edges[:-1], edges[1:], pieces, strict=True):
+        inside = a + (b - a) * np.linspace(0.0, 1.0, m + 1) ** power
+        inside[-1] = b
+        tau.append(inside[1:])
+    at = np.concatenate(tau)
+    h = np.diff(at, prepend=-at[1])
+    r = np.repeat(rates, pieces)
+    return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), 1.0 / h, pieces, graded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +117,12 @@ NO_STEPS = StepWeights(np.zeros((2, 1, 1, 4)), np.zeros((2, 1, 1)), np.zeros(1, 
 def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:
     """Weights of int_0^h e^{-q(h-s)} G(s) ds on four-point stencils, for every in-flight number, with and without r."""
     m = line.layers - 1
-    start = np.clip(np.arange(line.layers) - 2, 0, m - 3)
-    start[0] = 0
+    k = np.arange(1, line.layers)
+    last = np.repeat(np.cumsum(line.pieces), line.pieces)
+    start = np.append(0, np.clip(k - 2, last - np.repeat(line.pieces, line.pieces), last - 3))
     weights = np.zeros((2, flight + 1, line.layers, 4))
     decay = np.ones((2, flight + 1, line.layers))
     at, by = np.polynomial.legendre.leggauss(GAUSS_NODES)
-    k = np.arange(1, line.layers)
     h = line.tau[k] - line.tau[k - 1]
     s = 0.5 * h[:, None] * (1.0 + at)
     x = line.tau[start[k][:, None] + np.arange(4)] - line.tau[k - 1][:, None]
@@ -78,8 +133,8 @@ def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:
                 basis[:, :, g] *= (s - x[:, None, other]) / (x[:, g] - x[:, other])[:, None]
     for arrivals in range(2):
         for w in range(flight + 1):
-            q = arrivals * problem.arrival_rate + problem.completion_rate * w
-            density = np.exp(-q * (h[:, None] - s)) * by * 0.5 * h[:, None]
+            q = arrivals * line.r[k] + problem.completion_rate * w
+            density = np.exp(-q[:, None] * (h[:, None] - s)) * by * 0.5 * h[:, None]
             weights[arrivals, w, 1:] = np.einsum("kg,kgi->ki", density, basis)
             decay[arrivals, w, 1:] = np.exp(-q * h)
     return StepWeights(weights, decay, start.astype(np.int64))

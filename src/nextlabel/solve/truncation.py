@@ -12,25 +12,27 @@ D      depth   last level of the lattice on which the no-delay problem is solved
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 from scipy.special import betainc, pdtrc
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.simplex import deepest
+from nextlabel.beliefs.stack import stack_lattices
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.no_delay import EDGE_ROWS
+from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.problem.problem import Problem, whole
 
 #: Values within this of their limit count as settled.
 SETTLED = 1e-11
-#: Largest lattice on which the no-delay problem is solved.
-DEEPEST = 1024
 #: Caps tried, in this order, until the cap costs less than CAP_TOLERANCE of the value.
 CAPS = (4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 CAP_TOLERANCE = 1e-5
 #: Probability of more arrivals than are swept, for a finite horizon.
 ARRIVAL_TAIL = 1e-13
+#: Classes, and beliefs of each, from which the labels worth buying are told when labels cost something.
+SAMPLE_CLASSES, SAMPLE_NODES = 16, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +48,43 @@ def make_cut(problem: Problem, cap: int | None, flight: int | None) -> Cut:
     """Check what the user gave and fill in the rest: room for a few times the mean labels a task and in flight."""
     top = max(problem.budget, 1)
     if cap is None:
-        wanted = 4 + 2.5 * problem.budget / problem.tasks
+        wanted = 4 + 2.5 * min(problem.budget / problem.tasks, worth_buying(problem))
         C = next((c for c in CAPS if c >= wanted), CAPS[-1])
     else:
         C = whole("cap", cap, 1, "Give at least one label a task, e.g. --cap 10.")
-    C = min(C, top)
+    C = min(C, top, deepest(problem.answers))
     if flight is None:
         W = ceil(6 + 3 * problem.rho / problem.tasks)
     else:
         W = whole("flight", flight, 1, "Give at least one label in flight, e.g. --flight 4.")
-    return Cut(C, min(W, C), min(top, max(no_delay_depth(problem), C + EDGE_ROWS)))
+    return Cut(C, min(W, C), min(top, max(no_delay_depth(problem), C + EDGE_ROWS), max(C, deepest(problem.answers))))
+
+
+def worth_buying(problem: Problem) -> float:
+    """Mean labels a task that are worth their cost, were they to come at once; of some of the classes the most."""
+    if problem.label_cost == 0:
+        return inf
+    depth = min(problem.budget, deepest(problem.answers, SAMPLE_NODES), 64)
+    some = problem.classes[:: max(1, len(problem.classes) // SAMPLE_CLASSES)]
+    stack = stack_lattices([c.prior for c in some], [c.threshold for c in some], [c.reward for c in some], depth)
+    out, work = np.empty((len(some), 4)), np.empty((3, stack.nodes))
+    no_delay(
+        stack.first, stack.reward, stack.ceiling, stack.prob, stack.child, problem.label_cost, np.zeros(depth + 1),
+        work[0], work[1], work[2], out,
+    )  # fmt: skip
+    return float(out[:, 1].max())
 
 
 def no_delay_depth(problem: Problem) -> int:
     """A depth at which the no-delay problem hardly ever arrives: a few times the mean labels a task, at least 64."""
-    return min(problem.budget, DEEPEST, max(64, 8 * -(-problem.budget // problem.tasks)))
+    return min(problem.budget, deepest(problem.answers), max(64, 8 * -(-problem.budget // problem.tasks)))
 
 
 def late_tail(problem: Problem, depth: int) -> Floats:
     """P(m labels, each waited for before the next is asked, cannot all be started within U arrivals), m = 0 .. depth.
 
     Between the start of one label and its return pass Geometric(mu / (r + mu)) arrivals, so that m labels need
-    m + NegBin(m - 1, mu / (r + mu)) arrivals.
+    m + NegBin(m - 1, mu / (r + mu)) arrivals. For an infinite horizon; with a finite one nothing is settled by it.
     """
     U, back = problem.budget, 1.0 / (1.0 + problem.rho)
     m = np.arange(depth + 1, dtype=np.float64)
@@ -82,11 +99,11 @@ def swept_arrivals(problem: Problem) -> tuple[int, float]:
     """Arrivals worth sweeping for a finite horizon, and the probability that there are more."""
     if not problem.finite:
         return problem.budget, 0.0
-    mean = problem.arrival_rate * problem.horizon
+    mean = problem.mean_arrivals
     most = ceil(mean + 10.0 * mean**0.5 + 30.0)
     if most >= problem.budget:
         return problem.budget, 0.0
-    while pdtrc(most - 1, mean) <= ARRIVAL_TAIL:
+    while most > 1 and pdtrc(most - 1, mean) <= ARRIVAL_TAIL:
         most -= 1
     return most, float(pdtrc(most, mean))
 
@@ -96,7 +113,7 @@ def arrival_chances(problem: Problem) -> Floats:
     arrivals, _ = swept_arrivals(problem)
     if not problem.finite:
         return np.ones(arrivals)
-    return np.asarray(pdtrc(np.arange(arrivals), problem.arrival_rate * problem.horizon), dtype=np.float64)
+    return np.asarray(pdtrc(np.arange(arrivals), problem.mean_arrivals), dtype=np.float64)
 
 
 def expected_arrivals(problem: Problem) -> float:

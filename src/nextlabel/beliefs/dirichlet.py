@@ -1,0 +1,122 @@
+"""J answers with a Dirichlet prior on their chances theta; the truth is the answer with the largest theta.
+
+========== ========= ============ ==========================================================
+symbol     code      shape        meaning
+========== ========= ============ ==========================================================
+alpha_j    weights   (J,)         prior weight of answer j
+P_q        truth     (N, J)       P(theta_q is the largest)
+========== ========= ============ ==========================================================
+
+p_j(c) = (alpha_j + c_j) / (sum alpha + m). With independent gammas, theta = G / sum G, so
+
+    P_q = int f(x; alpha_q + c_q) prod_{j != q} F(x; alpha_j + c_j) dx
+
+with the density f and the distribution F of Gamma(., 1): one integral of a smooth function of t = log x, a composite
+Gauss rule whose panels are as wide as the narrowest density. Only the last level is integrated; above it
+P_q(c) = sum_j p_j P_q(child_j), convex combinations. On the last level the P_q are divided by their sum.
+Guarantee: absolute error under 1e-12 (the sum before division is within 1e-12 of 1, and J = 2 is the Beta prior to
+1e-12: tests). Cost: 3 J G multiply-adds a node of the last level with G some hundred points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammainc, gammaln
+
+from nextlabel.arrays import Floats
+from nextlabel.beliefs.density import gauss
+from nextlabel.beliefs.prior import Prior, number, shown
+from nextlabel.beliefs.simplex import simplex
+from nextlabel.errors import ProblemError
+
+LARGEST_WEIGHT, LEAST_WEIGHT, MOST_ANSWERS = 1e6, 1e-2, 20
+#: Relative size below which the left end of the integral is dropped, as a logarithm; points a panel; nodes at once.
+LEFT, PANEL, BLOCK = 40.0, 12, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Dirichlet(Prior):
+    """Prior weights of the answers, the weight of answer 0 first."""
+
+    weights: tuple[float, ...]
+    kind: ClassVar[str] = "dirichlet"
+    thresholded: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        weights = tuple(number(x) for x in self.weights)
+        if not 2 <= len(weights) <= MOST_ANSWERS or not all(LEAST_WEIGHT <= x <= LARGEST_WEIGHT for x in weights):
+            raise ProblemError(
+                f"prior {','.join(shown(x) for x in self.weights)} is not a Dirichlet prior.",
+                f"Give 2 to {MOST_ANSWERS} weights from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}, e.g. --prior 1,1,1.",
+            )
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def answers(self) -> int:
+        """J."""
+        return len(self.weights)
+
+    def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
+        """Predictive and truth probabilities; ``d`` plays no part."""
+        first, child, counts = simplex(self.answers, depth)
+        alpha = np.array(self.weights) + counts
+        prob = alpha / alpha.sum(axis=1, keepdims=True)
+        truth = np.empty_like(prob)
+        last = slice(int(first[depth]), int(first[depth + 1]))
+        truth[last] = largest(np.array(self.weights), counts[last])
+        for m in range(depth - 1, -1, -1):
+            here = slice(int(first[m]), int(first[m + 1]))
+            truth[here] = np.einsum("nj,njq->nq", prob[here], truth[child[here]])
+        return prob, truth
+
+    def points(self) -> tuple[Floats, Floats]:
+        """The prior mean alone: no rule that draws theta takes more than two answers."""
+        mean = np.array(self.weights) / sum(self.weights)
+        return mean[None], np.ones(1)
+
+    def describe(self) -> str:
+        """Dirichlet(weights)."""
+        return f"Dirichlet({', '.join(f'{x:g}' for x in self.weights)})"
+
+
+def largest(weights: Floats, counts: np.ndarray) -> Floats:
+    """(n, J) P(theta_q is the largest) for Dirichlet(weights + counts)."""
+    t, by = _grid(weights, int(counts.max(initial=0)))
+    x = np.exp(t)
+    J = len(weights)
+    density, below = [], []
+    for j in range(J):
+        a = weights[j] + np.arange(int(counts[:, j].max(initial=0)) + 1)[:, None]
+        density.append(np.exp(a * t - x - gammaln(a)) * by)
+        below.append(gammainc(a, x))
+    out = np.empty((len(counts), J))
+    for start in range(0, len(counts), BLOCK):
+        rows = counts[start : start + BLOCK]
+        F = [below[j][rows[:, j]] for j in range(J)]
+        for q in range(J):
+            product = density[q][rows[:, q]].copy()
+            for j in range(J):
+                if j != q:
+                    product *= F[j]
+            out[start : start + BLOCK, q] = product.sum(axis=1)
+    return np.asarray(out / out.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _grid(weights: Floats, most: int) -> tuple[Floats, Floats]:
+    """Points t and weights of the composite rule, for gammas of shape up to max(weights) + most."""
+    top = float(weights.max()) + most
+    low = -LEFT / float(weights.sum()) - 5.0
+    high = np.log(top + 12.0 * np.sqrt(top) + 60.0)
+    fine = min(0.5, 2.0 / np.sqrt(top))
+    least = np.log(max(float(weights.min()), 1.0)) - 12.0
+    # Far to the left every factor is a plain exponential in t, so wide panels do.
+    ends = [np.linspace(least, high, int(np.ceil((high - least) / fine)) + 1)]
+    if low < least:
+        ends.insert(0, np.linspace(low, least, int(np.ceil((least - low) / 2.0)) + 1)[:-1])
+    edges = np.concatenate(ends)
+    at, by = gauss(PANEL)
+    half = 0.5 * np.diff(edges)[:, None]
+    return (edges[:-1, None] + half * (1.0 + at)).ravel(), (half * by).ravel()

@@ -1,0 +1,86 @@
+"""What is believed about a task before its first label, and what every kind of prior must be able to say.
+
+========== ========= ========= ==================================================================
+symbol     code      shape     meaning
+========== ========= ========= ==================================================================
+p_j        prob      (N, J)    predictive probability of answer j
+P_q        truth     (N, J)    posterior probability that the truth is q
+d          d         --        threshold: with binary labels the truth is 1{theta > d}
+========== ========= ========= ==================================================================
+
+Labels of one task are exchangeable, so that a belief is a vector of counts and all priors live on the lattice of
+``simplex``; P_q is a martingale. A reward (``rewards``) then turns P or p into what the solvers see.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import inf, isnan, nan
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+
+
+class Prior(ABC):
+    """A law of the labels and the truth of one task. Priors are frozen and hashable."""
+
+    #: Its name in problem files.
+    kind: ClassVar[str]
+    #: Whether the truth depends on a threshold.
+    thresholded: ClassVar[bool] = True
+
+    @property
+    def answers(self) -> int:
+        """J, the number of answers (and of truths)."""
+        return 2
+
+    @abstractmethod
+    def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
+        """``prob`` and ``truth`` of every node up to level ``depth``."""
+
+    @classmethod
+    def believe_all(cls, priors: Sequence[Prior], d: Floats, depth: int) -> tuple[Floats, Floats]:
+        """``prob`` and ``truth`` (B, N, J) of several priors of this kind."""
+        each = [prior.believe(float(x), depth) for prior, x in zip(priors, d, strict=True)]
+        return np.stack([prob for prob, _ in each]), np.stack([truth for _, truth in each])
+
+    @abstractmethod
+    def points(self) -> tuple[Floats, Floats]:
+        """theta (G, J) and weights (G,): a discrete law close to the prior's, for draws of theta."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A few words, e.g. ``Beta(1, 1)``."""
+
+
+def number(value: object) -> float:
+    """``value`` as a float, nan if it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return inf
+
+
+def shown(value: object) -> str:
+    """``value`` as it should appear in a message."""
+    x = number(value)
+    return repr(value) if isnan(x) else f"{x:g}"
+
+
+def binary(positive: Floats) -> Floats:
+    """(..., 2) probabilities of 0 and 1 from those of 1."""
+    return np.stack([1.0 - positive, positive], axis=-1)
+
+
+def shares(weights: Floats) -> Floats:
+    """Weights that sum to 1; those that do already, up to rounding, are left as they are."""
+    if abs(float(weights.sum()) - 1.0) <= 1e-12:
+        return weights
+    weights = weights / weights.max()  # so that the sum cannot overflow
+    return np.asarray(weights / weights.sum(), dtype=np.float64)

@@ -1,0 +1,164 @@
+"""What a finished task is worth, given what is believed about it.
+
+================ ==================================== =========================================
+reward           R of deciding now                    ceiling, if the truth were told
+================ ==================================== =========================================
+accuracy         v max_q P_q                          v
+utility          max_a sum_q u[a][q] P_q              sum_q P_q max_a u[a][q]
+squared error    -s (1/2) sum_j Var(theta_j)          0
+================ ==================================== =========================================
+
+``abstain`` adds a decision of the same value whatever the truth. Var(theta_j) = p_j (p_j(child_j) - p_j), because
+labels are exchangeable and E[theta_j^2] = P(two labels are j); with two answers the sum is Var(theta) itself.
+R is convex in the belief, so that no label hurts. Guarantee: exact functions of ``prob`` and ``truth``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.prior import number, shown
+from nextlabel.errors import ProblemError
+
+
+class Reward(Protocol):
+    """A reward array from beliefs; hashable."""
+
+    kind: ClassVar[str]
+    #: Levels that ``values`` needs past the last one asked for.
+    ahead: ClassVar[int]
+
+    def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
+        """R and ceiling (..., N) from prob and truth (..., N + further levels, J); N ends ``ahead`` levels earlier."""
+        ...
+
+    def check(self, answers: int) -> None:
+        """Raise a ProblemError if it does not fit tasks with that many answers."""
+        ...
+
+    def describe(self) -> str:
+        """A few words."""
+        ...
+
+
+def largest(values: Floats) -> Floats:
+    """Maximum over the short last axis, column by column: fifty times as fast as ``max(axis=-1)``."""
+    out = values[..., 0].copy()
+    for j in range(1, values.shape[-1]):
+        np.maximum(out, values[..., j], out=out)
+    return out
+
+
+def _finite(name: str, value: object, *, least: float = -np.inf) -> float:
+    x = number(value)
+    if not isfinite(x) or x < least or (least == 0.0 and x == 0.0):
+        what = "a positive number" if least == 0.0 else "a number"
+        raise ProblemError(f"{name} is {shown(value)}, which is not {what}.", f"Give {name} as {what}, e.g. 1.")
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """``value`` for a task whose most likely truth is the truth."""
+
+    value: float = 1.0
+    kind: ClassVar[str] = "accuracy"
+    ahead: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _finite("value of a correct task", self.value, least=0.0))
+
+    def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
+        """v max_q P_q and v."""
+        reward = self.value * largest(truth)
+        return reward, np.full_like(reward, self.value)
+
+    def check(self, answers: int) -> None:
+        """Fits all tasks."""
+
+    def describe(self) -> str:
+        """A few words."""
+        return "accuracy" if self.value == 1.0 else f"{self.value:g} for a correct task"
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """``matrix[a][q]`` for decision a when the truth is q, and ``abstain`` whatever the truth, if it is allowed."""
+
+    matrix: tuple[tuple[float, ...], ...]
+    abstain: float | None = None
+    kind: ClassVar[str] = "utility"
+    ahead: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        try:
+            rows = tuple(tuple(_finite("utility", x) for x in row) for row in self.matrix)
+        except TypeError:
+            rows = ()
+        if not rows or any(len(row) != len(rows[0]) or not row for row in rows):
+            raise ProblemError(
+                f"utility {self.matrix!r} is not a matrix.",
+                "Give one row a decision, one number a truth: [[1,0],[0,1]].",
+            )
+        object.__setattr__(self, "matrix", rows)
+        if self.abstain is not None:
+            object.__setattr__(self, "abstain", _finite("abstain", self.abstain))
+
+    def rows(self) -> Floats:
+        """(decisions, truths), the abstention last."""
+        rows = list(self.matrix)
+        if self.abstain is not None:
+            rows.append((self.abstain,) * len(rows[0]))
+        return np.array(rows, dtype=np.float64)
+
+    def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
+        """max_a sum_q u[a][q] P_q and sum_q P_q max_a u[a][q]."""
+        u = self.rows()
+        reward = largest(truth @ u.T)
+        return reward, np.maximum(truth @ u.max(axis=0), reward)
+
+    def check(self, answers: int) -> None:
+        """One column a truth."""
+        if len(self.matrix[0]) != answers:
+            raise ProblemError(
+                f"the utility matrix has {len(self.matrix[0])} columns for tasks with {answers} possible truths.",
+                "Give one number a truth in every row.",
+            )
+
+    def describe(self) -> str:
+        """A few words."""
+        rows = "; ".join(", ".join(f"{x:g}" for x in row) for row in self.matrix)
+        return f"utility {rows}" + ("" if self.abstain is None else f", abstain {self.abstain:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredError:
+    """Minus ``scale`` times the expected squared error of the best estimate of theta."""
+
+    scale: float = 1.0
+    kind: ClassVar[str] = "squared-error"
+    ahead: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _finite("scale", self.scale, least=0.0))
+
+    def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
+        """-s (1/2) sum_j p_j (p_j(child_j) - p_j) and 0."""
+        inner = int(first[-2])
+        total = np.zeros((*prob.shape[:-2], inner))
+        for j in range(prob.shape[-1]):
+            p = prob[..., :inner, j]
+            total += p * np.maximum(prob[..., child[:inner, j], j] - p, 0.0)
+        return -0.5 * self.scale * total, np.zeros_like(total)
+
+    def check(self, answers: int) -> None:
+        """Fits all tasks."""
+
+    def describe(self) -> str:
+        """A few words."""
+        return "squared error of theta" if self.scale == 1.0 else f"squared error of theta times {self.scale:g}"

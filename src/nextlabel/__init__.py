@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.beta import Beta
+    from nextlabel.beliefs.density import Histogram, LogitNormal
+    from nextlabel.beliefs.dirichlet import Dirichlet
+    from nextlabel.beliefs.mixture import BetaMixture
+    from nextlabel.beliefs.one_coin import OneCoin
+    from nextlabel.beliefs.prior import Prior
+    from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.errors import NextlabelError
     from nextlabel.policies.base import Policy
     from nextlabel.policies.index import Index as IndexPolicy
     from nextlabel.policies.okg import OKG
     from nextlabel.policies.registry import make_policy
     from nextlabel.problem.problem import Problem, TaskClass
-    from nextlabel.problem.toml import load_problem
+    from nextlabel.problem.rates import PiecewiseRate
+    from nextlabel.problem.scores import Scores, read_scores, score_classes
+    from nextlabel.problem.toml import load_problem, problem_to_toml
     from nextlabel.simulate.engine import Engine
     from nextlabel.simulate.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -28,17 +36,29 @@ __version__ = "0.1.0"
 
 __all__ = [
     "OKG",
+    "Accuracy",
     "Beta",
+    "BetaMixture",
     "Bound",
+    "Dirichlet",
     "Engine",
     "ExactResult",
+    "Histogram",
     "IndexPolicy",
     "IndexTable",
+    "LogitNormal",
     "NextlabelError",
+    "OneCoin",
+    "PiecewiseRate",
     "Policy",
+    "Prior",
     "Problem",
+    "Reward",
+    "Scores",
+    "SquaredError",
     "Study",
     "TaskClass",
+    "Utility",
     "__version__",
     "check_indexability",
     "exact_value",
@@ -46,30 +66,48 @@ __all__ = [
     "load_problem",
     "make_policy",
     "policy_value",
+    "problem_to_toml",
+    "read_scores",
+    "score_classes",
     "simulate",
     "upper_bound",
 ]
 
 #: Where each name lives; after the colon its name there, if it is another.
 _HOME = {
+    "Accuracy": "nextlabel.beliefs.rewards",
     "Beta": "nextlabel.beliefs.beta",
+    "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulate.engine",
     "ExactResult": "nextlabel.solve.exact",
+    "Histogram": "nextlabel.beliefs.density",
     "IndexPolicy": "nextlabel.policies.index:Index",
     "IndexTable": "nextlabel.solve.index",
+    "LogitNormal": "nextlabel.beliefs.density",
     "NextlabelError": "nextlabel.errors",
     "OKG": "nextlabel.policies.okg",
+    "OneCoin": "nextlabel.beliefs.one_coin",
+    "PiecewiseRate": "nextlabel.problem.rates",
     "Policy": "nextlabel.policies.base",
+    "Prior": "nextlabel.beliefs.prior",
     "Problem": "nextlabel.problem.problem",
+    "Reward": "nextlabel.beliefs.rewards",
+    "Scores": "nextlabel.problem.scores",
+    "SquaredError": "nextlabel.beliefs.rewards",
     "Study": "nextlabel.simulate.study",
     "TaskClass": "nextlabel.problem.problem",
+    "Utility": "nextlabel.beliefs.rewards",
     "check_indexability": "nextlabel.solve.indexability",
     "exact_value": "nextlabel.solve.exact",
     "index_table": "nextlabel.solve.index",
     "load_problem": "nextlabel.problem.toml",
     "make_policy": "nextlabel.policies.registry",
     "policy_value": "nextlabel.solve.exact",
+    "problem_to_toml": "nextlabel.problem.toml",
+    "read_scores": "nextlabel.problem.scores",
+    "score_classes": "nextlabel.problem.scores",
     "upper_bound": "nextlabel.solve.bound",
 }
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, working
-from nextlabel.cli.problem_options import ProblemFlags, parse_whole, takes_problem
+from nextlabel.cli.flag_values import parse_whole
+from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
+from nextlabel.cli.problem_options import ProblemFlags, takes_problem
+from nextlabel.cli.words import counts_tasks, describe, net, problem_fields
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
@@ -76,12 +78,13 @@ def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
 
 
 def _show(problem: Problem, result: Bound) -> None:
+    label = "price of a label" if problem.label_cost == 0 else "price of a label, on top of its cost"
     if result.prices is None:
-        price = ("price of a label", f"{result.price:.6g}")
+        price = (label, f"{result.price:.6g}")
     elif len(result.prices):
-        price = ("price of a label, first to last", f"{result.prices[0]:.6g} to {result.prices[-1]:.6g}")
+        price = (f"{label}, first to last", f"{result.prices[0]:.6g} to {result.prices[-1]:.6g}")
     else:
-        price = ("price of a label", "none is bought")
+        price = (label, "none is bought")
     rows = [
         ("upper bound", f"{result.value:,.6f}"),
         ("upper bound per task", f"{result.per_task:.6f}"),
@@ -91,12 +94,17 @@ def _show(problem: Problem, result: Bound) -> None:
         ("certified", "yes" if result.certified else "no"),
         ("seconds", f"{result.seconds:.3f}"),
     ]
+    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, _sentence(problem, result))
+
+
+def _sentence(problem: Problem, result: Bound) -> str:
     # Rounded up, so that the sentence is as true as the bound; the slack forgives the last bits of a float.
-    most = math.ceil(result.value * 1000 - 1e-6) / 1000
-    if result.certified:
-        caption = f"No policy can get more than {most:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
-    else:
-        caption = (
-            f"The search suggests {most:,.3f} of {counted(problem.tasks, 'task')}, but the bound is not certified."
-        )
-    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, caption)
+    scale = 1000 if counts_tasks(problem) or abs(result.value) >= 10 else 1_000_000
+    most = f"{math.ceil(result.value * scale - 1e-6) / scale:,.{len(str(scale)) - 1}f}"
+    if counts_tasks(problem):
+        most = f"{most} of {counted(problem.tasks, 'task')}"
+        if result.certified:
+            return f"No policy can get more than {most} right in expectation."
+    elif result.certified:
+        return f"No policy has a value of more than {most} in expectation{net(problem)}."
+    return f"The search suggests {most}{net(problem)}, but the bound is not certified."

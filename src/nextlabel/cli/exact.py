@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, working
+from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
+from nextlabel.cli.words import counts_tasks, describe, net, problem_fields
+
+if TYPE_CHECKING:
+    from nextlabel.problem.problem import Problem
+    from nextlabel.solve.exact import ExactResult
 
 
 @takes_problem
 def exact(
     flags: ProblemFlags,
     policy: Annotated[
-        Literal["index"] | None, typer.Option(help="Also evaluate this policy exactly.", show_default=False)
+        Literal["index"] | None,
+        typer.Option(help="Also evaluate this policy exactly, and show the upper bound.", show_default=False),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"],
@@ -28,6 +34,13 @@ def exact(
         from nextlabel.solve.exact import exact_value
 
         best = exact_value(problem, progress=progress)
+    answer: dict[str, Any] = {
+        "value": best.value,
+        "value_per_task": best.per_task,
+        "states": best.states,
+        "error": best.error,
+    }
+    rows = [("optimum", f"{best.value:.6f}", f"{best.per_task:.6f}")]
     reached = None
     if policy == "index":
         with working("Computing the index table") as progress:
@@ -38,28 +51,35 @@ def exact(
             from nextlabel.solve.exact import policy_value
 
             reached = policy_value(problem, table.policy_index, ties=ties, progress=progress)
-    if as_json:
-        answer: dict[str, Any] = {
-            "value": best.value,
-            "value_per_task": best.per_task,
-            "states": best.states,
-            "error": best.error,
+        with working("Bounding") as progress:
+            from nextlabel.solve.bound import upper_bound
+
+            bound = upper_bound(problem, progress=progress)
+        answer |= {"bound": bound.value, "bound_per_task": bound.per_task}
+        answer["policy"] = {
+            "name": policy,
+            "ties": ties,
+            "value": reached.value,
+            "value_per_task": reached.per_task,
+            "seconds": reached.seconds,
         }
-        if reached is not None:
-            answer["policy"] = {
-                "name": policy,
-                "ties": ties,
-                "value": reached.value,
-                "value_per_task": reached.per_task,
-                "seconds": reached.seconds,
-            }
+        rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
+        rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
+    if as_json:
         print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem)})
         return
-    rows = [("optimum", f"{best.value:.6f}", f"{best.per_task:.6f}")]
-    caption = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
-    if reached is not None:
-        rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
-        share = reached.value / best.value
-        caption += f" The {policy} policy reaches {share:.3%} of that."
-    caption += f" Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."
-    print_table(f"Exact optimum: {describe(problem)}", ("", "tasks right", "per task"), rows, caption)
+    unit = "tasks right" if counts_tasks(problem) else "value"
+    print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, _sentence(problem, best, reached))
+
+
+def _sentence(problem: Problem, best: ExactResult, reached: ExactResult | None) -> str:
+    if counts_tasks(problem):
+        words = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
+    else:
+        words = f"The best policy has a value of {best.value:,.6f} in expectation{net(problem)}."
+    if reached is not None and counts_tasks(problem):
+        words += f" The index policy reaches {reached.value / best.value:.3%} of that."
+    elif reached is not None:
+        less = best.value - reached.value
+        words += f" The index policy reaches {f'{less:.2g} less' if less > 1e-9 else 'the same'}."
+    return f"{words} Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."

@@ -7,30 +7,39 @@ import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from nextlabel.cli.bound import CAP_HINT, FLIGHT_HINT, CapOption, FlightOption
-from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, say, working
-from nextlabel.cli.problem_options import ProblemFlags, parse_number, parse_whole, takes_problem
+from nextlabel.cli.flag_values import parse_number, parse_whole
+from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.problem_options import ProblemFlags, takes_problem
+from nextlabel.cli.words import describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
     from nextlabel.solve.index import IndexTable
 
-State = tuple[int, int, int]
 
-DEFAULT_STATES: tuple[State, ...] = (
-    (0, 0, 0),
-    (0, 0, 1),
-    (1, 0, 0),
-    (1, 0, 1),
-    (1, 1, 0),
-    (2, 0, 0),
-    (2, 1, 0),
-    (2, 2, 0),
+class State(NamedTuple):
+    """Labels seen: ones and zeros, or a number for each of more answers; and labels in flight."""
+
+    counts: tuple[int, ...]
+    w: int
+
+
+#: Shown unless others are asked for; further answers were not given yet.
+DEFAULT_STATES = (
+    State((0, 0), 0),
+    State((0, 0), 1),
+    State((1, 0), 0),
+    State((1, 0), 1),
+    State((1, 1), 0),
+    State((2, 0), 0),
+    State((2, 1), 0),
+    State((2, 2), 0),
 )
 
 
@@ -40,7 +49,10 @@ def index(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="A,B,W", help="A ones and B zeros seen, W labels in flight; repeatable.", show_default=False
+            metavar="A,B,W",
+            help="A ones and B zeros seen, W labels in flight; repeatable. "
+            "With more than two answers: labels of answer 0, 1, 2, ..., then W.",
+            show_default=False,
         ),
     ] = None,
     left: Annotated[
@@ -64,7 +76,10 @@ def index(
 ) -> None:
     """The index of task states: the greatest price at which one more label is worth buying."""
     problem = flags.read()
-    states = [_parse_state(text) for text in state] if state else list(DEFAULT_STATES)
+    more = (0,) * (problem.answers - 2)
+    states = [State((*counts, *more), w) for counts, w in DEFAULT_STATES]
+    if state:
+        states = [_parse_state(text, problem.answers) for text in state]
     n = _parse_left(left, problem)
     tau = _parse_time_left(time_left, problem)
     c = _parse_class(task_class, problem)
@@ -80,7 +95,7 @@ def index(
         # A table that is saved is for every later use, not for the rows asked for now.
         reach = n if target is None else None
         table = index_table(problem, cap=cap_labels, flight=cap_flight, left=reach, progress=progress)
-        found = [table.index(c, (a, b), w, n, tau) for a, b, w in states]
+        found = [table.index(c, counts, w, n, tau) for counts, w in states]
     seconds = time.perf_counter() - started
     report = None
     if check:
@@ -96,7 +111,7 @@ def index(
             "time_left": tau,
             "settled": table.settled,
             "indices": [
-                {"a": a, "b": b, "w": w, "index": float(value)} for (a, b, w), value in zip(states, found, strict=True)
+                {**_counts(one), "w": one.w, "index": float(value)} for one, value in zip(states, found, strict=True)
             ],
         }
         if report is not None:
@@ -110,29 +125,42 @@ def index(
             answer["saved"] = str(target)
         print_json({**answer, "seconds": seconds, "problem": problem_fields(problem)})
         return
-    rows = [(str(a), str(b), str(w), f"{value:.6f}") for (a, b, w), value in zip(states, found, strict=True)]
+    rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     caption = (
         f"With {counted(n, 'arrival')} left, give the next worker the task with the largest index. "
         "An index is the greatest price at which one more label of the task is worth buying."
     )
+    if problem.label_cost > 0:
+        caption += f" If no index reaches the cost of a label, {problem.label_cost:g}, turn the worker away."
     if report is not None:
         caption += (
             f" Indexable: every state was checked at {counted(report.prices_checked, 'price')}."
             if report.indexable
             else f" Not indexable: {counted(report.violations, 'violation')}, the first with {report.first_violation}."
         )
-    print_table(f"Index: {describe(problem)}", ("ones", "zeros", "in flight", "index"), rows, caption)
+    seen = ("ones", "zeros") if problem.answers == 2 else tuple(f"answer {j}" for j in range(problem.answers))
+    print_table(f"Index: {describe(problem)}", (*seen, "in flight", "index"), rows, caption)
     if target is not None:
         say(f"Saved the table to {target}.")
 
 
-def _parse_state(text: str) -> State:
+def _counts(state: State) -> dict[str, Any]:
+    """The labels seen, as JSON has them."""
+    if len(state.counts) > 2:
+        return {"counts": state.counts}
+    return {"a": state.counts[0], "b": state.counts[1]}
+
+
+def _parse_state(text: str, answers: int) -> State:
     hint = "Give ones seen, zeros seen and labels in flight as three whole numbers from 0, e.g. --state 2,1,0."
+    if answers > 2:
+        example = ",".join(["2", "1", *["0"] * (answers - 1)])
+        hint = f"Give the labels of each of {answers} answers and those in flight, e.g. --state {example}."
     parts = text.split(",")
-    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
+    if len(parts) != answers + 1 or not all(part.strip().isdecimal() for part in parts):
         raise InputError(f"--state {text!r} is not a task state.", hint)
-    a, b, w = (int(part) for part in parts)
-    return a, b, w
+    *counts, w = (int(part) for part in parts)
+    return State(tuple(counts), w)
 
 
 def _parse_left(text: str | None, problem: Problem) -> int:

@@ -8,12 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from nextlabel.problem.problem import Problem
 
 #: Work that ends sooner than this shows no progress bar.
 PATIENCE_S = 0.5
@@ -66,32 +63,6 @@ def say(sentence: str) -> None:
 def counted(number: int, noun: str) -> str:
     """``number`` of a thing, in English."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def describe(problem: Problem) -> str:
-    """The problem in one line."""
-    if len(problem.classes) == 1:
-        c = problem.classes[0]
-        kind = f"prior Beta({c.prior.alpha:g}, {c.prior.beta:g}), threshold {c.threshold:g}"
-    else:
-        kind = f"{len(problem.classes):,} classes"
-    horizon = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited"
-    return (
-        f"{counted(problem.tasks, 'task')} ({kind}), {counted(problem.budget, 'label')}, "
-        f"arrival rate {problem.arrival_rate:g}, completion rate {problem.completion_rate:g}, {horizon}"
-    )
-
-
-def problem_fields(problem: Problem) -> dict[str, Any]:
-    """What was solved, for JSON; a horizon of null waits for every label."""
-    return {
-        "tasks": problem.tasks,
-        "classes": len(problem.classes),
-        "budget": problem.budget,
-        "arrival_rate": problem.arrival_rate,
-        "completion_rate": problem.completion_rate,
-        "horizon": problem.horizon,
-    }
 
 
 @contextmanager

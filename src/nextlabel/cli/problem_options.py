@@ -1,4 +1,4 @@
-"""The flags that describe a problem, shared by every verb, and how they meet a problem file: flags win.
+"""The flags that describe a problem, shared by every verb; ``lay_over`` says how they meet a problem file.
 
 Flags are read as text and checked here, so that every refusal says what was given and what is allowed.
 """
@@ -9,11 +9,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from nextlabel.errors import ProblemError
+from nextlabel.cli.lay_over import lay_over
+from nextlabel.cli.output import say
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 PANEL = "The problem"
 
 
-def _flag(name: str, metavar: str, help: str) -> Any:
+def _flag(name: str, metavar: str | None, help: str) -> Any:
     return typer.Option(name, metavar=metavar, help=help, rich_help_panel=PANEL, show_default=False)
 
 
@@ -31,11 +32,40 @@ class ProblemFlags:
 
     tasks: Annotated[str | None, _flag("--tasks", "K", "Number of tasks.")] = None
     budget: Annotated[str | None, _flag("--budget", "U", "Number of labels to buy.")] = None
-    prior: Annotated[str | None, _flag("--prior", "A,B", "Beta prior of a task. Default 1,1.")] = None
+    prior: Annotated[
+        str | None, _flag("--prior", "A,B", "Beta prior of a task, or a Dirichlet weight each answer. Default 1,1.")
+    ] = None
     threshold: Annotated[
         str | None, _flag("--threshold", "D", "A task is positive if its theta is above D. Default 0.5.")
     ] = None
-    arrival_rate: Annotated[str | None, _flag("--arrival-rate", "R", "Workers per unit of time. Default 0.1.")] = None
+    accuracy: Annotated[
+        str | None, _flag("--accuracy", "Q", "Instead of a prior: workers who are right with probability Q.")
+    ] = None
+    truth: Annotated[
+        str | None, _flag("--truth", "P", "With --accuracy: probability that the truth is 1. Default 0.5.")
+    ] = None
+    scores: Annotated[str | None, _flag("--scores", "FILE", "A CSV file with a model's score for each task.")] = None
+    score_column: Annotated[
+        str | None, _flag("--score-column", "NAME", "The column of the scores. Default probability.")
+    ] = None
+    strength: Annotated[str | None, _flag("--strength", "S", "How many labels a score is worth.")] = None
+    value: Annotated[str | None, _flag("--value", "V", "Value of a task that comes out right. Default 1.")] = None
+    utility: Annotated[
+        str | None, _flag("--utility", "MATRIX", 'Value of each decision (row) for each truth: "1,-5;0,1".')
+    ] = None
+    abstain: Annotated[str | None, _flag("--abstain", "V", "With --utility: value of not deciding.")] = None
+    reward: Annotated[
+        Literal["accuracy", "squared-error"] | None, _flag("--reward", None, "What a finished task is worth.")
+    ] = None
+    label_cost: Annotated[
+        str | None, _flag("--label-cost", "C", "What a label costs, in the unit of the value. Default 0.")
+    ] = None
+    arrival_rate: Annotated[
+        str | None, _flag("--arrival-rate", "R", "Workers per unit of time, or start:rate,start:rate. Default 0.1.")
+    ] = None
+    arrival_period: Annotated[
+        str | None, _flag("--arrival-period", "P", "Time after which such rates start again.")
+    ] = None
     completion_rate: Annotated[
         str | None, _flag("--completion-rate", "MU", "A label takes 1/MU on average. Default 0.4.")
     ] = None
@@ -51,42 +81,8 @@ class ProblemFlags:
         from nextlabel.problem.toml import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
-        self._lay_over(table)
-        return problem_from_table(table)
-
-    def _lay_over(self, table: dict[str, Any]) -> None:
-        if self.budget is not None:
-            hint = "Give the number of labels to buy, e.g. --budget 1200."
-            table["budget"] = parse_number("budget", self.budget, hint, "whole number")
-        for key, hint in (
-            ("arrival_rate", "Give workers per unit of time, e.g. --arrival-rate 0.1."),
-            ("completion_rate", "Give labels per worker and unit of time, e.g. --completion-rate 0.4."),
-            ("horizon", "Give a time above 0, or inf to wait for every label."),
-        ):
-            text = getattr(self, key)
-            if text is not None:
-                table[key] = parse_number(key.replace("_", " "), text, hint)
-        entries = table.setdefault("tasks", [])
-        if self.tasks is not None:
-            if len(entries) > 1:
-                raise ProblemError(
-                    f"--tasks {self.tasks} does not say which of {len(entries)} classes in {self.problem} is meant.",
-                    "Leave --tasks out and edit the counts in the file.",
-                )
-            hint = "Give at least one task, e.g. --tasks 100."
-            count = parse_number("number of tasks", self.tasks, hint, "whole number")
-            if entries:
-                entries[0]["count"] = count
-            else:
-                entries.append({"count": count})
-        if self.prior is not None:
-            prior = list(parse_prior(self.prior))
-            for entry in entries:
-                entry["prior"] = prior
-        if self.threshold is not None:
-            threshold = parse_number("threshold", self.threshold, "Give a number between 0 and 1, e.g. 0.5.")
-            for entry in entries:
-                entry["threshold"] = threshold
+        lay_over(table, self)
+        return problem_from_table(table, say)
 
 
 def takes_problem(verb: Callable[..., None]) -> Callable[..., None]:
@@ -109,38 +105,3 @@ def takes_problem(verb: Callable[..., None]) -> Callable[..., None]:
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     del command.__wrapped__
     return command
-
-
-def parse_number(name: str, text: str, hint: str, kind: str = "number") -> int | float:
-    """``text`` as an int where it is written as one, else as a float; ranges are checked by the Problem."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ProblemError(f"{name} is {text!r}, which is not a {kind}.", hint) from None
-
-
-def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
-    """``text`` as a whole number of at least ``least``."""
-    try:
-        number = int(text)
-    except ValueError:
-        raise ProblemError(f"{flag} is {text!r}, which is not a whole number.", hint) from None
-    if number < least:
-        raise ProblemError(f"{flag} is {number}, which is less than {least}.", hint)
-    return number
-
-
-def parse_prior(text: str) -> tuple[float, float]:
-    """``text`` of the form ``a,b`` as two numbers."""
-    hint = "Give two positive numbers with a comma between them, e.g. --prior 1,1."
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise ProblemError(f"prior {text!r} is not a pair of numbers.", hint)
-    try:
-        return float(parts[0]), float(parts[1])
-    except ValueError:
-        raise ProblemError(f"prior {text!r} is not a pair of numbers.", hint) from None

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from nextlabel.cli.flag_values import parse_whole
 from nextlabel.cli.output import JsonFlag, print_json, print_table, working
-from nextlabel.cli.problem_options import parse_whole
 
 if TYPE_CHECKING:
     from nextlabel.experiments.study import Config
 
 
 def reproduce(
-    study: Annotated[Literal["fig1", "fig2", "delay", "exact", "growth", "all"], typer.Argument(help="Which study.")],
+    study: Annotated[
+        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "all"], typer.Argument(help="Which study.")
+    ],
     data: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Folder with rte/ and temp/ (labels.csv, gold.csv).", show_default=False),

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.output import JsonFlag, counted, describe, print_json, print_table, problem_fields, say, working
-from nextlabel.cli.problem_options import ProblemFlags, parse_whole, takes_problem
+from nextlabel.cli.flag_values import parse_whole
+from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.problem_options import ProblemFlags, takes_problem
+from nextlabel.cli.words import counts_tasks, describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulate.report import difference_rows, policy_rows, verdict
+    from nextlabel.simulate.report import difference_rows, policy_rows
 
     rows = [
         (
@@ -149,12 +151,24 @@ def _show(study: Study) -> None:
         caption += " Ratio: how many times more replications the gap would need from the plain means."
     if study.pending == "discard":
         caption += " The bound is for waiting, so no gap is given: labels in flight at the last arrival were dropped."
+    if study.problem.label_cost > 0:
+        caption += " Values are net of what the labels cost."
     differences = difference_rows(study)
     title = f"Simulation of {counted(study.replications, 'replication')}: {describe(study.problem)}"
-    print_table(title, header, rows, caption if differences else f"{caption} {verdict(study)}")
+    print_table(title, header, rows, caption if differences else f"{caption} {_verdict(study)}")
     if differences:
         lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
-        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
+        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, _verdict(study))
+
+
+def _verdict(study: Study) -> str:
+    """Who is ahead, in words that fit what the value is."""
+    from nextlabel.simulate.report import verdict
+
+    if len(study.results) > 1 or counts_tasks(study.problem):
+        return verdict(study)
+    (only,) = study.results
+    return f"{only.name} has a value of {only.per_task.mean:.4f} a task."
 
 
 def _ratio(value: float | None) -> str:

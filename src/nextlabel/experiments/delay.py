@@ -2,15 +2,17 @@
 
 U = 3K, Beta(1, 1), mu = 0.4; r grows with K, so that r / (mu K), the labels in flight a task, is the same at every K.
 Gaps are estimated by the martingale at the per-arrival prices; the gap to the scalar bound differs by a constant.
+``resolve`` solves 60 times a replication, so it is shown at 100 tasks, with fewer replications.
 """
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import names, shared
+from nextlabel.experiments.roster import SLOW, Shared, names, shared
 from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import simulate
-from nextlabel.solve.bound import upper_bound
+from nextlabel.simulate.study import PolicyResult, Study, simulate
+from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 
 TASKS, QUICK_TASKS = (100, 1000), (30,)
@@ -18,6 +20,8 @@ TASKS, QUICK_TASKS = (100, 1000), (30,)
 RHOS, QUICK_RHOS = (0.25, 2.5, 25.0, 100.0), (2.5, 25.0)
 REPLICATIONS, QUICK = 1000, 100
 RATIO, MU = 3, 0.4
+#: Most tasks at which the slow policies take part, and their replications.
+SLOW_TASKS, SLOW_REPLICATIONS, SLOW_QUICK = 100, 40, 2
 
 
 def problem(tasks: int, rho: float) -> Problem:
@@ -42,35 +46,43 @@ def _rows(K: int, rho: float, replications: int, config: Config, progress: Progr
     setting = problem(K, rho)
     scalar = upper_bound(setting)
     priced = upper_bound(setting, "per-arrival")
-    study = simulate(
-        setting, shared(names()), replications=replications, seed=config.seed, engine=config.engine, bound=priced,
-        progress=progress,
-    )  # fmt: skip
-    between = scalar.per_task - priced.per_task
+    index = Shared(make_policy("index"))
+    groups = [(shared(names(), index), replications)]
+    if K <= SLOW_TASKS:
+        few = min(replications, SLOW_QUICK if config.quick else SLOW_REPLICATIONS)
+        groups.append(([index, *(make_policy(name) for name in SLOW)], few))
     out: list[Row] = []
-    for result in study.results:
-        assert result.gap is not None
-        ahead = study.difference(result.name, "index")
-        out.append(
-            {
-                "tasks": K,
-                "budget": setting.budget,
-                "rho": setting.rho,
-                "in_flight_per_task": setting.rho / K,
-                "policy": result.name,
-                "mean": priced.per_task - result.gap.mean,
-                "half_width": result.gap.half_width,
-                "plain_mean": result.per_task.mean,
-                "plain_half_width": result.per_task.half_width,
-                "bound_scalar": scalar.per_task,
-                "bound_per_arrival": priced.per_task,
-                "gap_scalar_percent": 100.0 * (result.gap.mean + between) / scalar.per_task,
-                "gap_per_arrival_percent": 100.0 * result.gap.mean / priced.per_task,
-                "gap_half_width": 100.0 * result.gap.half_width / priced.per_task,
-                "minus_index": ahead.mean,
-                "minus_index_half_width": ahead.half_width,
-                "most_labels": result.most_labels,
-                "replications": replications,
-            }
-        )
+    for k, (policies, count) in enumerate(groups):
+        study = simulate(
+            setting, policies, replications=count, seed=config.seed, engine=config.engine, bound=priced,
+            progress=part(progress, k, len(groups)),
+        )  # fmt: skip
+        out += [_row(study, one, scalar) for one in study.results if k == 0 or one.name != "index"]
     return out
+
+
+def _row(study: Study, result: PolicyResult, scalar: Bound) -> Row:
+    """One policy at one load against both bounds and, paired, against the index policy."""
+    assert result.gap is not None
+    setting, priced = study.problem, study.bound
+    ahead = study.difference(result.name, "index")
+    return {
+        "tasks": setting.tasks,
+        "budget": setting.budget,
+        "rho": setting.rho,
+        "in_flight_per_task": setting.rho / setting.tasks,
+        "policy": result.name,
+        "mean": priced.per_task - result.gap.mean,
+        "half_width": result.gap.half_width,
+        "plain_mean": result.per_task.mean,
+        "plain_half_width": result.per_task.half_width,
+        "bound_scalar": scalar.per_task,
+        "bound_per_arrival": priced.per_task,
+        "gap_scalar_percent": 100.0 * (result.gap.mean + scalar.per_task - priced.per_task) / scalar.per_task,
+        "gap_per_arrival_percent": 100.0 * result.gap.mean / priced.per_task,
+        "gap_half_width": 100.0 * result.gap.half_width / priced.per_task,
+        "minus_index": ahead.mean,
+        "minus_index_half_width": ahead.half_width,
+        "most_labels": result.most_labels,
+        "replications": study.replications,
+    }

@@ -3,7 +3,8 @@
 50 random tasks are held out and give the prior (method of moments) and the learnt threshold; policies are tried on the
 others. The paper gives neither the budget nor the order of labels: budgets from 1.2 to 8 labels a task, labels in
 random order (fresh in every replication), in the order of the file, and reversed. Accuracy is against gold and the
-decision is 1{I > 1/2}, ties count half. No bound is shown: the model's bound is none for one data set.
+decision is 1{I > 1/2}, ties count half. No bound is shown: the model's bound is none for one data set. All policies
+meet the same tasks, labels and arrivals, so that differences to the index (``minus_index``) are paired.
 
 Labels saved: uniform's accuracy as a function of its labels, made monotone (running maximum) and linear between
 budgets, says how many labels uniform needs for the same accuracy; saved = 1 - U / U_uniform.
@@ -22,6 +23,7 @@ from nextlabel.experiments.study import Config, Outcome, Row
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.simulate.replay import replay
+from nextlabel.simulate.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 RATIOS, QUICK_RATIOS = (1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.2, 3.0, 5.0)
@@ -70,47 +72,55 @@ def _cells(name: str, data: Split, quick: bool) -> list[Cell]:
     most = len(data.pool)
     orders = ("random",) if quick else ("random", "file", "reversed")
     out = [Cell(name, data, most, kind, order) for order in orders for kind in ("half", "learnt")]
-    if name == SETS[0] and not quick:
-        out += [Cell(name, data, K, kind, "random") for K in SMALL for kind in ("half", "learnt")]
+    if name == SETS[0]:
+        out += [Cell(name, data, K, kind, "random") for K in SMALL if most > K for kind in ("half", "learnt")]
     return out
 
 
 def _rows(cell: Cell, index: Policy, replications: int, config: Config, progress: Progress | None) -> list[Row]:
     everyone = [n for n in names(PRICED) if cell.order == "random" or n in ORDER_POLICIES]
-    policies = shared(everyone, index)
     ratios = QUICK_RATIOS if config.quick else RATIOS
+    plan: list[tuple[list[Policy], tuple[float, ...]]] = [
+        (shared(everyone, index), ratios),
+        (shared(["uniform"]), (END,)),
+    ]
     out: list[Row] = []
-    for k, ratio in enumerate((*ratios, END)):
+    for k, (policies, some) in enumerate(plan):
+        budgets = {round(ratio * cell.tasks): ratio for ratio in some}
         found = replay(
             cell.data.pool,
-            policies if ratio < END else ["uniform"],
+            policies,
             tasks=cell.tasks,
-            budget=round(ratio * cell.tasks),
+            budget=list(budgets),
             prior=cell.data.prior,
             threshold=cell.threshold,
             order=cell.order,
             replications=replications,
             seed=config.seed,
             engine=config.engine,
-            progress=part(progress, k, len(ratios) + 1),
+            progress=part(progress, k, len(plan)),
         )
+        index_at = {one.budget: one.accuracies for one in found if one.name == "index"}
+        against = [Estimate.of(one.accuracies - index_at[one.budget]) if index_at else None for one in found]
         out += [
             {
                 "set": cell.name,
                 "tasks": cell.tasks,
-                "ratio": ratio,
-                "budget": round(ratio * cell.tasks),
+                "ratio": budgets[one.budget],
+                "budget": one.budget,
                 "threshold_kind": cell.kind,
                 "threshold": cell.threshold,
                 "order": cell.order,
                 "policy": one.name,
                 "accuracy": one.accuracy.mean,
                 "half_width": one.accuracy.half_width,
+                "minus_index": None if paired is None else paired.mean,
+                "minus_index_half_width": None if paired is None else paired.half_width,
                 "labels_used": one.labels_used,
                 "labels_saved_percent": None,
                 "replications": replications,
             }
-            for one in found
+            for one, paired in zip(found, against, strict=True)
         ]
     _fill_saved(out)
     return out

@@ -86,45 +86,53 @@ def _gaps(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def fig2(rows: list[Row]) -> Figure:
-    """Accuracy against gold by labels a task, the effect of the order, and labels saved against uniform."""
+    """Accuracy against gold by labels a task: RTE by the number of tasks, TEMP, the order of labels, labels saved."""
     with drawing() as plt:
-        figure, panels = plt.subplots(2, 3, figsize=(14, 8.2), layout="constrained")
-        for line, (name, title) in enumerate((("rte", "RTE"), ("temp", "TEMP"))):
-            tasks = max(row["tasks"] for row in _pick(rows, set=name))
-            some = _pick(rows, set=name, tasks=tasks)
-            low = 0.99 * min(row["accuracy"] for row in _pick(some, policy="uniform", order="random"))
-            for axes, kind in zip(panels[line, :2], ("half", "learnt"), strict=True):
-                here = [row for row in _pick(some, threshold_kind=kind, order="random") if row["ratio"] < 10]
-                for policy in in_order(_values(here, "policy")):
-                    _line(axes, _pick(here, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
-                d = here[0]["threshold"]
-                how = "threshold ½" if kind == "half" else f"learnt threshold {d:.2g}"
-                axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
-                axes.set_ylim(bottom=low)
-                axes.set_title(f"{title}, {tasks} tasks, {how}")
-        tasks = max(row["tasks"] for row in _pick(rows, set="rte"))
-        _orders(panels[0, 2], _pick(rows, set="rte", tasks=tasks, threshold_kind="half"))
-        _saved(panels[1, 2], _pick(rows, set="rte", tasks=tasks, threshold_kind="half", order="random"))
+        figure, panels = plt.subplots(4, 3, figsize=(14, 15.5), layout="constrained")
+        sizes = sorted(_values(_pick(rows, set="rte"), "tasks"))
+        others = max(row["tasks"] for row in _pick(rows, set="temp"))
+        for line, kind in enumerate(("half", "learnt")):
+            for axes, tasks in zip(panels[line, 3 - len(sizes) :], sizes, strict=True):
+                _accuracy(axes, _pick(rows, set="rte", tasks=tasks, threshold_kind=kind, order="random"), "RTE")
+            for axes in panels[line, : 3 - len(sizes)]:
+                axes.set_visible(False)
+            _accuracy(panels[2, line], _pick(rows, set="temp", threshold_kind=kind, order="random"), "TEMP")
+            _saved(panels[3, line], _pick(rows, set="rte", tasks=sizes[-1], threshold_kind=kind, order="random"), "RTE")
+        _orders(panels[2, 2], _pick(rows, set="temp", tasks=others, threshold_kind="half"), "TEMP")
+        _orders(panels[3, 2], _pick(rows, set="rte", tasks=sizes[-1], threshold_kind="half"), "RTE")
         legend_beside(figure, panels.flat)
         return _done(figure)
 
 
-def _orders(axes: Axes, rows: Sequence[Row]) -> None:
-    lines = {"random": "-", "file": "--", "reversed": ":"}
+def _threshold(row: Row) -> str:
+    return "threshold ½" if row["threshold_kind"] == "half" else f"learnt threshold {row['threshold']:.2g}"
+
+
+def _accuracy(axes: Axes, rows: Sequence[Row], title: str) -> None:
+    """Every policy; rules far below ``uniform`` may leave the panel."""
+    some = [row for row in rows if row["ratio"] < 10]
+    for policy in in_order(_values(some, "policy")):
+        _line(axes, _pick(some, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
+    axes.set_ylim(bottom=0.99 * min(row["accuracy"] for row in _pick(some, policy="uniform")))
+    axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
+    axes.set_title(f"{title}, {rows[0]['tasks']} tasks, {_threshold(rows[0])}")
+
+
+def _orders(axes: Axes, rows: Sequence[Row], title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    lines: dict[str, Any] = {"random": "-", "file": "--", "reversed": ":"}
     for policy in ("index", "uniform"):
         for order in _values(rows, "order"):
             some = [row for row in _pick(rows, policy=policy, order=order) if row["ratio"] < 10]
             style = {**look(policy), "linestyle": lines[order], "label": "_"}
             _line(axes, some, "ratio", "accuracy", "half_width", **style)
-            if policy == "uniform" and len(some) > 2:
-                axes.annotate(
-                    order, (some[2]["ratio"], some[2]["accuracy"]), xytext=(8, -12), textcoords="offset points"
-                )
+    axes.legend(handles=[Line2D([], [], color=INK, linestyle=line, label=order) for order, line in lines.items()])
     axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
-    axes.set_title("RTE: order of labels (index, uniform)")
+    axes.set_title(f"{title}, ½: order of labels (index, uniform)")
 
 
-def _saved(axes: Axes, rows: Sequence[Row]) -> None:
+def _saved(axes: Axes, rows: Sequence[Row], title: str) -> None:
     for policy in in_order(_values(rows, "policy")):
         some = [row for row in _pick(rows, policy=policy) if row["labels_saved_percent"] is not None]
         if some and policy in ("index", "okg", "okg-pending", "thompson", "ucb1-tuned", "uncertainty", "overlap"):
@@ -134,7 +142,7 @@ def _saved(axes: Axes, rows: Sequence[Row]) -> None:
             )  # fmt: skip
     axes.axhline(0, color=INK, linewidth=1)
     axes.set(xlabel="labels a task U/K", ylabel="labels saved at equal accuracy, %")
-    axes.set_title("RTE, ½: labels saved against uniform")
+    axes.set_title(f"{title}, threshold {rows[0]['threshold']:.2g}: labels saved against uniform")
 
 
 def delay(rows: list[Row]) -> Figure:

@@ -1,16 +1,5 @@
-"""What earlier tasks teach about new ones: a prior by the method of moments, and a threshold.
+"""What earlier tasks teach about new ones: a prior by the method of moments (``learn.moments``), and a threshold.
 
-====== ========= =====================================================================
-symbol code      meaning
-====== ========= =====================================================================
-s_i    share     share of positive labels of held-out task i, of n_i labels
-m, v   m, v      mean and variance (ddof 1) of the shares
-k      noise     mean of 1 / n_i
-====== ========= =====================================================================
-
-With theta ~ Beta(alpha, beta) the shares have mean m = alpha / (alpha + beta) and variance m (1 - m) (k + (1 - k) rho),
-rho = 1 / (alpha + beta + 1): solve for rho, then alpha = m (1/rho - 1), beta = (1 - m) (1/rho - 1). The term k is the
-labels' own noise; without it the prior would be too wide.
 The threshold d is the cut of the shares that decides most held-out tasks as their gold says (a share equal to d counts
 half); among equally good cuts the one nearest to 1/2, then the smaller.
 Guarantee: none beyond the moments; 50 tasks leave d uncertain by about a tenth.
@@ -25,11 +14,10 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError
+from nextlabel.learn.moments import beta_of_moments
 from nextlabel.simulate.replay import Recorded
 
 HELD_OUT = 50
-#: rho is kept inside these: nearly equal tasks, nearly sure labels.
-LEAST_RHO, MOST_RHO = 1e-3, 0.99
 
 
 @dataclass(frozen=True)
@@ -69,10 +57,7 @@ def moments_prior(recorded: Recorded) -> Beta:
             f"all labels of the {len(recorded)} held-out tasks are {int(m)}, which no Beta prior explains.",
             "Hold out more tasks.",
         )
-    noise = float(np.mean(1.0 / recorded.counts))
-    rho = (v / (m * (1.0 - m)) - noise) / (1.0 - noise) if noise < 1.0 else MOST_RHO
-    weight = 1.0 / min(max(rho, LEAST_RHO), MOST_RHO) - 1.0
-    return Beta(m * weight, (1.0 - m) * weight)
+    return beta_of_moments(m, v, float(np.mean(1.0 / recorded.counts)))
 
 
 def learnt_threshold(recorded: Recorded) -> float:

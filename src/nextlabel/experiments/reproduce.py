@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from nextlabel.experiments import delay, exact, fig1, fig2, figures, growth
+from nextlabel.experiments import beyond, delay, exact, fig1, fig2, figures, figures_beyond, growth
 from nextlabel.experiments.artifacts import make_folder, manifest, write
 from nextlabel.experiments.datasets import SETS, find_set
 from nextlabel.experiments.study import Config, Row, Study
@@ -21,6 +21,7 @@ STUDIES: dict[str, Study] = {
         Study("delay", "policies when many labels are in flight", delay.run, figures.delay),
         Study("exact", "every policy against the exact optimum", exact.run, figures.exact),
         Study("growth", "total gap as the campaign grows", growth.run, figures.growth),
+        Study("beyond", "mixtures, three answers, money", beyond.run, figures_beyond.beyond),
     )
 }
 

@@ -30,6 +30,7 @@ class Shared(Policy):
         self.policy = policy
         self.name = policy.name  # type: ignore[misc]
         self.random_ties, self.tied = policy.random_ties, policy.tied
+        self.priced = policy.priced  # type: ignore[misc]
         self._made: dict[tuple[Problem, int, int], list[Scores]] = {}
 
     def scores(self, setting: Setting) -> list[Scores]:

@@ -1,0 +1,199 @@
+"""``nextlabel prior``: the prior that recorded labels speak for, by several methods side by side."""
+
+from __future__ import annotations
+
+import shlex
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from nextlabel.cli.flag_values import parse_whole
+from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+
+if TYPE_CHECKING:
+    from nextlabel.beliefs.prior import Prior
+    from nextlabel.learn.counts import LabelCounts
+    from nextlabel.learn.learnt import LearntPrior
+    from nextlabel.learn.methods import Comparison
+
+#: Significant digits of a prior in a problem file.
+DIGITS = 6
+#: Fields of a study's manifest that mean nothing here.
+NOT_HERE = ("study", "quick", "jobs")
+
+
+def prior(
+    context: typer.Context,
+    labels: Annotated[str, typer.Argument(metavar="LABELS.csv", help="One label a row: task, worker, label.")],
+    method: Annotated[
+        Literal["moments", "ml", "mixture", "all"], typer.Option(help="How to learn the prior; ml: maximum likelihood.")
+    ] = "all",
+    components: Annotated[
+        Literal["auto", "1", "2", "3"], typer.Option(help="Kinds of tasks in the mixture; auto: by the BIC.")
+    ] = "auto",
+    task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
+    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE", help="The label that counts as 1, if labels are not 0 and 1.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Write figure, table and manifest to this folder.", show_default=False),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Learn a prior from recorded labels, and see how well it fits them."""
+    begin = perf_counter()
+    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    with working(f"Learning from {labels}"):
+        from nextlabel.learn.methods import compare_methods
+        from nextlabel.learn.read import read_counts
+
+        folder = None if out is None else _folder(out)
+        counts = read_counts(labels, task_column, label_column, positive)
+        names = None if method == "all" else [method]
+        kinds = components if components == "auto" else int(components)
+        found = compare_methods(counts, names, components=kinds, seed=start)
+    if folder is not None:
+        typed = context.obj if isinstance(context.obj, list) else []
+        command = shlex.join(["nextlabel", *map(str, typed)])
+        _write(folder, counts, found, start, command, perf_counter() - begin)
+    if as_json:
+        print_json(_as_dict(counts, found, start, perf_counter() - begin))
+    else:
+        _show(labels, counts, found)
+    for note in dict.fromkeys(one.note for one in found.learnt if one.note):
+        which = [one.method for one in found.learnt if one.note == note]
+        say(f"{' and '.join(which)}: {note}" if len(found.learnt) > 1 else note)
+    for one in found.learnt:
+        if not one.converged:
+            say(f"{one.method} stopped before its likelihood was at a maximum: mind its digits.")
+    if folder is not None:
+        say(f"Wrote figure, table and manifest to {folder}.")
+
+
+def problem_line(prior: Prior) -> str:
+    """The line of a problem file's [[tasks]] that stands for the prior."""
+    from nextlabel.problem.tables import prior_table
+
+    return f"prior = {_toml(prior_table(prior))}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else f"{value:.{DIGITS}g}"
+
+
+def _row(one: LearntPrior) -> dict[str, Any]:
+    from nextlabel.problem.tables import prior_table
+
+    return {
+        "method": one.method,
+        "prior": prior_table(one.prior),
+        "standard_errors": one.standard_errors or None,
+        "log_likelihood": one.log_likelihood,
+        "log_likelihood_per_task": one.per_task,
+        "parameters": one.parameters,
+        "bic": one.bic,
+        "p_value": one.p_value,
+        "converged": one.converged,
+        "note": one.note,
+    }
+
+
+def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) -> dict[str, Any]:
+    labels = counts.labels
+    return {
+        "tasks": len(counts),
+        "labels": int(counts.totals.sum()),
+        "labels_per_task": {"least": int(labels.min()), "most": int(labels.max())},
+        "share_of_ones": float(counts.totals[1] / counts.totals.sum()),
+        "methods": [_row(one) for one in found.learnt],
+        "use": found.use.method,
+        "why": found.why,
+        "toml": problem_line(found.use.prior),
+        "seed": seed,
+        "seconds": seconds,
+    }
+
+
+def _show(path: str, counts: LabelCounts, found: Comparison) -> None:
+    rows = [line for one in found.learnt for line in _lines(one)]
+    header = ("method", "prior ± standard error", "log L", "BIC", "fit p")
+    title = f"Priors of {counted(len(counts), 'task')} with {counted(int(counts.totals.sum()), 'label')} in {path}"
+    caption = (
+        "log L: log likelihood; fit p: share of sets of tasks drawn from the prior that look less like it than these "
+        "do. Below [[tasks]] in the problem file:"
+    )
+    print_table(title, header, rows, f"{found.why}\n{caption}")
+    # not through the table's console, which would break the line
+    typer.echo(problem_line(found.use.prior))
+
+
+def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
+    """A line for each component, the numbers of the whole prior on the first."""
+    from nextlabel.learn.information import as_mixture
+
+    mixture = as_mixture(one.prior)
+    numbers = (
+        f"{one.log_likelihood:,.2f}",
+        f"{one.bic:,.1f}",
+        _shown_p(one.p_value),
+    )
+    lines: list[tuple[str, ...]] = []
+    for i, (v, c) in enumerate(zip(mixture.weights, mixture.components, strict=True)):
+        single = len(mixture.weights) == 1
+        end = "" if single else str(i + 1)
+        alpha = _with_error(c.alpha, one.standard_errors.get(f"alpha{end}"))
+        beta = _with_error(c.beta, one.standard_errors.get(f"beta{end}"))
+        prior = f"Beta({alpha}, {beta})" if single else f"{v:.3f} Beta({alpha}, {beta})"
+        lines.append((one.method, prior, *numbers) if i == 0 else ("", prior, "", "", ""))
+    return lines
+
+
+def _shown_p(p: float | None) -> str:
+    """A p-value of drawn sets, which is never below one over their number."""
+    return "-" if p is None else "≤0.001" if p <= 0.001 else f"{p:.3f}"
+
+
+def _with_error(value: float, error: float | None) -> str:
+    return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
+
+
+def _folder(out: str) -> Any:
+    """Where to write, refused before any work is done."""
+    from nextlabel.experiments.artifacts import make_folder
+    from nextlabel.experiments.style import drawing
+
+    with drawing():
+        return make_folder(out)
+
+
+def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, command: str, seconds: float) -> None:
+    from nextlabel.experiments.artifacts import manifest, write
+    from nextlabel.experiments.figures_prior import prior_figure
+    from nextlabel.experiments.study import Config, Outcome
+    from nextlabel.learn.fit import cells_of
+
+    cells = [cells_of(counts, one.prior) for one in found.learnt]
+    first = cells[0]
+    rows = [
+        {
+            "labels": int(first.labels[i]),
+            "ones": int(first.ones[i]),
+            "observed": int(first.observed[i]),
+            **{f"expected_{one.method}": float(c.expected[i]) for one, c in zip(found.learnt, cells, strict=True)},
+        }
+        for i in range(len(first.labels))
+    ]
+    fields = {k: v for k, v in manifest("prior", Config(seed=seed), command, seconds).items() if k not in NOT_HERE}
+    answer = {k: v for k, v in _as_dict(counts, found, seed, seconds).items() if k not in ("seed", "seconds")}
+    write(folder, "prior", Outcome(rows, answer), prior_figure(counts, found.learnt), fields)

@@ -1,0 +1,66 @@
+"""The problem in words and as JSON, and what its value is called: tasks right where that is all that counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nextlabel.cli.output import counted
+
+if TYPE_CHECKING:
+    from nextlabel.problem.problem import Problem, TaskClass
+
+
+def describe(problem: Problem) -> str:
+    """The problem in one line."""
+    rewards = list(dict.fromkeys(c.reward.describe() for c in problem.classes))
+    parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
+    if len(problem.classes) > 1 and problem.answers > 2:
+        parts.append(f"{problem.answers} answers")
+    if rewards != ["accuracy"]:
+        parts.append(rewards[0] if len(rewards) == 1 else f"{len(rewards)} rewards")
+    cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
+    rate = problem.arrival_rate
+    arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
+    horizon = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited"
+    return (
+        f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
+        f"{arrivals}, completion rate {problem.completion_rate:g}, {horizon}"
+    )
+
+
+def _prior(one: TaskClass) -> str:
+    if one.prior.kind == "one-coin":
+        return one.prior.describe()
+    threshold = f", threshold {one.threshold:g}" if one.prior.thresholded else ""
+    return f"prior {one.prior.describe()}{threshold}"
+
+
+def problem_fields(problem: Problem) -> dict[str, Any]:
+    """What was solved, for JSON; a horizon of null waits for every label, a period of null never comes round."""
+    from nextlabel.problem.tables import reward_table
+
+    rate = problem.arrival_rate
+    pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)
+    return {
+        "tasks": problem.tasks,
+        "classes": len(problem.classes),
+        "answers": problem.answers,
+        "priors": sorted({c.prior.kind for c in problem.classes}),
+        "rewards": [reward_table(reward) for reward in dict.fromkeys(c.reward for c in problem.classes)],
+        "budget": problem.budget,
+        "label_cost": problem.label_cost,
+        "arrival_rate": pieces,
+        "arrival_period": period,
+        "completion_rate": problem.completion_rate,
+        "horizon": problem.horizon,
+    }
+
+
+def counts_tasks(problem: Problem) -> bool:
+    """Whether the value is the expected number of tasks that come out right."""
+    return problem.label_cost == 0 and {c.reward.describe() for c in problem.classes} == {"accuracy"}
+
+
+def net(problem: Problem) -> str:
+    """What is to be said of a value if labels cost something."""
+    return ", net of what its labels cost" if problem.label_cost > 0 else ""

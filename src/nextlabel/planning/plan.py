@@ -1,0 +1,244 @@
+"""What a budget buys, what a target needs, and what the next label is worth, from one solve and one simulation.
+
+========= ============ ==========================================================================
+symbol    code         meaning
+========= ============ ==========================================================================
+U         budgets      labels to buy; the curve has some dozen of them
+--        index        simulated value per task of the index policy, with half-widths (``simulate.curve``)
+B(U)      bound        no policy has more (``solve.curve``)
+lam(U)    price        what one more label is worth at most, in tasks
+--        overlap      value per task of 1, 3, 5, 7 labels for every task
+========= ============ ==========================================================================
+
+The index table is solved once, for the largest budget; every replication plays one campaign that passes through all
+budgets. With a deadline the index is the patient one, of a campaign without deadline; labels not in by then are lost.
+Guarantee: the index's values are unbiased, with 95% intervals; ``needed`` is where the interpolated curve reaches the
+target, between ``needed_low`` and ``needed_high`` where the ends of the intervals do; ``needed_by_any`` is proved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from time import perf_counter
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.errors import InputError
+from nextlabel.policies.index import Index
+from nextlabel.problem.problem import LARGEST, Problem
+from nextlabel.simulate.curve import ValueCurve, value_curve
+from nextlabel.simulate.engine import Engine
+from nextlabel.solve.curve import bound_curve, overlap_values
+from nextlabel.solve.index import index_table
+from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.truncation import make_cut
+
+OVERLAPS = (1, 3, 5, 7)
+#: Budgets of the curve, and labels a task to look at when neither budget nor target says how far.
+POINTS, LABELS_A_TASK = 33, 8
+#: Labels of one task that the index models in full, and its accuracy.
+CAP, TOLERANCE = 8, 1e-5
+#: The curve is extended so often, by half each time, until it reaches the target.
+EXTENSIONS = 6
+#: A task is simulated at least so often in all, whatever the number of replications.
+TASKS_SEEN, LEAST_REPLICATIONS, MOST_REPLICATIONS = 400_000, 20, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What labels cost, what right tasks earn, and where to stop."""
+
+    cost_per_label: float
+    value_per_correct: float
+    best_budget: int
+    best_net: float
+    best_value: float
+    #: The index policy that turns workers away when no task is worth the cost: labels it buys, its net value.
+    stopping_labels: float
+    stopping_net: float
+    stopping_half_width: float
+    #: No policy nets more.
+    most_net: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The curve and the answers."""
+
+    problem: Problem
+    budgets: Ints
+    index: Floats
+    half_width: Floats
+    bound: Floats
+    price: Floats
+    labels_used: Floats
+    overlaps: tuple[int, ...]
+    overlap: Floats
+    target: float | None
+    needed: int | None
+    needed_low: int | None
+    needed_high: int | None
+    needed_by_any: int | None
+    money: Money | None
+    replications: int
+    seed: int
+    seconds: float
+
+    def value_at(self, budget: float) -> float:
+        """The index's value per task, interpolated."""
+        return float(np.interp(budget, self.budgets, self.index))
+
+    def next_labels(self, budget: int, more: int = 100) -> float:
+        """Tasks that ``more`` labels add to ``budget`` under the index policy."""
+        return self.problem.tasks * (self.value_at(budget + more) - self.value_at(budget))
+
+    def budget_like(self, overlap: int) -> int | None:
+        """The budget at which the index is as good as that overlap; None if the curve does not get there."""
+        value = self.overlap[self.overlaps.index(overlap)]
+        return _crossing(self.budgets, self.index, float(value))
+
+
+def make_plan(
+    problem: Problem,
+    *,
+    target: float | None = None,
+    most: int | None = None,
+    cost_per_label: float | None = None,
+    value_per_correct: float = 1.0,
+    replications: int | None = None,
+    seed: int = 0,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve."""
+    begin = perf_counter()
+    _check(problem, target)
+    count = replications or int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
+    bounds = bound_curve(problem.with_budget(most or min(64 * problem.tasks, LARGEST)))
+    needed_by_any = None if target is None else bounds.budget_for(target)
+    top = most or _first_top(problem, target, needed_by_any)
+    curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
+    for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
+        if target is None or curve.mean[-1] - curve.half_width[-1] >= target:
+            break
+        top = int(1.5 * top)
+        curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
+    low, needed, high = (
+        (None, None, None)
+        if target is None
+        else tuple(_crossing(curve.budgets, curve.mean + side * curve.half_width, target) for side in (1, 0, -1))
+    )
+    if needed_by_any is not None:  # what is proved narrows what was simulated
+        low, needed, high = (None if x is None else max(x, needed_by_any) for x in (low, needed, high))
+    money = None
+    if cost_per_label is not None:
+        money = _money(problem, curve, cost_per_label, value_per_correct, count, seed, engine)
+    if progress is not None:
+        progress(1.0)
+    return Plan(
+        problem=problem,
+        budgets=curve.budgets,
+        index=curve.mean,
+        half_width=curve.half_width,
+        bound=bounds.value(curve.budgets),
+        price=bounds.price(curve.budgets),
+        labels_used=curve.labels_used,
+        overlaps=OVERLAPS,
+        overlap=overlap_values(problem, np.array(OVERLAPS)),
+        target=target,
+        needed=needed,
+        needed_low=low,
+        needed_high=high,
+        needed_by_any=needed_by_any,
+        money=money,
+        replications=count,
+        seed=seed,
+        seconds=perf_counter() - begin,
+    )
+
+
+def patient_index(problem: Problem) -> Index:
+    """The index policy of the campaign without deadline, with a table small enough for any budget."""
+    endless = replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
+    cap = min(CAP, make_cut(endless, None, None).cap)
+    return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
+
+
+def _check(problem: Problem, target: float | None) -> None:
+    if problem.label_cost > 0:
+        raise InputError(
+            "a plan takes the cost of a label by itself.", "Give --cost-per-label and --value-per-correct instead."
+        )
+    if target is None:
+        return
+    root = float(overlap_values(problem, np.array([0]))[0])
+    if not root < target < 1:
+        raise InputError(
+            f"target {target:g} is not between {root:.4g}, what no label at all gives, and 1.",
+            "Give the share of tasks to get right, e.g. --target 0.9.",
+        )
+
+
+def _first_top(problem: Problem, target: float | None, needed_by_any: int | None) -> int:
+    K = problem.tasks
+    top = LABELS_A_TASK * K
+    if target is not None and needed_by_any is not None:
+        top = int(1.25 * needed_by_any) + K // 2 + 1
+    if problem.finite:  # more labels than workers can come
+        top = min(top, int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1)
+    return max(top, POINTS)
+
+
+def _curve(
+    problem: Problem, top: int, count: int, seed: int, engine: Engine | None, progress: Progress | None
+) -> ValueCurve:
+    budgets = np.unique(np.round(np.linspace(0, top, POINTS)).astype(np.int64))
+    policy = patient_index(problem.with_budget(top))
+    return value_curve(
+        problem, policy, budgets.tolist(), replications=count, seed=seed, engine=engine, progress=progress
+    )
+
+
+def _crossing(budgets: Ints, values: Floats, target: float) -> int | None:
+    """The first budget at which the curve, made monotone and linear in between, reaches the target."""
+    rising = np.maximum.accumulate(values)
+    if rising[-1] < target:
+        return None
+    k = int(np.argmax(rising >= target))
+    if k == 0:
+        return int(budgets[0])
+    share = (target - rising[k - 1]) / (rising[k] - rising[k - 1])
+    return int(np.ceil(budgets[k - 1] + share * (budgets[k] - budgets[k - 1]) - 1e-9))
+
+
+def _money(
+    problem: Problem,
+    curve: ValueCurve,
+    cost: float,
+    value: float,
+    count: int,
+    seed: int,
+    engine: Engine | None,
+) -> Money:
+    """Along the curve, and with the policy that may stop."""
+    K = problem.tasks
+    net = value * K * curve.mean - cost * curve.budgets
+    best = int(net.argmax())
+    stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
+    stopped = value_curve(
+        stops, patient_index(stops), [int(curve.budgets[-1])], replications=count, seed=seed, engine=engine
+    )
+    most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
+    return Money(
+        cost_per_label=cost,
+        value_per_correct=value,
+        best_budget=int(curve.budgets[best]),
+        best_net=float(net[best]),
+        best_value=float(curve.mean[best]),
+        stopping_labels=float(stopped.labels_used[0]),
+        stopping_net=value * K * float(stopped.mean[0]),
+        stopping_half_width=value * K * float(stopped.half_width[0]),
+        most_net=value * K * most,
+    )

@@ -1,0 +1,220 @@
+"""A plan as rows, sentences, a figure and a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nextlabel import __version__
+from nextlabel.experiments.style import BLUE, GREY, INK, RED, drawing
+from nextlabel.planning.html import Page
+from nextlabel.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Row = dict[str, Any]
+#: The price is told as what so many labels buy.
+MORE = 100
+
+
+def curve_rows(plan: Plan) -> list[Row]:
+    """One row a budget."""
+    K = plan.problem.tasks
+    return [
+        {
+            "budget": int(U),
+            "labels_per_task": float(U) / K,
+            "index": float(plan.index[k]),
+            "half_width": float(plan.half_width[k]),
+            "bound": float(plan.bound[k]),
+            "price": float(plan.price[k]),
+            f"next_{MORE}_labels": plan.next_labels(int(U), MORE) if k + 1 < len(plan.budgets) else None,
+            "labels_used": float(plan.labels_used[k]),
+        }
+        for k, U in enumerate(plan.budgets)
+    ]
+
+
+def overlap_rows(plan: Plan) -> list[Row]:
+    """Fixed overlap, and the index's budget for the same value."""
+    rows = []
+    for m, value in zip(plan.overlaps, plan.overlap, strict=True):
+        labels = m * plan.problem.tasks
+        like = plan.budget_like(m)
+        saved = None if like is None or like > labels else 100.0 * (1.0 - like / labels)
+        rows.append(
+            {"overlap": m, "labels": labels, "value": float(value), "index_budget": like, "saved_percent": saved}
+        )
+    return rows
+
+
+def sentences(plan: Plan) -> list[str]:
+    """The answers in words."""
+    out = []
+    if plan.target is not None:
+        if plan.needed_by_any is None:
+            out.append(f"No policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}.")
+        elif plan.needed is None:
+            out.append(f"The index policy does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
+            out.append(f"No policy needs fewer than {plan.needed_by_any:,}.")
+        else:
+            low, high = plan.needed_low, plan.needed_high
+            spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
+            out.append(
+                f"{plan.target:g} of the tasks right takes {plan.needed:,} labels with the index policy{spread}."
+            )
+            out.append(f"No policy, however clever, gets there with fewer than {plan.needed_by_any:,}.")
+    if plan.problem.finite:
+        value, most = plan.index[-1], plan.bound[-1]
+        out.append(
+            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {value:.4f} of the tasks are right "
+            f"in expectation; no policy has more than {most:.4f}."
+        )
+    for row in overlap_rows(plan):
+        if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
+            out.append(
+                f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
+                f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
+            )
+    if plan.money is not None:
+        m = plan.money
+        out.append(
+            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a right task: stop at about "
+            f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
+            f"task is worth it buys "
+            f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy nets "
+            f"more than {m.most_net:,.2f}."
+        )
+    return out
+
+
+def shown(number: float | None) -> str:
+    """Two decimals, nothing where there is no number."""
+    return "" if number is None else f"{number:.2f}"
+
+
+def _in_time(plan: Plan) -> str:
+    return " in that time" if plan.problem.finite else ""
+
+
+def assumptions(plan: Plan) -> list[str]:
+    """What the numbers rest on."""
+    problem = plan.problem
+    priors = list(dict.fromkeys(c.prior.describe() for c in problem.classes))
+    out = [
+        f"{problem.tasks:,} tasks; prior {priors[0]}"
+        + (f" and {len(priors) - 1:,} more" if len(priors) > 1 else "")
+        + ".",
+        "Workers of one task answer independently given the task, and each answer costs one label.",
+        "The index policy decides who labels what; labels that come late count when they come"
+        + (", if before the deadline." if problem.finite else "."),
+        f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved, "
+        "not simulated.",
+    ]
+    if problem.finite:
+        out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")
+    return out
+
+
+def plan_figure(plan: Plan) -> Figure:
+    """Value against budget, and what the next labels buy."""
+    K = plan.problem.tasks
+    with drawing() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
+        left.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label="no policy has more")
+        left.fill_between(
+            plan.budgets,
+            plan.index - plan.half_width,
+            plan.index + plan.half_width,
+            color=BLUE,
+            alpha=0.25,
+            linewidth=0,
+        )
+        left.plot(plan.budgets, plan.index, color=BLUE, label="index policy")
+        shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
+        left.plot(
+            [m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task"
+        )
+        for m, v in shown:
+            left.annotate(f"{m}", (m * K, v), textcoords="offset points", xytext=(5, -11), color=RED)
+        if plan.target is not None:
+            left.axhline(plan.target, color=GREY, linewidth=0.8, linestyle="--")
+            if plan.needed is not None:
+                left.plot([plan.needed], [plan.target], "o", color=BLUE, markersize=8)
+                left.annotate(
+                    f"{plan.needed:,}",
+                    (plan.needed, plan.target),
+                    textcoords="offset points",
+                    xytext=(6, -14),
+                    color=BLUE,
+                )
+        left.set(xlabel="labels", ylabel="value per task" if not _accuracy(plan) else "share of tasks right")
+        left.legend(loc="lower right")
+        left.set_title("What a budget buys")
+        buys = np.diff(plan.index) * K / np.diff(plan.budgets) * MORE
+        right.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="at most")
+        right.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
+        if plan.money is not None:
+            worth = plan.money.cost_per_label / plan.money.value_per_correct * MORE
+            right.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label="what they cost, in tasks")
+        right.set(xlabel="labels bought before", ylabel=f"tasks that the next {MORE} labels get right", ylim=(0, None))
+        right.legend()
+        right.set_title("What the next labels buy")
+        for axes in (left, right):
+            axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+        figure.canvas.draw()
+        plt.close(figure)
+        out: Figure = figure
+        return out
+
+
+def _accuracy(plan: Plan) -> bool:
+    return {c.reward.describe() for c in plan.problem.classes} == {"accuracy"}
+
+
+def plan_page(plan: Plan, command: str) -> str:
+    """The page for the manager."""
+    page = Page("Labelling plan", f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.")
+    boxes = []
+    if plan.needed is not None:
+        boxes.append((f"{plan.needed:,}", f"labels for {plan.target:g} of the tasks right"))
+    if plan.needed_by_any is not None:
+        boxes.append((f"{plan.needed_by_any:,}", "labels that any policy needs for it, at least"))
+    if plan.money is not None:
+        boxes.append((f"{plan.money.best_budget:,}", "labels, then stop: the next are not worth their cost"))
+    if plan.problem.finite:
+        boxes.append((f"{plan.index[-1]:.1%}" if _accuracy(plan) else f"{plan.index[-1]:.4f}", "reachable in time"))
+    if boxes:
+        page.answers(boxes)
+    page.bullets(sentences(plan))
+    page.figure(plan_figure(plan), "Left: value against budget. Right: what the next labels buy along the curve.")
+    page.heading("The curve")
+    page.table(
+        ["labels", "per task", "index policy", "±", "no policy above", f"next {MORE} labels buy"],
+        [
+            [
+                f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row['index']:.4f}",
+                f"{row['half_width']:.4f}", f"{row['bound']:.4f}", shown(row[f"next_{MORE}_labels"]),
+            ]
+            for row in curve_rows(plan)
+        ],
+    )  # fmt: skip
+    page.heading("Against the same number of labels for every task")
+    page.table(
+        ["labels a task", "labels", "value", "index policy needs", "saved"],
+        [
+            [
+                str(row["overlap"]), f"{row['labels']:,}", f"{row['value']:.4f}",
+                "" if row["index_budget"] is None else f"{row['index_budget']:,}",
+                "" if row["saved_percent"] is None else f"{row['saved_percent']:.0f}%",
+            ]
+            for row in overlap_rows(plan)
+        ],
+    )  # fmt: skip
+    page.heading("What this rests on")
+    page.bullets(assumptions(plan))
+    page.heading("How it was made")
+    page.code(command)
+    return page.render(f"nextlabel {__version__}")

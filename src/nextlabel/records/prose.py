@@ -1,0 +1,24 @@
+"""Numbers and names as words, for reports and error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+#: Names shown in a message.
+MOST_SHOWN = 12
+
+
+def counted(number: int, noun: str, many: str = "") -> str:
+    """``number`` of a thing, in English."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas, the first few of them where there are many."""
+    more = "" if len(names) <= MOST_SHOWN else f" and {len(names) - MOST_SHOWN:,} more"
+    return ", ".join(names[:MOST_SHOWN]) + more
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with more digits where it is small."""
+    return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.2g}%"

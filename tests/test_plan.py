@@ -1,0 +1,132 @@
+"""Plans keep their promises: against simulation of the plan, against the bound, and in the words they use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nextlabel.cli.app import run
+from nextlabel.errors import InputError
+from nextlabel.planning.plan import make_plan, patient_index
+from nextlabel.planning.plan_report import overlap_rows, plan_page, sentences
+from nextlabel.problem.problem import Problem
+from nextlabel.simulate.study import simulate
+
+#: A miss by more standard errors than this, over all problems, is a defect.
+STANDARD_ERRORS = 4.0
+
+
+def random_case(number: int) -> Problem:
+    rng = np.random.default_rng([40, number])
+    prior = tuple(np.exp(rng.uniform(-0.7, 1.5, 2)))
+    rate = float(np.exp(rng.uniform(-3, 0.5)))
+    horizon = float(rng.uniform(30, 200) / rate) if number % 4 == 3 else float("inf")
+    return Problem.identical(int(rng.integers(10, 60)), 1, prior, arrival_rate=rate, horizon=horizon)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_promised_accuracy_is_what_a_simulation_of_the_plan_gets(number: int) -> None:
+    problem = random_case(number)
+    plan = make_plan(problem, most=4 * problem.tasks, replications=400)
+    k = len(plan.budgets) * 2 // 3
+    budget = int(plan.budgets[k])
+    alone = problem.with_budget(budget)
+    result = simulate(alone, [patient_index(problem.with_budget(4 * problem.tasks))], replications=400, seed=1).results[
+        0
+    ]
+    error = np.hypot(plan.half_width[k], result.per_task.half_width) / 1.96
+    assert abs(plan.index[k] - result.per_task.mean) <= STANDARD_ERRORS * error + 1e-9
+    assert np.all(plan.index <= plan.bound + 2.5 * plan.half_width + 1e-9)
+
+
+def test_both_budgets_for_a_target() -> None:
+    plan = make_plan(Problem.identical(500, 1, (2, 1)), target=0.85, replications=200)
+    assert plan.needed is not None
+    assert plan.needed_by_any is not None
+    assert plan.needed_low is not None
+    assert plan.needed_high is not None
+    assert plan.needed_by_any <= plan.needed_low <= plan.needed <= plan.needed_high
+    assert plan.needed <= 1.05 * plan.needed_by_any
+    result = simulate(Problem.identical(500, plan.needed_high, (2, 1)), ["index"], replications=400, seed=3).results[0]
+    assert result.per_task.mean + result.per_task.half_width >= 0.85
+
+
+def test_a_target_out_of_reach_in_time_is_called_so() -> None:
+    plan = make_plan(Problem.identical(100, 1, horizon=100.0), target=0.9, replications=20)
+    assert plan.needed is None
+    assert plan.needed_by_any is None
+    assert "No policy reaches 0.9, however many labels it buys in that time." in sentences(plan)
+
+
+def test_fixed_overlap_needs_more() -> None:
+    plan = make_plan(Problem.identical(300, 1), most=2100, replications=60)
+    for row in overlap_rows(plan):
+        if row["overlap"] >= 3:
+            assert row["saved_percent"] is not None
+            assert 20 < row["saved_percent"] < 80
+
+
+def test_money_says_where_to_stop() -> None:
+    plan = make_plan(Problem.identical(300, 1), most=3000, cost_per_label=0.02, value_per_correct=1.0, replications=60)
+    money = plan.money
+    assert money is not None
+    assert 0.8 * money.best_budget < money.stopping_labels < 1.25 * money.best_budget
+    assert money.stopping_net <= money.most_net + 2.5 * money.stopping_half_width
+    assert money.best_net <= money.most_net + 3.0
+    dear = make_plan(Problem.identical(50, 1), most=300, cost_per_label=0.6, replications=20).money
+    assert dear is not None
+    assert dear.best_budget == 0
+    assert dear.stopping_labels == 0
+
+
+@pytest.mark.parametrize("target", [0.3, 0.5, 1.0, 1.5])
+def test_targets_that_make_no_sense(target: float) -> None:
+    with pytest.raises(InputError, match="target"):
+        make_plan(Problem.identical(10, 1), target=target)
+
+
+def test_the_page_is_whole_and_escapes() -> None:
+    plan = make_plan(Problem.identical(40, 1), target=0.8, replications=20)
+    page = plan_page(plan, "nextlabel plan --tasks 40 <script>alert(1)</script>")
+    assert page.startswith("<!doctype html>")
+    assert "<script>" not in page
+    assert "http" not in page.replace("&lt;", "")
+    assert page.count("data:image/png;base64,") == 1
+
+
+Call = Callable[..., int]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, out = tmp_path / "plan.html", tmp_path / "out"
+    words = ["plan", "--tasks", "60", "--prior", "2,1", "--target", "0.85", "--replications", "50", "--json"]
+    assert run([*words, "--report", str(report), "--out", str(out)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["budget_needed"] >= answer["budget_needed_by_any"]
+    assert len(answer["curve"]) > 20
+    assert report.read_text(encoding="utf-8").count("<table>") == 2
+    assert sorted(p.name for p in out.iterdir()) == ["plan.csv", "plan.png"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--tasks", "10", "--target", "0.2"],
+        ["--tasks", "10", "--target", "x"],
+        ["--tasks", "10", "--cost-per-label", "-1"],
+        ["--tasks", "10", "--label-cost", "0.1"],
+        ["--tasks", "10", "--deadline", "5", "--horizon", "6"],
+        ["--tasks", "10", "--report", "/nowhere/at/all.html"],
+        ["--target", "0.9"],
+    ],
+)
+def test_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1

@@ -96,7 +96,7 @@ def test_the_page_is_whole_and_escapes() -> None:
     assert page.startswith("<!doctype html>")
     assert "<script>" not in page
     assert "http" not in page.replace("&lt;", "")
-    assert page.count("data:image/png;base64,") == 1
+    assert page.count("data:image/png;base64,") == 2
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +108,25 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert len(answer["curve"]) > 20
     assert report.read_text(encoding="utf-8").count("<table>") == 2
     assert sorted(p.name for p in out.iterdir()) == ["plan.csv", "plan.png"]
+
+
+def test_a_pilot_gives_the_prior_and_its_uncertainty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    theta = rng.beta(4, 2, size=150)
+    labels = tmp_path / "labels.csv"
+    rows = [f"t{x},w{j},{int(rng.random() < theta[x])}" for x in range(150) for j in range(6)]
+    labels.write_text("task,worker,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    words = ["plan", "--pilot", str(labels), "--tasks", "80", "--target", "0.9", "--replications", "30", "--json"]
+    assert run(words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    pilot = answer["pilot"]
+    assert pilot["tasks"] == 150
+    alpha, beta = pilot["prior"]
+    assert abs(alpha / (alpha + beta) - 2 / 3) < 0.06
+    assert set(pilot["standard_errors"]) == {"alpha", "beta"}
+    low, high = pilot["budget_needed_by_any_range"]
+    assert low <= answer["budget_needed_by_any"] <= (high or 10**9)
+    assert run(["plan", "--pilot", str(labels), "--prior", "1,1"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import io
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from nextlabel.cli.words import describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
+    from nextlabel.planning.pilot import Pilot
     from nextlabel.planning.plan import Plan
     from nextlabel.problem.problem import Problem
 
@@ -34,6 +35,16 @@ def plan(
     ] = None,
     deadline: Annotated[
         str | None, typer.Option(metavar="T", help="Labels not in by T are lost: the horizon.", show_default=False)
+    ] = None,
+    pilot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABELS", help="Learn the prior from these labels (CSV, Parquet, Label Studio).", show_default=False
+        ),
+    ] = None,
+    pilot_method: Annotated[Literal["ml", "moments", "mixture"], typer.Option(help="How to learn it.")] = "ml",
+    positive: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The pilot's label that counts as 1.", show_default=False)
     ] = None,
     cost_per_label: Annotated[
         str | None, typer.Option(metavar="C", help="Money: what a label costs.", show_default=False)
@@ -53,7 +64,8 @@ def plan(
     as_json: JsonFlag = False,
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
-    problem, most = _problem(flags, deadline)
+    learnt = None if pilot is None else _pilot(flags, pilot, pilot_method, positive)
+    problem, most = _problem(flags, deadline, learnt)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
     cost = None
     if cost_per_label is not None:
@@ -66,22 +78,61 @@ def plan(
     cores = parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")
     _writable(out, report)
     with working("Planning") as progress:
+        from nextlabel.planning.pilot import budget_range
         from nextlabel.planning.plan import make_plan
         from nextlabel.simulate.engine import Engine
 
+        span = None
+        if learnt is not None and goal is not None:
+            span = budget_range(problem, learnt.learnt, goal, start)
         found = make_plan(
             problem, target=goal, most=most, cost_per_label=cost, value_per_correct=value, replications=count,
             seed=start, engine=Engine(jobs=cores), progress=progress,
         )  # fmt: skip
     typed = context.obj if isinstance(context.obj, list) else []
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]))
+    said = [] if learnt is None else [*learnt.sentences(), *_span(span)]
+    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), said)
     if as_json:
-        print_json(_as_dict(found))
+        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span)})
     else:
-        _show(found)
+        _show(found, said)
 
 
-def _problem(flags: ProblemFlags, deadline: str | None) -> tuple[Problem, int | None]:
+def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
+    for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
+        if given is not None:
+            raise InputError(f"--pilot and {name} both say what is known of a task.", "Give one of them.")
+    with working(f"Learning from {path}"):
+        from nextlabel.planning.pilot import read_pilot
+
+        return read_pilot(path, method, positive)
+
+
+def _span(span: tuple[int | None, int | None] | None) -> list[str]:
+    """How far the least budget may move because the prior is only learnt."""
+    if span is None or span[0] is None:
+        return []
+    high = "out of reach" if span[1] is None else f"{span[1]:,}"
+    return [
+        f"With the prior anywhere in its 95% range, the least budget of any policy is between {span[0]:,} and {high}."
+    ]
+
+
+def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
+    from nextlabel.problem.tables import prior_table
+
+    one = learnt.learnt
+    return {
+        "tasks": learnt.tasks,
+        "labels": learnt.labels,
+        "prior": prior_table(one.prior),
+        "standard_errors": one.standard_errors,
+        "p_value": one.p_value,
+        "budget_needed_by_any_range": None if span is None else list(span),
+    }
+
+
+def _problem(flags: ProblemFlags, deadline: str | None, learnt: Pilot | None) -> tuple[Problem, int | None]:
     """The problem, and the largest budget to look at if one was given."""
     if flags.label_cost is not None:
         raise InputError("--label-cost is for bound and simulate.", "Give --cost-per-label, and --value-per-correct.")
@@ -89,10 +140,14 @@ def _problem(flags: ProblemFlags, deadline: str | None) -> tuple[Problem, int | 
         if flags.horizon is not None:
             raise InputError("--deadline and --horizon are the same.", "Give one of them.")
         flags = replace(flags, horizon=deadline)
+    if learnt is not None and flags.tasks is None and flags.problem is None:
+        flags = replace(flags, tasks=str(learnt.tasks))
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
     problem = flags.read()
+    if learnt is not None:
+        problem = problem.with_prior(learnt.learnt.prior)
     return problem, problem.budget if given is not None or flags.problem is not None else None
 
 
@@ -116,7 +171,7 @@ def _writable(out: str | None, report: str | None) -> None:
         raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")
 
 
-def _write(found: Plan, out: str | None, report: str | None, command: str) -> None:
+def _write(found: Plan, out: str | None, report: str | None, command: str, said: list[str]) -> None:
     if out is None and report is None:
         return
     from nextlabel.experiments.artifacts import save_png
@@ -134,7 +189,7 @@ def _write(found: Plan, out: str | None, report: str | None, command: str) -> No
         save_png(plan_figure(found), folder / "plan.png")
         say(f"Wrote plan.csv and plan.png to {folder}.")
     if report is not None:
-        Path(report).write_text(plan_page(found, command), encoding="utf-8")
+        Path(report).write_text(plan_page(found, command, said), encoding="utf-8")
         say(f"Wrote {report}.")
 
 
@@ -158,7 +213,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
     }
 
 
-def _show(found: Plan) -> None:
+def _show(found: Plan, said: list[str]) -> None:
     from nextlabel.planning.plan_report import MORE, curve_rows, sentences, shown
 
     rows = curve_rows(found)
@@ -174,5 +229,5 @@ def _show(found: Plan) -> None:
             ]
             for row in some
         ],
-        "\n".join(sentences(found)),
+        "\n".join([*said, *sentences(found)]),
     )  # fmt: skip

@@ -23,6 +23,7 @@ p.lead { color: #52606d; margin: 0 0 1.5rem; }
 .answer { border: 1px solid #e4e7eb; border-left: 4px solid #0072b2; border-radius: 4px; padding: .7rem .9rem; }
 .answer b { display: block; font-size: 1.45rem; line-height: 1.2; }
 .answer span { color: #52606d; font-size: .9rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 1rem; }
 figure { margin: 1rem 0; }
 figure img { max-width: 100%; height: auto; display: block; }
 figcaption { color: #52606d; font-size: .9rem; }
@@ -77,6 +78,13 @@ class Page:
             f'<figure><img alt="{escape(caption, quote=True)}" src="data:image/png;base64,{data}">'
             f"<figcaption>{escape(caption)}</figcaption></figure>"
         )
+
+    def figures(self, *pairs: tuple[Figure, str]) -> None:
+        """Figures side by side, below each other where the page is narrow."""
+        self._parts.append('<div class="figures">')
+        for figure, caption in pairs:
+            self.figure(figure, caption)
+        self._parts.append("</div>")
 
     def code(self, text: str) -> None:
         """What was typed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from nextlabel.planning.html import Page
 from nextlabel.planning.plan import Plan
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Row = dict[str, Any]
@@ -80,8 +82,9 @@ def sentences(plan: Plan) -> list[str]:
             )
     if plan.money is not None:
         m = plan.money
+        stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
         out.append(
-            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a right task: stop at about "
+            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a right task: {stop} "
             f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
             f"task is worth it buys "
             f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy nets "
@@ -120,62 +123,72 @@ def assumptions(plan: Plan) -> list[str]:
 
 def plan_figure(plan: Plan) -> Figure:
     """Value against budget, and what the next labels buy."""
-    K = plan.problem.tasks
     with drawing() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
-        left.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label="no policy has more")
-        left.fill_between(
-            plan.budgets,
-            plan.index - plan.half_width,
-            plan.index + plan.half_width,
-            color=BLUE,
-            alpha=0.25,
-            linewidth=0,
-        )
-        left.plot(plan.budgets, plan.index, color=BLUE, label="index policy")
-        shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
-        left.plot(
-            [m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task"
-        )
-        for m, v in shown:
-            left.annotate(f"{m}", (m * K, v), textcoords="offset points", xytext=(5, -11), color=RED)
-        if plan.target is not None:
-            left.axhline(plan.target, color=GREY, linewidth=0.8, linestyle="--")
-            if plan.needed is not None:
-                left.plot([plan.needed], [plan.target], "o", color=BLUE, markersize=8)
-                left.annotate(
-                    f"{plan.needed:,}",
-                    (plan.needed, plan.target),
-                    textcoords="offset points",
-                    xytext=(6, -14),
-                    color=BLUE,
-                )
-        left.set(xlabel="labels", ylabel="value per task" if not _accuracy(plan) else "share of tasks right")
-        left.legend(loc="lower right")
-        left.set_title("What a budget buys")
-        buys = np.diff(plan.index) * K / np.diff(plan.budgets) * MORE
-        right.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="at most")
-        right.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
-        if plan.money is not None:
-            worth = plan.money.cost_per_label / plan.money.value_per_correct * MORE
-            right.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label="what they cost, in tasks")
-        right.set(xlabel="labels bought before", ylabel=f"tasks that the next {MORE} labels get right", ylim=(0, None))
-        right.legend()
-        right.set_title("What the next labels buy")
-        for axes in (left, right):
-            axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
-        figure.canvas.draw()
-        plt.close(figure)
-        out: Figure = figure
-        return out
+        _draw_values(left, plan)
+        _draw_prices(right, plan)
+        return _done(figure)
+
+
+def one_panel(plan: Plan, draw: Callable[[Axes, Plan], None]) -> Figure:
+    """One of the two panels on its own, wide enough to be read on a phone."""
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
+        draw(axes, plan)
+        return _done(figure)
+
+
+def _draw_values(axes: Axes, plan: Plan) -> None:
+    K = plan.problem.tasks
+    low, high = plan.index - plan.half_width, plan.index + plan.half_width
+    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label="no policy has more")
+    axes.fill_between(plan.budgets, low, high, color=BLUE, alpha=0.25, linewidth=0)
+    axes.plot(plan.budgets, plan.index, color=BLUE, label="index policy")
+    shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
+    axes.plot([m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task")
+    for m, v in shown:
+        axes.annotate(f"{m}", (m * K, v), textcoords="offset points", xytext=(5, -11), color=RED)
+    if plan.target is not None:
+        axes.axhline(plan.target, color=GREY, linewidth=0.8, linestyle="--")
+    if plan.target is not None and plan.needed is not None:
+        at = (plan.needed, plan.target)
+        axes.plot(*at, "o", color=BLUE, markersize=8)
+        axes.annotate(f"{plan.needed:,}", at, textcoords="offset points", xytext=(6, -14), color=BLUE)
+    axes.set(xlabel="labels", ylabel="share of tasks right" if _accuracy(plan) else "value per task")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.legend(loc="lower right")
+    axes.set_title("What a budget buys")
+
+
+def _draw_prices(axes: Axes, plan: Plan) -> None:
+    buys = np.diff(plan.index) * plan.problem.tasks / np.diff(plan.budgets) * MORE
+    axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="at most")
+    axes.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
+    if plan.money is not None:
+        worth = plan.money.cost_per_label / plan.money.value_per_correct * MORE
+        axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label="what they cost, in tasks")
+    axes.set(xlabel="labels bought before", ylabel=f"tasks that the next {MORE} labels get right", ylim=(0, None))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.legend()
+    axes.set_title("What the next labels buy")
+
+
+def _done(figure: Any) -> Figure:
+    """Lay the figure out in this style and detach it from pyplot."""
+    import matplotlib.pyplot as plt
+
+    figure.canvas.draw()
+    plt.close(figure)
+    out: Figure = figure
+    return out
 
 
 def _accuracy(plan: Plan) -> bool:
     return {c.reward.describe() for c in plan.problem.classes} == {"accuracy"}
 
 
-def plan_page(plan: Plan, command: str) -> str:
-    """The page for the manager."""
+def plan_page(plan: Plan, command: str, learnt: Sequence[str] = ()) -> str:
+    """The page for the manager; ``learnt`` says where the prior is from."""
     page = Page("Labelling plan", f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.")
     boxes = []
     if plan.needed is not None:
@@ -183,13 +196,22 @@ def plan_page(plan: Plan, command: str) -> str:
     if plan.needed_by_any is not None:
         boxes.append((f"{plan.needed_by_any:,}", "labels that any policy needs for it, at least"))
     if plan.money is not None:
-        boxes.append((f"{plan.money.best_budget:,}", "labels, then stop: the next are not worth their cost"))
+        inside = plan.money.best_budget < plan.budgets[-1]
+        words = (
+            "labels, then stop: the next are not worth their cost"
+            if inside
+            else "labels, at least, are worth their cost"
+        )
+        boxes.append((f"{plan.money.best_budget:,}", words))
     if plan.problem.finite:
         boxes.append((f"{plan.index[-1]:.1%}" if _accuracy(plan) else f"{plan.index[-1]:.4f}", "reachable in time"))
     if boxes:
         page.answers(boxes)
     page.bullets(sentences(plan))
-    page.figure(plan_figure(plan), "Left: value against budget. Right: what the next labels buy along the curve.")
+    page.figures(
+        (one_panel(plan, _draw_values), "Value of each budget: the index policy with its 95% interval, and the bound."),
+        (one_panel(plan, _draw_prices), "What the next labels buy along the curve."),
+    )
     page.heading("The curve")
     page.table(
         ["labels", "per task", "index policy", "±", "no policy above", f"next {MORE} labels buy"],
@@ -214,7 +236,7 @@ def plan_page(plan: Plan, command: str) -> str:
         ],
     )  # fmt: skip
     page.heading("What this rests on")
-    page.bullets(assumptions(plan))
+    page.bullets([*learnt, *assumptions(plan)])
     page.heading("How it was made")
     page.code(command)
     return page.render(f"nextlabel {__version__}")

@@ -68,10 +68,11 @@ class BoundCurve:
         return np.asarray(lines.min(axis=0) / self.problem.tasks, dtype=np.float64)
 
     def price(self, budgets: Ints | Floats) -> Floats:
-        """What one more label is worth at most, at budget U."""
+        """What one more label is worth at most, at budget U: the slope of B on the right of it."""
         A = self.arrivals(budgets)
         lines = self.values[:, None] + self.prices[:, None] * A
-        return np.asarray(self.prices[lines.argmin(axis=0)], dtype=np.float64)
+        least = lines <= lines.min(axis=0) + 1e-12 * self.problem.tasks
+        return np.asarray(np.where(least, self.prices[:, None], np.inf).min(axis=0), dtype=np.float64)
 
     def budget_for(self, target: float) -> int | None:
         """The least budget whose bound reaches ``target`` a task: no policy gets there with less. None: none does."""

@@ -1,0 +1,77 @@
+"""A plan from a pilot: the prior learnt from its labels, and how much the plan may move because it is only learnt.
+
+    log alpha ~ Normal(log of the estimate, se / estimate), likewise beta; each draw gives a bound and a least budget.
+
+Guarantee: none beyond the normal approximation; alpha and beta are drawn independently, which makes the range wider
+than their joint law would where they are positively correlated, as they are in practice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.learn.learnt import LearntPrior
+from nextlabel.learn.methods import learn_prior
+from nextlabel.problem.problem import LARGEST, Problem
+from nextlabel.records.convert import to_counts
+from nextlabel.records.read import read_labels
+from nextlabel.solve.curve import bound_curve
+
+DRAWS = 20
+#: Labels a task that a plan looks at.
+LABELS_A_TASK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What a pilot taught."""
+
+    path: str
+    tasks: int
+    labels: int
+    learnt: LearntPrior
+    notes: tuple[str, ...]
+
+    def sentences(self) -> list[str]:
+        """The prior with its standard errors, and what was noticed while reading."""
+        errors = ", ".join(f"{name} ± {error:.2g}" for name, error in self.learnt.standard_errors.items())
+        out = [
+            f"Prior learnt from {self.labels:,} labels of {self.tasks:,} tasks in {self.path}: "
+            f"{self.learnt.prior.describe()}" + (f" ({errors})." if errors else ".")
+        ]
+        if self.learnt.p_value is not None and self.learnt.p_value < 0.01:
+            out.append("It fits the pilot poorly: nextlabel prior shows how, and a mixture may do better.")
+        if self.learnt.note:
+            out.append(self.learnt.note)
+        return [*out, *self.notes]
+
+
+def read_pilot(path: str | Path, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:
+    """Read labels in any form that ``records`` knows, and learn the prior."""
+    table, report = read_labels(path, positive=positive)
+    counts = to_counts(table)
+    learnt = learn_prior(counts, method, seed=seed)
+    return Pilot(str(path), len(table.tasks), len(table), learnt, tuple(report.sentences()[1:]))
+
+
+def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int = 0) -> tuple[int | None, int | None]:
+    """95% range of the least budget of any policy as the prior varies within its errors; None: out of reach."""
+    prior, errors = learnt.prior, learnt.standard_errors
+    if not isinstance(prior, Beta) or not {"alpha", "beta"} <= set(errors):
+        return None, None
+    roomy = problem.with_budget(min(LABELS_A_TASK * problem.tasks, LARGEST))
+    rng = np.random.default_rng(seed)
+    found: list[float] = []
+    for _ in range(DRAWS):
+        alpha, beta = (
+            float(x * np.exp(rng.normal() * errors[name] / x))
+            for name, x in (("alpha", prior.alpha), ("beta", prior.beta))
+        )
+        needed = bound_curve(roomy.with_prior(Beta(alpha, beta))).budget_for(target)
+        found.append(np.inf if needed is None else needed)
+    low, high = np.quantile(found, [0.025, 0.975], method="nearest")
+    return (None if np.isinf(low) else int(low)), (None if np.isinf(high) else int(high))

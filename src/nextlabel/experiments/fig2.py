@@ -3,8 +3,7 @@
 50 random tasks are held out and give the prior (method of moments) and the learnt threshold; policies are tried on the
 others. The paper gives neither the budget nor the order of labels: budgets from 1.2 to 8 labels a task, labels in
 random order (fresh in every replication), in the order of the file, and reversed. Accuracy is against gold and the
-decision is 1{I > 1/2}, ties count half. No bound is shown: the model's bound is none for one data set. All policies
-meet the same tasks, labels and arrivals, so that differences to the index (``minus_index``) are paired.
+decision is 1{I > 1/2}, ties count half. No bound is shown: the model's bound is none for one data set.
 
 Labels saved: uniform's accuracy as a function of its labels, made monotone (running maximum) and linear between
 budgets, says how many labels uniform needs for the same accuracy; saved = 1 - U / U_uniform.
@@ -23,7 +22,6 @@ from nextlabel.experiments.study import Config, Outcome, Row
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.simulate.replay import replay
-from nextlabel.simulate.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 RATIOS, QUICK_RATIOS = (1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.2, 3.0, 5.0)
@@ -100,8 +98,6 @@ def _rows(cell: Cell, index: Policy, replications: int, config: Config, progress
             engine=config.engine,
             progress=part(progress, k, len(plan)),
         )
-        index_at = {one.budget: one.accuracies for one in found if one.name == "index"}
-        against = [Estimate.of(one.accuracies - index_at[one.budget]) if index_at else None for one in found]
         out += [
             {
                 "set": cell.name,
@@ -114,13 +110,11 @@ def _rows(cell: Cell, index: Policy, replications: int, config: Config, progress
                 "policy": one.name,
                 "accuracy": one.accuracy.mean,
                 "half_width": one.accuracy.half_width,
-                "minus_index": None if paired is None else paired.mean,
-                "minus_index_half_width": None if paired is None else paired.half_width,
                 "labels_used": one.labels_used,
                 "labels_saved_percent": None,
                 "replications": replications,
             }
-            for one, paired in zip(found, against, strict=True)
+            for one in found
         ]
     _fill_saved(out)
     return out

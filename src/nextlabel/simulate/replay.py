@@ -154,13 +154,13 @@ def _campaigns(
         tables = make_tables(setting, policy)
         world = make_world(setting, True, np.minimum(kinds, setting.depth))._replace(root=np.zeros(K, dtype=np.int64))
         budgets: tuple[int, ...] = (setting.problem.budget,)
-        if out and _same_choices(out[-1].tables, tables):
+        if out and same_choices(out[-1].tables, tables):
             budgets = out.pop().budgets + budgets
         out.append(Campaign(world, tables, crowd, budgets))
     return out
 
 
-def _same_choices(small: Tables, large: Tables) -> bool:
+def same_choices(small: Tables, large: Tables) -> bool:
     """Whether two budgets' tables say the same wherever arrivals so far and arrivals left are the same."""
     if small.mode == BY_DEFICIT or small.mode != large.mode:
         return False
@@ -190,7 +190,7 @@ def _crowd(recorded: Recorded, kinds: Ints, setting: Setting, prior: Beta, order
     sizes = [view.nodes for view in setting.views]
     start = np.zeros(int(kinds[-1]) + 1, dtype=np.int64)
     start[kinds] = np.cumsum([0, *sizes[:-1]])
-    decision = [_decisions(prior, view.threshold, setting.depth) for view in setting.views]
+    decision = [decisions_of(prior, view.threshold, setting.depth) for view in setting.views]
     return Crowd(recorded.labels, recorded.counts, recorded.gold, start, order, np.concatenate(decision), tie)
 
 
@@ -201,7 +201,7 @@ def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple
     return kinds, tuple(TaskClass(int(c), prior, threshold) for c in counts)
 
 
-def _decisions(prior: Beta, threshold: float, depth: int) -> Ints:
+def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
     level, ones = triangle_counts(depth)
     above = betainc(prior.beta + level - ones, prior.alpha + ones, 1.0 - threshold)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number, parse_prior, parse_whole
-from nextlabel.cli.output import JsonFlag, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def backtest(
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, in_flight)
     each, budgets = _budgets(labels_per_task, budget)
-    _writable(out, report)
+    check_outputs(out, report)
     with working(f"Replaying {labels}") as progress:
         from nextlabel.planning.backtest import POLICIES, make_backtest
         from nextlabel.planning.readout import COUNTING
@@ -182,19 +182,6 @@ def _workers(table: LabelTable) -> Ints | None:
         return None
     own = np.arange(len(table)) + len(table.workers)
     return to_recorded(replace(table, label=np.where(table.worker >= 0, table.worker, own))).labels
-
-
-def _writable(out: Text, report: Text) -> None:
-    """Refuse before any work what cannot be written after it."""
-    if out is None and report is None:
-        return
-    from nextlabel.simulate.report import check_folder, needs_figures
-
-    needs_figures()
-    if out is not None:
-        check_folder(Path(out))
-    if report is not None and not Path(report).absolute().parent.is_dir():
-        raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")
 
 
 def _write(found: Backtest, out: Text, report: Text, command: str, read: list[str]) -> None:

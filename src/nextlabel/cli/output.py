@@ -8,9 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from nextlabel.errors import InputError
 
 #: Work that ends sooner than this shows no progress bar.
 PATIENCE_S = 0.5
@@ -107,3 +110,16 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
             timer.join()
         if bar.live.is_started:
             bar.stop()
+
+
+def check_outputs(out: str | None, report: str | None = None) -> None:
+    """Refuse, before any work, a folder or a page that could not be written after it."""
+    if out is None and report is None:
+        return
+    from nextlabel.simulate.report import check_folder, needs_figures
+
+    needs_figures()
+    if out is not None:
+        check_folder(Path(out))
+    if report is not None and not Path(report).absolute().parent.is_dir():
+        raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")

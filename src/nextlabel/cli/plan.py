@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.words import describe, problem_fields
 from nextlabel.errors import InputError
@@ -76,7 +76,7 @@ def plan(
         count = parse_whole("--replications", replications, 2, "Give at least two, e.g. --replications 200.")
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     cores = parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")
-    _writable(out, report)
+    check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
         from nextlabel.planning.plan import make_plan
@@ -156,19 +156,6 @@ def _positive(name: str, text: str) -> float:
     if not 0 < number < float("inf"):
         raise InputError(f"{name} is {number:g}, which is not a positive number.", "Give a number above 0, e.g. 0.05.")
     return number
-
-
-def _writable(out: str | None, report: str | None) -> None:
-    """Refuse before any work what cannot be written after it."""
-    if out is None and report is None:
-        return
-    from nextlabel.simulate.report import check_folder, needs_figures
-
-    needs_figures()
-    if out is not None:
-        check_folder(Path(out))
-    if report is not None and not Path(report).absolute().parent.is_dir():
-        raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")
 
 
 def _write(found: Plan, out: str | None, report: str | None, command: str, said: list[str]) -> None:

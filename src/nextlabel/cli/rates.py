@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, print_json, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, say, working
 
 
 def rates(
@@ -28,11 +28,7 @@ def rates(
 ) -> None:
     """Estimate arrival and completion rate, and say how well the exponential assumption fits."""
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    if out is not None:
-        from nextlabel.simulate.report import check_folder, needs_figures
-
-        check_folder(Path(out))
-        needs_figures()
+    check_outputs(out)
     with working(f"Reading {labels}"):
         from nextlabel.records.rates import estimate_rates
         from nextlabel.records.read import read_labels

@@ -6,13 +6,21 @@ import json
 import resource
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter, process_time
 
 UNIT = 1e6 if sys.platform == "darwin" else 1e3  # ru_maxrss is in bytes there, in kilobytes here
 
 
 def peak_mb() -> float:
-    """The most memory this process has held, in MB."""
+    """The most memory this process has held, in MB.
+
+    Linux counts in ru_maxrss what the parent held when it started us, so ask the kernel for our own high-water mark.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) / 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT
 
 

@@ -10,7 +10,7 @@ from nextlabel.simulate.engine import Engine
 from nextlabel.simulate.study import Study, simulate
 
 #: Flops an event costs at least: two draws and logarithms, the heap, the lists, and a look at ten groups.
-EVENT = 200
+EVENT = 50
 #: And a node that the limit index of a state looks at.
 PLAN = 11
 

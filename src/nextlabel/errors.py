@@ -6,7 +6,9 @@
     ├── InputError            something the user gave is not allowed (exit code 2, HTTP 422)
     │   ├── ProblemError      a rate, prior, budget, threshold ... outside its range
     │   ├── FileFormatError   a file that cannot be read as what it should be
-    │   └── TooLargeError     a problem whose exact solution does not fit
+    │   ├── TooLargeError     a problem whose exact solution does not fit
+    │   ├── ConflictError     a campaign is not in the state for it, or it was said otherwise before (HTTP 409)
+    │   └── NotFoundError     no such campaign, task or lease (HTTP 404)
     └── SolverError           a computation that did not end as it should (a bug or a broken machine)
 
 Every message says what was given and what is allowed; ``hint`` says what to do.
@@ -43,6 +45,14 @@ class TooLargeError(InputError):
     def __init__(self, message: str, hint: str = "", states: int = 0) -> None:
         super().__init__(message, hint)
         self.states = states
+
+
+class ConflictError(InputError):
+    """What is asked for contradicts what a campaign has recorded; nothing was changed."""
+
+
+class NotFoundError(InputError):
+    """There is no such campaign, task or lease."""
 
 
 class SolverError(NextlabelError):

@@ -7,6 +7,7 @@ the no-delay index takes over.
 from __future__ import annotations
 
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
+from nextlabel.problem.problem import Problem
 from nextlabel.solve.index import ClassIndex, IndexTable, index_table
 
 #: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
@@ -27,11 +28,14 @@ class Index(Policy):
 
     def scores(self, setting: Setting) -> list[Scores]:
         """The index table, spread over each class's own lattice."""
-        table = self.table
-        if table is None:
-            tolerance = TOLERANCE if setting.problem.rho < MANY_IN_FLIGHT else LOOSER
-            table = index_table(setting.problem, cap=self.cap, tolerance=tolerance)
+        table = solve_table(setting.problem, self.cap) if self.table is None else self.table
         return [spread(one, table, view) for one, view in zip(table.classes, setting.views, strict=True)]
+
+
+def solve_table(problem: Problem, cap: int | None = None) -> IndexTable:
+    """The table, as accurate as a policy needs it."""
+    tolerance = TOLERANCE if problem.rho < MANY_IN_FLIGHT else LOOSER
+    return index_table(problem, cap=cap, tolerance=tolerance)
 
 
 def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> Scores:

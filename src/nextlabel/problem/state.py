@@ -1,4 +1,4 @@
-"""A task's state and the two pure moves that change it; simulator and live campaigns share them."""
+"""A task's state and the pure moves that change it; simulator and live campaigns share them."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ def complete(state: TaskState, answer: int, child: NDArray[np.int64]) -> TaskSta
 def withdraw(state: TaskState) -> TaskState:
     """A label in flight is lost."""
     return TaskState(state.node, state.w - 1)
+
+
+def take_back(state: TaskState, answer: int, counts: NDArray[np.int64]) -> TaskState:
+    """A label that came in with ``answer`` is in flight again; ``counts`` (nodes, answers) are the lattice's."""
+    before = counts[state.node].copy()
+    before[answer] -= 1
+    level = int(before.sum())
+    low, high = _level(counts, level)
+    place = int(np.flatnonzero((counts[low:high] == before).all(axis=1))[0])
+    return TaskState(low + place, state.w + 1)
+
+
+def _level(counts: NDArray[np.int64], level: int) -> tuple[int, int]:
+    """First node of a level and of the next one."""
+    totals = counts.sum(axis=1)
+    return int(np.searchsorted(totals, level)), int(np.searchsorted(totals, level, side="right"))

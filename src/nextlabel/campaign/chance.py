@@ -1,0 +1,21 @@
+"""Chance in a campaign: uniforms by seed, purpose and number, so that every one of them can be drawn again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.kernels.random import DRAW, TIE, stream_key, uniform
+
+#: What a uniform is for: which of tied groups a lease goes to, where a task stands in its group, and where in it a
+#: lease begins to look.
+TIES, PLACES, STARTS = 0, 1, 2
+
+
+def chance(seed: int, what: int, number: int) -> float:
+    """Uniform in (0, 1)."""
+    return float(uniform(np.uint64(stream_key(seed, what, TIE)), number, 0))
+
+
+def draw_key(seed: int) -> np.uint64:
+    """Key of the draws that Thompson sampling makes, as simulations of that seed make them."""
+    return np.uint64(stream_key(seed, 0, DRAW))

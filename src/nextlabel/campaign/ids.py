@@ -1,0 +1,36 @@
+"""Names that nobody else has: of campaigns, and of their leases."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from nextlabel.errors import InputError
+
+#: What a campaign may be called in addresses.
+PATTERN = r"[a-z0-9][a-z0-9_]{0,47}"
+
+
+def new_campaign_id() -> str:
+    """A name by lot."""
+    return "c" + secrets.token_hex(6)
+
+
+def checked_campaign_id(id: object) -> str:
+    """A name that a user chose."""
+    if not isinstance(id, str) or re.fullmatch(PATTERN, id) is None:
+        raise InputError(
+            f"campaign id {str(id)[:60]!r} is not allowed.",
+            "Use 1 to 48 small letters, digits and underscores, beginning with a letter or digit.",
+        )
+    return id
+
+
+def lease_id(campaign: str, number: int) -> str:
+    """Name of a campaign's lease: where it belongs, its number, and something that cannot be guessed."""
+    return f"{campaign}-{number}-{secrets.token_hex(6)}"
+
+
+def campaign_of(lease: str) -> str:
+    """The campaign that a lease belongs to."""
+    return lease.partition("-")[0]

@@ -1,0 +1,161 @@
+"""New tasks: read from plain tables, checked, numbered and put into classes, all of them or none.
+
+======== ======================================================================================================
+key      meaning
+======== ======================================================================================================
+id       the user's name for the task; the task's number if there is none
+payload  what workers are shown, any JSON; without this key all keys that are not in this table make it up
+score    a model's probability that the answer is label 1 (two labels)
+prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
+======== ======================================================================================================
+
+The same task again is no error and changes nothing; another payload or prior under the same id is a conflict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign import scoring
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.life import Life
+from nextlabel.campaign.replies import Added
+from nextlabel.errors import ConflictError, InputError
+from nextlabel.problem.problem import TaskClass
+from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
+
+#: Tasks in one event, characters of an id and of a payload as JSON, tasks of a campaign.
+CHUNK, LONGEST_KEY, LARGEST_PAYLOAD, MOST_TASKS = 1000, 200, 65_536, 50_000_000
+#: A score of 0 or 1 would leave nothing for labels to say.
+LEAST_SCORE = 1e-3
+RESERVED = ("id", "payload", "score", "prior")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task that has been checked; ``key`` is None if it is to be called by its number."""
+
+    key: str | None
+    payload: Any
+    prior: Prior
+
+
+def read_task(config: Config, given: Any, place: int) -> NewTask:
+    """One task from a table; ``place`` names it in errors."""
+    where = f"task {place}"
+    if not isinstance(given, Mapping):
+        given = {"payload": given}
+    key = given.get("id")
+    if key is not None:
+        key = str(key).strip()
+        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key:
+            raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
+    payload = given["payload"] if "payload" in given else {k: v for k, v in given.items() if k not in RESERVED}
+    try:
+        text = json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(f"the payload of {where} is not JSON.", "Give texts, numbers, lists and tables.") from None
+    if len(text) > LARGEST_PAYLOAD or "\\u0000" in text:
+        raise InputError(
+            f"the payload of {where} has {len(text):,} characters or a null character.",
+            f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
+        )
+    return NewTask(key, payload, _prior(config, given, where))
+
+
+def _prior(config: Config, given: Mapping[str, Any], where: str) -> Prior:
+    score, prior = given.get("score"), given.get("prior")
+    if score in (None, "") and prior is None:
+        return config.default_prior
+    try:
+        belief = prior_from(prior) if prior is not None else _of_score(config, score)
+        TaskClass(1, belief, config.threshold, config.reward)
+    except InputError as error:
+        raise InputError(f"{where}: {error.message}", error.hint) from None
+    if belief.answers != config.answers:
+        raise InputError(
+            f"the prior of {where} has {belief.answers} answers and the campaign {config.answers}.",
+            "Give one weight for each label.",
+        )
+    return belief
+
+
+def _of_score(config: Config, score: Any) -> Prior:
+    if config.answers != 2:
+        raise InputError("a score is for campaigns with two labels.", "Give a prior with one weight for each label.")
+    try:
+        p = float(score)
+    except (TypeError, ValueError):
+        p = float("nan")
+    if isinstance(score, bool) or not 0.0 <= p <= 1.0:
+        raise InputError(f"score {str(score)[:40]!r} is not a probability.", "Give a number from 0 to 1.")
+    p = min(max(p, LEAST_SCORE), 1.0 - LEAST_SCORE)
+    return OneCoin(p, config.accuracy) if config.accuracy is not None else beta_of_score(p, config.strength)
+
+
+def add_tasks(life: Life, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
+    """Take tasks in; a ``batch`` that was taken in before is not taken in again."""
+    ledger = life.ledger
+    if batch is not None:
+        before = ledger.batch(batch)
+        if before is not None:
+            return Added(0, before, ledger.row.tasks)
+    life.settle()
+    numbers: dict[Prior, int] = {prior: c for c, prior in enumerate(ledger.classes())}
+    seen: dict[str, NewTask] = {}
+    fresh = ledger.row.tasks == 0
+    added = known = 0
+    for chunk in _chunks(tasks):
+        first = ledger.row.tasks
+        news: list[list[Any]] = []
+        classes: list[Any] = []
+        there = {} if fresh else ledger.tasks_by_key([task.key for task in chunk if task.key is not None])
+        for task in chunk:
+            key = task.key if task.key is not None else str(first + len(news))
+            old = there.get(key)
+            if old is not None:
+                if old.payload != task.payload or numbers.get(task.prior) != old.klass:
+                    raise _differs(key)
+                known += 1
+                continue
+            if key in seen:
+                if seen[key] != task:
+                    raise _differs(key)
+                known += 1
+                continue
+            seen[key] = task
+            if task.prior not in numbers:
+                numbers[task.prior] = len(numbers)
+                classes.append(prior_table(task.prior))
+            news.append([key, task.payload, numbers[task.prior]])
+        if not news:
+            continue
+        if len(numbers) > scoring.FEW_CLASSES:
+            scoring.check_policy(ledger.row.config)
+        if first + len(news) > MOST_TASKS:
+            raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
+        life.record_tasks({"first": first, "tasks": news, "classes": classes, "batch": batch})
+        added += len(news)
+    return Added(added, known, ledger.row.tasks)
+
+
+def _differs(key: str) -> ConflictError:
+    return ConflictError(
+        f"task {key[:60]!r} is there with another payload or prior.", "Give the new task an id of its own."
+    )
+
+
+def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
+    chunk: list[NewTask] = []
+    for task in tasks:
+        chunk.append(task)
+        if len(chunk) == CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,193 @@
+"""What a store must offer, in words: one campaign inside one transaction.
+
+Whoever holds a ledger has the campaign for itself until the transaction ends: no other process or thread sees half of
+what it does or changes anything meanwhile. Leaving the transaction without an error makes all of it durable at once;
+with an error none of it happened. Reads see the writes made before them.
+
+No method may look at all tasks but ``all_tasks`` and ``rescore``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.problem.state import TaskState
+
+
+class Ledger(Protocol):
+    """One campaign inside one transaction."""
+
+    @property
+    def row(self) -> CampaignRow:
+        """The campaign; what is changed on it is written at the end of the transaction."""
+        ...
+
+    def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
+        """The next event of the log."""
+        ...
+
+    def classes(self) -> Sequence[Prior]:
+        """The different priors of the campaign's tasks, in the order in which they came."""
+        ...
+
+    def add_classes(self, priors: Sequence[Prior]) -> None:
+        """More priors."""
+        ...
+
+    def batch(self, key: str) -> int | None:
+        """How many tasks a batch added, None if no batch of that name was taken in."""
+        ...
+
+    def add_batch(self, key: str, tasks: int) -> None:
+        """Remember a batch."""
+        ...
+
+    def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks, with nothing in flight."""
+        ...
+
+    def task(self, number: int) -> TaskRow:
+        """A task by number."""
+        ...
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
+        ...
+
+    def all_tasks(self) -> Iterator[TaskRow]:
+        """Every task in the order of numbers."""
+        ...
+
+    def move(self, task: TaskRow, state: TaskState, score: float | None) -> None:
+        """Put a task into another state; the row's other fields are written as they are."""
+        ...
+
+    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
+        """Give every task its score."""
+        ...
+
+    def groups(self) -> dict[Group, int]:
+        """How many tasks are in each state that has any; not to be changed by the caller."""
+        ...
+
+    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
+        """Of the group's tasks that the worker never held: the first at or after ``lot``, round the end if need be."""
+        ...
+
+    def best(self, worker: str) -> TaskRow | None:
+        """Of the tasks with a score that the worker never held: the one with the largest, then the largest lot."""
+        ...
+
+    def any_score(self) -> bool:
+        """Whether some task has a score, that is, may have another label now (priors of their own only)."""
+        ...
+
+    def add_lease(self, lease: LeaseRow) -> None:
+        """A new lease."""
+        ...
+
+    def save_lease(self, lease: LeaseRow) -> None:
+        """A lease that has changed."""
+        ...
+
+    def lease(self, id: str) -> LeaseRow | None:
+        """A lease by id."""
+        ...
+
+    def open_leases(self, worker: str) -> list[LeaseRow]:
+        """The worker's leases that are out, oldest first."""
+        ...
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases that are out although their time is over, those that expired first first."""
+        ...
+
+    def next_expiry(self) -> float | None:
+        """When the next lease expires."""
+        ...
+
+    def worker(self, worker: str) -> WorkerRow:
+        """A worker's tally (zeros for a new one); what is changed on it is written at the end of the transaction."""
+        ...
+
+
+class Store(Protocol):
+    """Campaigns somewhere safe."""
+
+    def create(self, id: str, config: Config, now: float) -> AbstractContextManager[Ledger]:
+        """A new campaign without events; ConflictError if the id is taken."""
+        ...
+
+    def transaction(self, id: str) -> AbstractContextManager[Ledger]:
+        """The campaign, locked; NotFoundError if there is none."""
+        ...
+
+    def campaigns(self) -> list[CampaignRow]:
+        """All campaigns, newest first."""
+        ...
+
+    def row(self, id: str) -> CampaignRow:
+        """A campaign as it stands; NotFoundError if there is none."""
+        ...
+
+    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above ``after``."""
+        ...
+
+    def forget(self, id: str) -> AbstractContextManager[Ledger]:
+        """The campaign, locked, everything but its events emptied: to be rebuilt from them."""
+        ...
+
+    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
+        """Tasks with a number above ``after``."""
+        ...
+
+    def groups(self, id: str) -> dict[Group, int]:
+        """How many tasks are in each state that has any."""
+        ...
+
+    def classes(self, id: str) -> Sequence[Prior]:
+        """The different priors of the campaign's tasks."""
+        ...
+
+    def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
+        """All leases of some tasks, in the order in which they were given out."""
+        ...
+
+    def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
+        """Workers with most labels first."""
+        ...
+
+    def kept(self, name: str) -> bytes | None:
+        """Something worked out before (``campaign.kept_tables``)."""
+        ...
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Keep something that was worked out, unless it is there."""
+        ...
+
+    def setting(self, name: str) -> str | None:
+        """A setting of the whole store."""
+        ...
+
+    def first_setting(self, name: str, value: str) -> bool:
+        """Set what was never set; False if another process was first."""
+        ...
+
+    def change_setting(self, name: str, value: str) -> None:
+        """Set or replace a setting."""
+        ...
+
+    def ping(self) -> None:
+        """Raise if the store does not answer."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the store holds open."""
+        ...

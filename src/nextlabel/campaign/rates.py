@@ -1,0 +1,78 @@
+"""Arrival and completion rates, learnt as a campaign runs, with fading memory.
+
+====== =============================== ===============================================================
+symbol code                            meaning
+====== =============================== ===============================================================
+r      arrivals / arrival_s            workers per second who get a lease, pauses left out
+mu     completions / work_s            labels per second that a lease is out: the maximum-likelihood rate of
+                                       an exponential time, leases that end without a label being censored
+====== =============================== ===============================================================
+
+Each new observation takes 1/MEMORY off the weight of the old ones, so that rates follow a changing crowd.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nextlabel.campaign.rows import CampaignRow
+
+#: Observations that are remembered, and how many must be there before rates are used.
+MEMORY, ENOUGH = 500, 20
+#: A lease lasts so many mean completion times: e^-6 = 0.25% of exponential times are longer. Before that is known:
+LEASE_MEANS, FIRST_LEASE_S, SHORTEST_LEASE_S, LONGEST_LEASE_S = 6.0, 900.0, 30.0, 86_400.0
+#: Tables are for rho = 2^k; they change when the rho that was learnt is further than that from theirs (in doublings).
+BAND, LEAST_RHO, MOST_RHO = 0.75, 0.25, 32.0
+
+_FADE = 1.0 - 1.0 / MEMORY
+
+
+def note_arrival(row: CampaignRow, at: float) -> None:
+    """A worker got a lease."""
+    if row.last_arrival is not None:
+        row.arrivals = row.arrivals * _FADE + 1.0
+        row.arrival_s = row.arrival_s * _FADE + max(at - row.last_arrival, 0.0)
+    row.last_arrival = at
+
+
+def note_end(row: CampaignRow, seconds: float, completed: bool) -> None:
+    """A lease ended after ``seconds``, with a label or without."""
+    row.completions = row.completions * _FADE + (1.0 if completed else 0.0)
+    row.work_s = row.work_s * _FADE + max(seconds, 0.0)
+
+
+def arrival_rate(row: CampaignRow) -> float | None:
+    """r in workers per second, once enough is known."""
+    return row.arrivals / row.arrival_s if row.arrivals >= ENOUGH and row.arrival_s > 0 else None
+
+
+def completion_rate(row: CampaignRow) -> float | None:
+    """mu in labels per second of work, once enough is known."""
+    return row.completions / row.work_s if row.completions >= ENOUGH and row.work_s > 0 else None
+
+
+def lease_seconds(row: CampaignRow) -> float:
+    """How long the next lease lasts."""
+    if row.lease_seconds is not None:
+        return row.lease_seconds
+    mu = completion_rate(row)
+    return FIRST_LEASE_S if mu is None else min(max(LEASE_MEANS / mu, SHORTEST_LEASE_S), LONGEST_LEASE_S)
+
+
+def wanted_rho(row: CampaignRow) -> float:
+    """The rho that the tables should be for: the one they have, unless what was learnt is out of its band."""
+    r, mu = arrival_rate(row), completion_rate(row)
+    if r is None or mu is None:
+        return row.rho
+    learnt = min(max(r / mu, LEAST_RHO), MOST_RHO)
+    if abs(math.log2(learnt / row.rho)) <= BAND:
+        return row.rho
+    return float(2.0 ** round(math.log2(learnt)))
+
+
+def labels_before_deadline(row: CampaignRow, now: float) -> int:
+    """Labels that will still be given out: what is left, or the workers expected before the deadline."""
+    r = arrival_rate(row)
+    if row.deadline is None or r is None:
+        return row.left
+    return max(min(row.left, math.ceil(r * (row.deadline - now))), 1)

@@ -1,0 +1,122 @@
+"""What a store keeps of a campaign beside its events: all of it follows from them.
+
+======================== ==============================================================================
+field                    meaning
+======================== ==============================================================================
+spent, reserved          labels counted, and leases that are out; spent <= budget at all times
+given                    leases ever given out
+kept                     labels told, counted or not
+arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
+completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
+rho                      r / mu that the policy's tables are for
+node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
+lot                      where a task stands when any of its group will do, uniform in [0, 1)
+score                    value of a label for the task, kept only where tasks have priors of their own; None: no room
+======================== ==============================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nextlabel.campaign.config import Config
+from nextlabel.problem.state import TaskState
+
+#: A group: class, node, labels in flight.
+Group = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class CampaignRow:
+    """Counters and settings of one campaign."""
+
+    id: str
+    config: Config
+    created_at: float
+    budget: int
+    deadline: float | None
+    lease_seconds: float | None
+    rho: float
+    paused: bool = False
+    seq: int = 0
+    last_at: float = 0.0
+    tasks: int = 0
+    full: int = 0
+    classes: int = 0
+    spent: int = 0
+    reserved: int = 0
+    given: int = 0
+    kept: int = 0
+    late: int = 0
+    expired: int = 0
+    released: int = 0
+    closed_seq: int | None = None
+    closed_reason: str | None = None
+    arrivals: float = 0.0
+    arrival_s: float = 0.0
+    completions: float = 0.0
+    work_s: float = 0.0
+    last_arrival: float | None = None
+
+    @property
+    def left(self) -> int:
+        """Labels that can still be given out."""
+        return max(self.budget - self.spent - self.reserved, 0)
+
+
+@dataclass(slots=True)
+class TaskRow:
+    """One task; ``number`` counts from 0 in a campaign, ``key`` is the user's name for it."""
+
+    number: int
+    key: str
+    payload: Any
+    klass: int
+    lot: float
+    node: int = 0
+    w: int = 0
+    labels: int = 0
+    score: float | None = None
+    last_seq: int | None = None
+    closed_seq: int | None = None
+
+    @property
+    def state(self) -> TaskState:
+        """Belief and labels in flight."""
+        return TaskState(self.node, self.w)
+
+    @property
+    def group(self) -> Group:
+        """The tasks that are as good as this one."""
+        return self.klass, self.node, self.w
+
+
+@dataclass(slots=True)
+class LeaseRow:
+    """One task in one worker's hands; ``label`` is the answer's number."""
+
+    id: str
+    task: int
+    worker: str
+    status: str
+    leased_at: float
+    expires_at: float
+    seq: int
+    ended_at: float | None = None
+    label: int | None = None
+    counted: bool | None = None
+
+
+@dataclass(slots=True)
+class WorkerRow:
+    """What one worker did; ``seconds`` spent on the labels told in time."""
+
+    worker: str
+    given: int = 0
+    labels: int = 0
+    late: int = 0
+    expired: int = 0
+    released: int = 0
+    seconds: float = 0.0
+    last_at: float = 0.0

@@ -1,0 +1,60 @@
+"""The life of a lease: one table.
+
+::
+
+                 renew
+                 ┌──┐
+                 ▼  │      tell
+    ask ───►  leased ──────────────►  labelled
+                │ │ ◄──────────────      undo, until the lease would have expired
+         expire │ │ release
+                ▼ ▼          tell
+    expired, released ─────────────►  late
+
+======== ======== ====== =======================================================================
+move     reserved spent  note
+======== ======== ====== =======================================================================
+ask      +1              only while reserved + spent < budget
+tell     -1       +1     from leased; not counted if the budget was lowered below it meanwhile
+expire   -1
+release  -1
+tell              +1     from expired or released: late, counted while reserved + spent < budget
+undo     +1       -1
+======== ======== ====== =======================================================================
+
+Saying the same thing twice changes nothing and gets the same reply (``REPEATS``); everything else is a conflict.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nextlabel.errors import ConflictError
+
+LEASED, LABELLED, EXPIRED, RELEASED, LATE = "leased", "labelled", "expired", "released", "late"
+
+TRANSITIONS: Final[dict[tuple[str, str], str]] = {
+    (LEASED, "tell"): LABELLED,
+    (LEASED, "renew"): LEASED,
+    (LEASED, "expire"): EXPIRED,
+    (LEASED, "release"): RELEASED,
+    (EXPIRED, "tell"): LATE,
+    (RELEASED, "tell"): LATE,
+    (LABELLED, "undo"): LEASED,
+}
+
+#: Moves that were made before, or that time made: the reply is the same, nothing changes.
+REPEATS: Final = frozenset({(LABELLED, "tell"), (LATE, "tell"), (RELEASED, "release"), (EXPIRED, "release")})
+
+
+def after(status: str, move: str) -> str | None:
+    """The status that follows, None for a repetition, or a ConflictError."""
+    if (status, move) in TRANSITIONS:
+        return TRANSITIONS[status, move]
+    if (status, move) in REPEATS:
+        return None
+    allowed = sorted(m for s, m in TRANSITIONS if s == status and m != "expire")
+    raise ConflictError(
+        f"the lease is {status}: {move} is not possible.",
+        f"Possible: {', '.join(allowed)}." if allowed else "Nothing more can be done with it.",
+    )

@@ -1,0 +1,85 @@
+"""A database from its address, with every acknowledged write on disk.
+
+================================ ==================================================================
+address                          is
+================================ ==================================================================
+sqlite:///labels.db, labels.db   one SQLite file, write-ahead log, synchronous=FULL
+postgresql://user@host/base      PostgreSQL; several processes at once
+memory:                          nothing is kept (``store.memory``)
+================================ ==================================================================
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import QueuePool
+
+from nextlabel.errors import InputError
+
+#: Seconds that a writer waits for another one.
+BUSY_S = 30
+EXAMPLES = "Give e.g. sqlite:///labels.db or postgresql://user@host/base."
+
+
+def checked_url(url: str) -> str:
+    """An address that can be opened; a plain path is a SQLite file."""
+    text = url.strip()
+    if not text:
+        raise InputError("the database's address is empty.", EXAMPLES)
+    if "://" not in text:
+        text = f"sqlite:///{text}"
+    try:
+        parts = make_url(text)
+    except (ArgumentError, ValueError):
+        raise InputError(f"{url!r} is not the address of a database.", EXAMPLES) from None
+    kind = parts.get_backend_name()
+    if kind == "sqlite":
+        if parts.database in (None, "", ":memory:"):
+            raise InputError(
+                "a SQLite database needs a file.", "Give e.g. sqlite:///labels.db, or memory: for a trial."
+            )
+        folder = Path(str(parts.database)).absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"the folder {folder} does not exist.", "Make it first, or give another path.")
+        if Path(str(parts.database)).is_dir():
+            raise InputError(f"{parts.database} is a folder.", "Give the path of a file.")
+    elif kind in ("postgresql", "postgres"):
+        parts = parts.set(drivername="postgresql+psycopg")
+    else:
+        raise InputError(f"databases of the kind {kind!r} are not supported.", EXAMPLES)
+    return parts.render_as_string(hide_password=False)
+
+
+def make_engine(url: str, readers: int = 8) -> Engine:
+    """An engine for a checked address."""
+    if url.startswith("sqlite"):
+        engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32,
+                               connect_args={"timeout": BUSY_S, "check_same_thread": False})  # fmt: skip
+        event.listen(engine, "connect", _sqlite_connect)
+        event.listen(engine, "begin", _sqlite_begin)
+        return engine
+    try:
+        return create_engine(
+            url, pool_size=readers, max_overflow=32, pool_pre_ping=True, connect_args={"prepare_threshold": 3}
+        )
+    except (NoSuchModuleError, ModuleNotFoundError):
+        raise InputError("PostgreSQL needs the package psycopg.", "pip install 'nextlabel[postgres]'.") from None
+
+
+def _sqlite_connect(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+    cursor = connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_S * 1000}"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Any) -> None:
+    """Writers take the write lock at once: one that read first and wrote later could not be let through."""
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,292 @@
+"""The reference: plain dictionaries, every question answered by looking at everything. For tests and small trials.
+
+A transaction that ends with an error is undone by replaying the events that were there before it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.project import project
+from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.transitions import LEASED
+from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.problem.state import TaskState
+
+
+def new_row(id: str, config: Config, now: float) -> CampaignRow:
+    """A campaign before its first event."""
+    return CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho)
+
+
+def no_campaign(id: str) -> NotFoundError:
+    """There is no such campaign."""
+    return NotFoundError(f"there is no campaign {id[:60]!r}.", "List them with nextlabel campaign status.")
+
+
+class MemoryLedger:
+    """One campaign in dictionaries."""
+
+    def __init__(self, row: CampaignRow) -> None:
+        self.row = row
+        self.events: list[Event] = []
+        self._classes: list[Prior] = []
+        self._batches: dict[str, int] = {}
+        self._tasks: list[TaskRow] = []
+        self._leases: dict[str, LeaseRow] = {}
+        self._workers: dict[str, WorkerRow] = {}
+
+    def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
+        """The next event of the log."""
+        self.row.seq += 1
+        self.row.last_at = at
+        event = Event(self.row.seq, at, kind, copy.deepcopy(data))
+        self.events.append(event)
+        return event
+
+    def classes(self) -> Sequence[Prior]:
+        """Priors in the order in which they came."""
+        return self._classes
+
+    def add_classes(self, priors: Sequence[Prior]) -> None:
+        """More priors."""
+        self._classes.extend(priors)
+
+    def batch(self, key: str) -> int | None:
+        """Tasks that a batch added."""
+        return self._batches.get(key)
+
+    def add_batch(self, key: str, tasks: int) -> None:
+        """Remember a batch."""
+        self._batches[key] = tasks
+
+    def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks."""
+        self._tasks.extend(replace(task) for task in tasks)
+
+    def task(self, number: int) -> TaskRow:
+        """A task by number."""
+        return replace(self._tasks[number])
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
+        wanted = set(keys)
+        return {task.key: replace(task) for task in self._tasks if task.key in wanted}
+
+    def all_tasks(self) -> Iterator[TaskRow]:
+        """Every task."""
+        return (replace(task) for task in self._tasks)
+
+    def move(self, task: TaskRow, state: TaskState, score: float | None) -> None:
+        """Put a task into another state."""
+        self._tasks[task.number] = replace(task, node=state.node, w=state.w, score=score)
+
+    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
+        """Give every task its score."""
+        for task, value in zip(self._tasks, score(self._tasks), strict=True):
+            task.score = value
+
+    def groups(self) -> dict[Group, int]:
+        """Tasks in each state."""
+        found: dict[Group, int] = {}
+        for task in self._tasks:
+            found[task.group] = found.get(task.group, 0) + 1
+        return found
+
+    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
+        """A task of the group that the worker never held."""
+        free = [task for task in self._tasks if task.group == group and task.number not in self._held(worker)]
+        if not free:
+            return None
+        return replace(min(free, key=lambda task: (task.lot < lot, task.lot)))
+
+    def best(self, worker: str) -> TaskRow | None:
+        """The task of largest score that the worker never held."""
+        held = self._held(worker)
+        free = [(task.score, task.lot, task.number) for task in self._tasks if task.score is not None]
+        free = [entry for entry in free if entry[2] not in held]
+        return self.task(max(free)[2]) if free else None
+
+    def any_score(self) -> bool:
+        """Whether some task may have another label."""
+        return any(task.score is not None for task in self._tasks)
+
+    def _held(self, worker: str) -> set[int]:
+        return {lease.task for lease in self._leases.values() if lease.worker == worker}
+
+    def add_lease(self, lease: LeaseRow) -> None:
+        """A new lease."""
+        self._leases[lease.id] = replace(lease)
+
+    def save_lease(self, lease: LeaseRow) -> None:
+        """A lease that has changed."""
+        self._leases[lease.id] = replace(lease)
+
+    def lease(self, id: str) -> LeaseRow | None:
+        """A lease by id."""
+        return replace(self._leases[id]) if id in self._leases else None
+
+    def open_leases(self, worker: str) -> list[LeaseRow]:
+        """The worker's leases that are out."""
+        return [replace(lease) for lease in self._open() if lease.worker == worker]
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases whose time is over."""
+        over = sorted((lease.expires_at, lease.seq, lease.id) for lease in self._open() if lease.expires_at <= now)
+        return [replace(self._leases[id]) for _, _, id in over[:limit]]
+
+    def next_expiry(self) -> float | None:
+        """When the next lease expires."""
+        return min((lease.expires_at for lease in self._open()), default=None)
+
+    def _open(self) -> list[LeaseRow]:
+        return [lease for lease in self._leases.values() if lease.status == LEASED]
+
+    def worker(self, worker: str) -> WorkerRow:
+        """A worker's tally."""
+        return self._workers.setdefault(worker, WorkerRow(worker))
+
+    def leases_of(self, tasks: set[int]) -> list[LeaseRow]:
+        """Leases of some tasks."""
+        return [replace(lease) for lease in self._leases.values() if lease.task in tasks]
+
+    def all_workers(self) -> list[WorkerRow]:
+        """Every worker."""
+        return [replace(worker) for worker in self._workers.values()]
+
+
+class MemoryStore:
+    """Campaigns of one process."""
+
+    def __init__(self) -> None:
+        self._ledgers: dict[str, MemoryLedger] = {}
+        self._settings: dict[str, str] = {}
+        self._shelf: dict[str, bytes] = {}
+        self._lock = RLock()
+
+    @contextmanager
+    def create(self, id: str, config: Config, now: float) -> Iterator[MemoryLedger]:
+        """A new campaign."""
+        with self._lock:
+            if id in self._ledgers:
+                raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.")
+            ledger = MemoryLedger(new_row(id, config, now))
+            yield ledger
+            self._ledgers[id] = ledger
+
+    @contextmanager
+    def transaction(self, id: str) -> Iterator[MemoryLedger]:
+        """The campaign, alone."""
+        with self._lock:
+            ledger = self._ledger(id)
+            before = len(ledger.events)
+            try:
+                yield ledger
+            except BaseException:
+                if len(ledger.events) > before:
+                    self._ledgers[id] = _replayed(ledger, before)
+                raise
+
+    @contextmanager
+    def forget(self, id: str) -> Iterator[MemoryLedger]:
+        """The campaign with nothing but its events, to be projected again by the caller."""
+        with self._lock:
+            old = self._ledger(id)
+            ledger = _replayed(old, 0)
+            ledger.events = list(old.events)
+            yield ledger
+            self._ledgers[id] = ledger
+
+    def campaigns(self) -> list[CampaignRow]:
+        """Newest first."""
+        with self._lock:
+            rows = [replace(ledger.row) for ledger in self._ledgers.values()]
+        return sorted(rows, key=lambda row: row.created_at, reverse=True)
+
+    def row(self, id: str) -> CampaignRow:
+        """A campaign as it stands."""
+        with self._lock:
+            return replace(self._ledger(id).row)
+
+    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above ``after``."""
+        with self._lock:
+            return self._ledger(id).events[after : after + limit]
+
+    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
+        """Tasks with a number above ``after``."""
+        with self._lock:
+            return list(self._ledger(id).all_tasks())[after + 1 : after + 1 + limit]
+
+    def groups(self, id: str) -> dict[Group, int]:
+        """Tasks in each state."""
+        with self._lock:
+            return self._ledger(id).groups()
+
+    def classes(self, id: str) -> Sequence[Prior]:
+        """Priors of the tasks."""
+        with self._lock:
+            return tuple(self._ledger(id).classes())
+
+    def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
+        """Leases of some tasks."""
+        with self._lock:
+            return self._ledger(id).leases_of(set(tasks))
+
+    def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
+        """Workers with most labels first."""
+        with self._lock:
+            rows = self._ledger(id).all_workers()
+        return sorted(rows, key=lambda row: (-row.labels, row.worker))[:limit]
+
+    def kept(self, name: str) -> bytes | None:
+        """Something worked out before."""
+        return self._shelf.get(name)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Keep something that was worked out."""
+        self._shelf.setdefault(name, data)
+
+    def setting(self, name: str) -> str | None:
+        """A setting of the whole store."""
+        return self._settings.get(name)
+
+    def first_setting(self, name: str, value: str) -> bool:
+        """Set what was never set; False if another was first."""
+        with self._lock:
+            first = name not in self._settings
+            self._settings.setdefault(name, value)
+        return first
+
+    def change_setting(self, name: str, value: str) -> None:
+        """Set or replace a setting."""
+        with self._lock:
+            self._settings[name] = value
+
+    def ping(self) -> None:
+        """Memory always answers."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _ledger(self, id: str) -> MemoryLedger:
+        if id not in self._ledgers:
+            raise no_campaign(id)
+        return self._ledgers[id]
+
+
+def _replayed(old: MemoryLedger, events: int) -> MemoryLedger:
+    ledger = MemoryLedger(new_row(old.row.id, old.row.config, old.row.created_at))
+    for event in old.events[:events]:
+        ledger.row.seq, ledger.row.last_at = event.seq, event.at
+        ledger.events.append(event)
+        project(ledger, event)
+    return ledger

@@ -1,0 +1,135 @@
+"""All commands on all campaigns of one store: what a program, the command line and the service have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.desk import Desk
+from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
+from nextlabel.campaign.intake import add_tasks, read_task
+from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.life import Life
+from nextlabel.campaign.project import project
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.results import Result, results_of
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.scoring import FEW_CLASSES
+from nextlabel.errors import ConflictError
+
+T = TypeVar("T")
+#: Rows and events that are read at once.
+CHUNK = 10_000
+
+Clock = Callable[[], float]
+
+
+class Office:
+    """Commands by campaign; ``clock`` gives seconds since 1970."""
+
+    def __init__(self, store: Store, clock: Clock = time.time, desk: Desk | None = None) -> None:
+        self.store, self.clock = store, clock
+        self.desk = desk if desk is not None else Desk(store)
+
+    def create(self, config: Config, id: str | None = None) -> CampaignRow:
+        """A new campaign; the same id with the same settings is the same campaign."""
+        name = new_campaign_id() if id is None else checked_campaign_id(id)
+        try:
+            with self.store.create(name, config, self.clock()) as ledger:
+                ledger.append(ledger.row.created_at, "created", {"config": config.to_dict()})
+        except ConflictError:
+            row = self.store.row(name)
+            if row.config != config:
+                raise ConflictError(
+                    f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
+                ) from None
+        return self.store.row(name)
+
+    def run(self, id: str, command: Callable[[Life], T]) -> T:
+        """One command on one campaign, in a transaction of its own."""
+        with self.store.transaction(id) as ledger:
+            return command(Life(ledger, self.desk, self.clock()))
+
+    def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
+        """Tasks as tables (``campaign.intake``), all of them or none."""
+
+        def command(life: Life) -> Added:
+            config = life.ledger.row.config
+            return add_tasks(life, (read_task(config, task, n) for n, task in enumerate(tasks, start=1)), batch)
+
+        added = self.run(id, command)
+        self.warm(id)
+        return added
+
+    def ask(self, id: str, worker: str) -> Lease | NoTask:
+        """A task for a worker."""
+        return self.run(id, lambda life: life.ask(worker))
+
+    def tell(self, lease: str, label: object, worker: str | None = None) -> Told:
+        """A worker's answer."""
+        return self.run(campaign_of(lease), lambda life: life.tell(lease, label, worker))
+
+    def release(self, lease: str, worker: str | None = None) -> Told:
+        """A worker passes a task on."""
+        return self.run(campaign_of(lease), lambda life: life.release(lease, worker))
+
+    def renew(self, lease: str, worker: str | None = None) -> Told:
+        """A worker needs more time."""
+        return self.run(campaign_of(lease), lambda life: life.renew(lease, worker))
+
+    def undo(self, lease: str, worker: str | None = None) -> Told:
+        """A worker takes an answer back."""
+        return self.run(campaign_of(lease), lambda life: life.undo(lease, worker))
+
+    def pause(self, id: str) -> CampaignRow:
+        """No new leases."""
+        self.run(id, Life.pause)
+        return self.store.row(id)
+
+    def resume(self, id: str) -> CampaignRow:
+        """New leases again."""
+        self.run(id, Life.resume)
+        return self.store.row(id)
+
+    def change(self, id: str, values: Mapping[str, Any]) -> CampaignRow:
+        """Another budget, deadline or lease time."""
+        self.run(id, lambda life: life.change(**values))
+        return self.store.row(id)
+
+    def results(self, id: str) -> Iterator[Result]:
+        """Every task with what is known of it, in the order in which they came."""
+        row, classes, after = self.store.row(id), self.store.classes(id), -1
+        while True:
+            tasks = self.store.tasks(id, after, CHUNK)
+            yield from results_of(row, classes, tasks)
+            if len(tasks) < CHUNK:
+                return
+            after = tasks[-1].number
+
+    def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
+        """Make everything but the events anew from them."""
+        total = max(self.store.row(id).seq, 1)
+        with self.store.forget(id) as ledger:
+            while True:
+                some = self.store.events(id, ledger.row.seq, 1000)
+                for event in some:
+                    ledger.row.seq, ledger.row.last_at = event.seq, event.at
+                    project(ledger, event)
+                if len(some) < 1000:
+                    break
+                if progress is not None:
+                    progress(ledger.row.seq / total)
+        return self.store.row(id)
+
+    def warm(self, id: str) -> None:
+        """Have the policy's tables made in the background."""
+        row = self.store.row(id)
+        if 0 < row.classes <= FEW_CLASSES:
+            self.desk.prepare(row.config, self.store.classes(id), row.rho)
+
+    def close(self) -> None:
+        """Give back what is held open."""
+        self.desk.close()
+        self.store.close()

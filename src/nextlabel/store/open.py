@@ -1,0 +1,22 @@
+"""A store from its address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nextlabel.errors import InputError
+from nextlabel.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from nextlabel.store.sql import SqlStore
+
+
+def open_store(url: str) -> MemoryStore | SqlStore:
+    """The store at that address (``store.engine``), its tables brought up to date."""
+    if url.strip() == "memory:":
+        return MemoryStore()
+    try:
+        from nextlabel.store.sql import SqlStore
+    except ModuleNotFoundError as error:
+        raise InputError(f"databases need the package {error.name}.", "pip install 'nextlabel[service]'.") from None
+    return SqlStore(url)

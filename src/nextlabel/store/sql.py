@@ -1,0 +1,204 @@
+"""Campaigns in a database, the same statements for SQLite and PostgreSQL.
+
+A transaction locks the campaign's row (SQLite: the one write lock), so that commands on one campaign follow one another
+in all processes. Events are written with what they change in that transaction. Rows of tasks and leases are written
+when the next question could see them, counters at the end. The counts of ``states`` and the priors are kept between
+transactions while the campaign's last event is the one that this process wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Lock, RLock
+
+from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.errors import ConflictError
+from nextlabel.problem.tables import prior_from
+from nextlabel.store import statements as sql
+from nextlabel.store.engine import checked_url, make_engine
+from nextlabel.store.memory import new_row, no_campaign
+from nextlabel.store.migrate import migrate
+from nextlabel.store.prepared import Runner
+from nextlabel.store.read_rows import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.sql_ledger import Kept, SqlLedger
+from nextlabel.store.tables import PROJECTIONS, campaigns, settings, shelf
+
+
+class SqlStore:
+    """Campaigns of one database."""
+
+    def __init__(self, url: str) -> None:
+        self.url = checked_url(url)
+        self.engine: Engine = make_engine(self.url)
+        migrate(self.engine)
+        self._writer = self.engine.execution_options(writes=True)
+        self._kept: dict[str, Kept] = {}
+        self._lock = Lock()
+        # Threads of one process take turns here instead of at the database.
+        self._turn = RLock() if self.engine.dialect.name == "sqlite" else None
+
+    @property
+    def kind(self) -> str:
+        """sqlite or postgresql."""
+        return self.engine.dialect.name
+
+    @contextmanager
+    def create(self, id: str, config: Config, now: float) -> Iterator[SqlLedger]:
+        """A new campaign."""
+        row = new_row(id, config, now)
+        with self._write() as connection:
+            try:
+                found = connection.execute(insert(campaigns).values(campaign_values(row)).returning(campaigns.c.number))
+                number = int(found.scalar_one())
+            except IntegrityError:
+                raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
+            ledger = SqlLedger(connection, number, row, Kept())
+            yield ledger
+            ledger.flush()
+        self._keep(ledger)
+
+    @contextmanager
+    def transaction(self, id: str) -> Iterator[SqlLedger]:
+        """The campaign, locked."""
+        with self._write() as connection:
+            number, row = _found(connection, id, lock=True)
+            ledger = SqlLedger(connection, number, row, self._take(id, row.seq))
+            yield ledger
+            ledger.flush()
+        self._keep(ledger)
+
+    @contextmanager
+    def forget(self, id: str) -> Iterator[SqlLedger]:
+        """The campaign with nothing but its events, to be projected again by the caller."""
+        with self._write() as connection:
+            number, old = _found(connection, id, lock=True)
+            for table in PROJECTIONS:
+                connection.execute(delete(table).where(table.c.campaign == number))
+            self._take(id, -1)
+            ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), Kept())
+            yield ledger
+            ledger.flush()
+        self._keep(ledger)
+
+    def campaigns(self) -> list[CampaignRow]:
+        """Newest first."""
+        with self.engine.connect() as connection:
+            return [campaign_from(tuple(row))[1] for row in connection.execute(sql.all_campaigns)]
+
+    def row(self, id: str) -> CampaignRow:
+        """A campaign as it stands."""
+        with self.engine.connect() as connection:
+            return _found(connection, id)[1]
+
+    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above ``after``."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0], "after": after, "many": limit}
+            return [event_from(tuple(row)) for row in connection.execute(sql.events_after, which)]
+
+    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
+        """Tasks with a number above ``after``."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0], "after": after, "many": limit}
+            return [task_from(tuple(row)) for row in connection.execute(sql.tasks_after, which)]
+
+    def groups(self, id: str) -> dict[Group, int]:
+        """Tasks in each state."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0]}
+            return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, which)}
+
+    def classes(self, id: str) -> Sequence[Prior]:
+        """Priors of the tasks."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0], "first": 0}
+            return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, which)]
+
+    def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
+        """Leases of some tasks."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0], "tasks": list(tasks)}
+            return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, which)]
+
+    def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
+        """Workers with most labels first."""
+        with self.engine.connect() as connection:
+            which = {"campaign": _found(connection, id)[0], "many": limit}
+            return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, which)]
+
+    def setting(self, name: str) -> str | None:
+        """A setting of the whole database."""
+        with self.engine.connect() as connection:
+            found = connection.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
+        return None if found is None else str(found)
+
+    def first_setting(self, name: str, value: str) -> bool:
+        """Set what was never set; False if another process was first."""
+        try:
+            with self._write() as connection:
+                connection.execute(insert(settings).values(name=name, value=value))
+        except IntegrityError:
+            return False
+        return True
+
+    def change_setting(self, name: str, value: str) -> None:
+        """Set or replace a setting."""
+        with self._write() as connection:
+            connection.execute(delete(settings).where(settings.c.name == name))
+            connection.execute(insert(settings).values(name=name, value=value))
+
+    def kept(self, name: str) -> bytes | None:
+        """Something worked out before."""
+        with self.engine.connect() as connection:
+            found = connection.execute(select(shelf.c.data).where(shelf.c.name == name)).scalar()
+        return None if found is None else bytes(found)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Keep something that was worked out."""
+        with suppress(IntegrityError), self._write() as connection:
+            connection.execute(insert(shelf).values(name=name, data=data))
+
+    def ping(self) -> None:
+        """Raise if the database does not answer."""
+        with self.engine.connect() as connection:
+            connection.execute(select(func.count()).select_from(settings)).scalar()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        if self._turn is None:
+            with self._writer.begin() as connection:
+                yield connection
+        else:
+            with self._turn, self._writer.begin() as connection:
+                yield connection
+
+    def _take(self, id: str, seq: int) -> Kept:
+        """What was kept if it is still true; whoever has it gives it back when the transaction succeeded."""
+        with self._lock:
+            kept = self._kept.pop(id, None)
+        return kept if kept is not None and kept.seq == seq else Kept()
+
+    def _keep(self, ledger: SqlLedger) -> None:
+        with self._lock:
+            self._kept[ledger.row.id] = ledger.kept
+
+
+def _found(connection: Connection, id: str, lock: bool = False) -> tuple[int, CampaignRow]:
+    run = Runner(connection)
+    found = run.one(sql.lock_campaign if lock else sql.campaign_by_id, {"id": id})
+    run.close()
+    if found is None:
+        raise no_campaign(id)
+    return campaign_from(found)

@@ -1,0 +1,288 @@
+"""One campaign inside one transaction of a database: the contract of ``campaign.ledger`` in statements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.problem.state import TaskState
+from nextlabel.problem.tables import prior_from, prior_table
+from nextlabel.store import statements as sql
+from nextlabel.store.prepared import Runner
+from nextlabel.store.read_rows import (
+    changing_values,
+    lease_from,
+    lease_values,
+    task_from,
+    task_values,
+    worker_from,
+    worker_values,
+)
+from nextlabel.store.tables import batches, states, workers
+
+#: Rows that are read or written at once.
+CHUNK = 10_000
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a process remembers of a campaign as it was after event ``seq``."""
+
+    seq: int = -1
+    classes: list[Prior] | None = None
+    groups: dict[Group, int] | None = None
+
+
+@dataclass(slots=True)
+class Pending:
+    """What has yet to be written."""
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    new_leases: dict[str, LeaseRow] = field(default_factory=dict)
+    leases: dict[str, LeaseRow] = field(default_factory=dict)
+    tasks: dict[int, TaskRow] = field(default_factory=dict)
+    groups: set[Group] = field(default_factory=set)
+
+
+class SqlLedger:
+    """One campaign inside one transaction."""
+
+    def __init__(self, connection: Connection, number: int, row: CampaignRow, kept: Kept) -> None:
+        self.row, self.kept = row, kept
+        self._connection, self._number = connection, number
+        self._dialect = connection.dialect.name
+        self._run = Runner(connection)
+        self._pending = Pending()
+        self._tasks: dict[int, TaskRow] = {}
+        self._workers: dict[str, WorkerRow] = {}
+        self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
+
+    def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
+        """The next event of the log."""
+        self.row.seq += 1
+        self.row.last_at = at
+        text = json.dumps(data)
+        self._pending.events.append(
+            {"campaign": self._number, "seq": self.row.seq, "at": at, "kind": kind, "data": text}
+        )
+        return Event(self.row.seq, at, kind, data)
+
+    def classes(self) -> Sequence[Prior]:
+        """Priors in the order in which they came."""
+        if self.kept.classes is None:
+            found = self._run.all(sql.classes_from, self._which(first=0))
+            self.kept.classes = [prior_from(json.loads(text)) for (text,) in found]
+        return self.kept.classes
+
+    def add_classes(self, priors: Sequence[Prior]) -> None:
+        """More priors."""
+        known = list(self.classes())
+        rows = [
+            self._which(number=number, prior=json.dumps(prior_table(prior)))
+            for number, prior in enumerate(priors, start=len(known))
+        ]
+        self._run.write(sql.add_class, rows)
+        self.kept.classes = known + list(priors)
+
+    def batch(self, key: str) -> int | None:
+        """Tasks that a batch added."""
+        found = self._run.one(sql.batch_by_key, self._which(key=key))
+        return None if found is None else int(found[0])
+
+    def add_batch(self, key: str, tasks: int) -> None:
+        """Remember a batch."""
+        self._run.write(sql.upsert(self._dialect, batches), [self._which(key=key, tasks=tasks)])
+
+    def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks."""
+        groups = self._groups()
+        self._run.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        for task in tasks:
+            groups[task.group] = groups.get(task.group, 0) + 1
+            self._pending.groups.add(task.group)
+
+    def task(self, number: int) -> TaskRow:
+        """A task by number."""
+        if number not in self._tasks:
+            found = self._run.one(sql.task_by_number, self._which(number=number))
+            assert found is not None
+            self._tasks[number] = task_from(found)
+        return self._tasks[number]
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
+        if not keys:
+            return {}
+        self._write_tasks()
+        found = self._connection.execute(sql.tasks_by_key, self._which(keys=list(keys)))
+        return {task.key: task for task in (task_from(tuple(row)) for row in found)}
+
+    def all_tasks(self) -> Iterator[TaskRow]:
+        """Every task."""
+        self._write_tasks()
+        after = -1
+        while True:
+            some = [task_from(row) for row in self._run.all(sql.tasks_after, self._which(after=after, many=CHUNK))]
+            yield from some
+            if len(some) < CHUNK:
+                return
+            after = some[-1].number
+
+    def move(self, task: TaskRow, state: TaskState, score: float | None) -> None:
+        """Put a task into another state."""
+        groups = self._groups()
+        groups[task.group] -= 1
+        self._pending.groups.add(task.group)
+        task.node, task.w, task.score = state.node, state.w, score
+        groups[task.group] = groups.get(task.group, 0) + 1
+        self._pending.groups.add(task.group)
+        self._pending.tasks[task.number] = self._tasks[task.number] = task
+
+    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
+        """Give every task its score."""
+        for some in _chunks(self.all_tasks()):
+            values = zip(some, score(some), strict=True)
+            rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
+            self._run.write(sql.score_task, rows)
+        self._tasks = {}
+
+    def groups(self) -> dict[Group, int]:
+        """Tasks in each state."""
+        return self._groups()
+
+    def _groups(self) -> dict[Group, int]:
+        if self.kept.groups is None:
+            found = self._run.all(sql.states_of, self._which())
+            self.kept.groups = {(klass, node, w): count for klass, node, w, count in found}
+        return self.kept.groups
+
+    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
+        """A task of the group that the worker never held."""
+        self._write_tasks()
+        self._write_leases()
+        klass, node, w = group
+        which = self._which(klass=klass, node=node, w=w, worker=worker, lot=lot)
+        return self._seen(self._run.one(sql.pick_from, which) or self._run.one(sql.pick_before, which))
+
+    def best(self, worker: str) -> TaskRow | None:
+        """The task of largest score that the worker never held."""
+        self._write_tasks()
+        self._write_leases()
+        return self._seen(self._run.one(sql.best_task, self._which(worker=worker)))
+
+    def any_score(self) -> bool:
+        """Whether some task may have another label."""
+        self._write_tasks()
+        return self._run.one(sql.scored_task, self._which()) is not None
+
+    def add_lease(self, lease: LeaseRow) -> None:
+        """A new lease."""
+        self._pending.new_leases[lease.id] = lease
+
+    def save_lease(self, lease: LeaseRow) -> None:
+        """A lease that has changed."""
+        where = self._pending.new_leases if lease.id in self._pending.new_leases else self._pending.leases
+        where[lease.id] = lease
+
+    def lease(self, id: str) -> LeaseRow | None:
+        """A lease by id."""
+        for some in (self._pending.new_leases, self._pending.leases):
+            if id in some:
+                return some[id]
+        found = self._run.one(sql.lease_by_id, self._which(id=id))
+        return None if found is None else lease_from(found)
+
+    def open_leases(self, worker: str) -> list[LeaseRow]:
+        """The worker's leases that are out."""
+        self._write_leases()
+        return [lease_from(row) for row in self._run.all(sql.open_leases, self._which(worker=worker))]
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases whose time is over."""
+        self._write_leases()
+        return [lease_from(row) for row in self._run.all(sql.expired_leases, self._which(now=now, many=limit))]
+
+    def next_expiry(self) -> float | None:
+        """When the next lease expires."""
+        self._write_leases()
+        found = self._run.one(sql.next_expiry, self._which())
+        return None if found is None or found[0] is None else float(found[0])
+
+    def worker(self, worker: str) -> WorkerRow:
+        """A worker's tally."""
+        if worker not in self._workers:
+            found = self._run.one(sql.worker_by_name, self._which(worker=worker))
+            self._workers[worker] = WorkerRow(worker) if found is None else worker_from(found)
+        return self._workers[worker]
+
+    def flush(self) -> None:
+        """Write all that is pending; the transaction's end makes it durable."""
+        self._write_tasks()
+        self._write_leases()
+        pending = self._pending
+        self._run.write(sql.add_event, pending.events)
+        pending.events = []
+        self._write_groups()
+        tallies = [worker_values(self._number, tally) for tally in self._workers.values()]
+        self._run.write(sql.upsert(self._dialect, workers), tallies)
+        values = changing_values(self.row)
+        if values != self._as_loaded:
+            self._run.write(sql.save_campaign, [{"b_number": self._number, **values}])
+            self._as_loaded = values
+        self.kept.seq = self.row.seq
+        self._run.close()
+
+    def _write_tasks(self) -> None:
+        if self._pending.tasks:
+            rows = [
+                {**task_values(self._number, task), "b_campaign": self._number, "b_number": task.number}
+                for task in self._pending.tasks.values()
+            ]
+            self._run.write(sql.move_task, rows)
+            self._pending.tasks = {}
+
+    def _write_leases(self) -> None:
+        pending = self._pending
+        if pending.new_leases:
+            self._run.write(sql.add_lease, [lease_values(self._number, one) for one in pending.new_leases.values()])
+            pending.new_leases = {}
+        if pending.leases:
+            self._run.write(sql.save_lease, [lease_values(self._number, one) for one in pending.leases.values()])
+            pending.leases = {}
+
+    def _write_groups(self) -> None:
+        if not self._pending.groups:
+            return
+        groups = self._groups()
+        rows = [
+            self._which(klass=klass, node=node, w=w, count=groups[klass, node, w])
+            for klass, node, w in sorted(self._pending.groups)
+        ]
+        self._run.write(sql.upsert(self._dialect, states), rows)
+        for group in self._pending.groups:
+            if groups[group] == 0:
+                del groups[group]
+        self._pending.groups = set()
+
+    def _seen(self, found: tuple[Any, ...] | None) -> TaskRow | None:
+        if found is None:
+            return None
+        task = task_from(found)
+        self._tasks[task.number] = task
+        return task
+
+    def _which(self, **more: Any) -> dict[str, Any]:
+        return {"campaign": self._number, **more}
+
+
+def _chunks(tasks: Iterator[TaskRow]) -> Iterator[list[TaskRow]]:
+    while some := list(islice(tasks, CHUNK)):
+        yield some

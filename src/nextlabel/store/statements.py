@@ -1,0 +1,148 @@
+"""The statements of the SQL store, built once: SQLAlchemy keeps what it compiled for each."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BindParameter, Insert, Table, and_, bindparam, func, insert, literal_column, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from nextlabel.store.tables import batches, campaigns, classes, events, leases, states, tasks, workers
+
+#: Written out, not bound: a partial index serves only queries in which its condition stands.
+_OPEN = leases.c.status == literal_column("'leased'")
+_CAMPAIGN: BindParameter[int] = bindparam("campaign")
+
+TASK = (
+    tasks.c.number, tasks.c.key, tasks.c.payload, tasks.c.klass, tasks.c.lot, tasks.c.node, tasks.c.w, tasks.c.labels,
+    tasks.c.score, tasks.c.last_seq, tasks.c.closed_seq,
+)  # fmt: skip
+LEASE = (
+    leases.c.id, leases.c.task, leases.c.worker, leases.c.status, leases.c.leased_at, leases.c.expires_at, leases.c.seq,
+    leases.c.ended_at, leases.c.label, leases.c.counted,
+)  # fmt: skip
+WORKER = tuple(column for column in workers.c if column.name != "campaign")
+
+
+def _all(table: Table) -> dict[str, Any]:
+    """A parameter for every column."""
+    return {column.name: bindparam(column.name) for column in table.c}
+
+
+CAMPAIGN = tuple(campaigns.c)
+#: Columns of a campaign that never change.
+FIXED = ("number", "id", "config", "created_at")
+
+lock_campaign = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id")).with_for_update()
+campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
+all_campaigns = select(*CAMPAIGN).order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
+save_campaign = (
+    update(campaigns)
+    .where(campaigns.c.number == bindparam("b_number"))
+    .values({column.name: bindparam(column.name) for column in CAMPAIGN if column.name not in FIXED})
+)
+
+add_event = insert(events).values(_all(events))
+events_after = (
+    select(events.c.seq, events.c.at, events.c.kind, events.c.data)
+    .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("many"))
+)
+
+classes_from = (
+    select(classes.c.prior)
+    .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
+    .order_by(classes.c.number)
+)
+batch_by_key = select(batches.c.tasks).where(batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key"))
+
+task_by_number = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
+tasks_by_key = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.key.in_(bindparam("keys", expanding=True)))
+tasks_after = (
+    select(*TASK)
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"))
+    .order_by(tasks.c.number)
+    .limit(bindparam("many"))
+)
+move_task = (
+    update(tasks)
+    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
+    .values({name: bindparam(name) for name in ("node", "w", "labels", "score", "last_seq", "closed_seq")})
+)
+score_task = (
+    update(tasks)
+    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
+    .values(score=bindparam("score"))
+)
+
+_never_held = ~(
+    select(literal_column("1"))
+    .select_from(leases)
+    .where(
+        leases.c.campaign == tasks.c.campaign, leases.c.task == tasks.c.number, leases.c.worker == bindparam("worker")
+    )
+    .exists()
+)
+_in_group = and_(
+    tasks.c.campaign == _CAMPAIGN,
+    tasks.c.klass == bindparam("klass"),
+    tasks.c.node == bindparam("node"),
+    tasks.c.w == bindparam("w"),
+)
+pick_from = select(*TASK).where(_in_group, tasks.c.lot >= bindparam("lot"), _never_held).order_by(tasks.c.lot).limit(1)
+pick_before = select(*TASK).where(_in_group, tasks.c.lot < bindparam("lot"), _never_held).order_by(tasks.c.lot).limit(1)
+_scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
+best_task = select(*TASK).where(_scored, _never_held).order_by(tasks.c.score.desc(), tasks.c.lot.desc()).limit(1)
+scored_task = select(tasks.c.number).where(_scored).limit(1)
+
+states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).where(
+    states.c.campaign == _CAMPAIGN, states.c.count > 0
+)
+
+add_tasks = insert(tasks).values(_all(tasks))
+add_class = insert(classes).values(_all(classes))
+add_lease = insert(leases).values(_all(leases))
+save_lease = (
+    update(leases)
+    .where(leases.c.id == bindparam("b_id"))
+    .values({name: bindparam(name) for name in ("status", "expires_at", "ended_at", "label", "counted")})
+)
+lease_by_id = select(*LEASE).where(leases.c.id == bindparam("id"), leases.c.campaign == _CAMPAIGN)
+open_leases = (
+    select(*LEASE)
+    .where(leases.c.campaign == _CAMPAIGN, leases.c.worker == bindparam("worker"), _OPEN)
+    .order_by(leases.c.seq)
+)
+expired_leases = (
+    select(*LEASE)
+    .where(leases.c.campaign == _CAMPAIGN, leases.c.expires_at <= bindparam("now"), _OPEN)
+    .order_by(leases.c.expires_at, leases.c.seq)
+    .limit(bindparam("many"))
+)
+next_expiry = select(func.min(leases.c.expires_at)).where(leases.c.campaign == _CAMPAIGN, _OPEN)
+leases_of = (
+    select(*LEASE)
+    .where(leases.c.campaign == _CAMPAIGN, leases.c.task.in_(bindparam("tasks", expanding=True)))
+    .order_by(leases.c.seq)
+)
+
+worker_by_name = select(*WORKER).where(workers.c.campaign == _CAMPAIGN, workers.c.worker == bindparam("worker"))
+workers_of = (
+    select(*WORKER)
+    .where(workers.c.campaign == _CAMPAIGN)
+    .order_by(workers.c.labels.desc(), workers.c.worker)
+    .limit(bindparam("many"))
+)
+
+
+@cache
+def upsert(dialect: str, table: Table) -> Insert:
+    """Insert rows, or write them over those with the same primary key."""
+    keys = tuple(column.name for column in table.primary_key)
+    make: Any = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    statement = make(table).values(_all(table))
+    rest = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
+    out: Insert = statement.on_conflict_do_update(index_elements=list(keys), set_=rest)
+    return out

@@ -1,0 +1,224 @@
+"""The tables of a database; ``migrations`` make them and every later change to them.
+
+============ =======================================================================================
+table        holds
+============ =======================================================================================
+settings     the requester's token as a hash, the secret that signs workers' links
+shelf        index tables that took long to work out
+campaigns    one row a campaign: what locks it, its settings and counters
+events       the truth: append-only, numbered by campaign
+classes      the different priors of a campaign's tasks
+batches      batches of tasks that were taken in
+tasks        one row a task: payload, belief, labels in flight
+states       how many tasks of a campaign are in each state
+leases       one row a lease; a worker never has two for one task
+workers      what each worker did
+============ =======================================================================================
+
+All but ``settings``, ``shelf`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+#: The revision that the tables below are; the newest in ``migrations/versions``.
+HEAD = "0001"
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _campaign() -> Column[int]:
+    return Column("campaign", Integer, ForeignKey("campaigns.number"), nullable=False)
+
+
+settings = Table(
+    "settings", metadata, Column("name", String(64), primary_key=True), Column("value", Text, nullable=False)
+)
+
+shelf = Table(
+    "shelf", metadata, Column("name", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
+)
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(48), nullable=False, unique=True),
+    Column("config", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("budget", BigInteger, nullable=False),
+    Column("deadline", Double),
+    Column("lease_seconds", Double),
+    Column("rho", Double, nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("last_at", Double, nullable=False),
+    Column("tasks", BigInteger, nullable=False),
+    Column("full", BigInteger, nullable=False),
+    Column("classes", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("given", BigInteger, nullable=False),
+    Column("kept", BigInteger, nullable=False),
+    Column("late", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    Column("released", BigInteger, nullable=False),
+    Column("closed_seq", BigInteger),
+    Column("closed_reason", String(32)),
+    Column("arrivals", Double, nullable=False),
+    Column("arrival_s", Double, nullable=False),
+    Column("completions", Double, nullable=False),
+    Column("work_s", Double, nullable=False),
+    Column("last_arrival", Double),
+    CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
+    CheckConstraint("reserved >= 0", name="reserved_not_negative"),
+    CheckConstraint("spent <= kept", name="spent_was_told"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    _campaign(),
+    Column("seq", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("data", Text, nullable=False),
+    PrimaryKeyConstraint("campaign", "seq"),
+)
+
+classes = Table(
+    "classes",
+    metadata,
+    _campaign(),
+    Column("number", Integer, nullable=False),
+    Column("prior", Text, nullable=False),
+    PrimaryKeyConstraint("campaign", "number"),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    _campaign(),
+    Column("key", String(200), nullable=False),
+    Column("tasks", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign", "key"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    _campaign(),
+    Column("number", BigInteger, nullable=False),
+    Column("key", String(200), nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("klass", Integer, nullable=False),
+    Column("lot", Double, nullable=False),
+    Column("node", Integer, nullable=False),
+    Column("w", Integer, nullable=False),
+    Column("labels", Integer, nullable=False),
+    Column("score", Double),
+    Column("last_seq", BigInteger),
+    Column("closed_seq", BigInteger),
+    PrimaryKeyConstraint("campaign", "number"),
+    UniqueConstraint("campaign", "key"),
+    CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
+    Index("ix_tasks_state", "campaign", "klass", "node", "w", "lot"),
+    Index(
+        "ix_tasks_score",
+        "campaign",
+        "score",
+        "lot",
+        sqlite_where=text("score IS NOT NULL"),
+        postgresql_where=text("score IS NOT NULL"),
+    ),
+)
+
+states = Table(
+    "states",
+    metadata,
+    _campaign(),
+    Column("klass", Integer, nullable=False),
+    Column("node", Integer, nullable=False),
+    Column("w", Integer, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign", "klass", "node", "w"),
+    CheckConstraint("count >= 0", name="count_not_negative"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    _campaign(),
+    Column("id", String(100), nullable=False, primary_key=True),
+    Column("task", BigInteger, nullable=False),
+    Column("worker", String(200), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("leased_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("ended_at", Double),
+    Column("label", Integer),
+    Column("counted", Boolean),
+    UniqueConstraint("campaign", "task", "worker"),
+    CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
+    CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
+    Index(
+        "ix_leases_expiring",
+        "campaign",
+        "expires_at",
+        sqlite_where=text("status = 'leased'"),
+        postgresql_where=text("status = 'leased'"),
+    ),
+    Index(
+        "ix_leases_open",
+        "campaign",
+        "worker",
+        sqlite_where=text("status = 'leased'"),
+        postgresql_where=text("status = 'leased'"),
+    ),
+    Index("ix_leases_worker", "campaign", "worker"),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    _campaign(),
+    Column("worker", String(200), nullable=False),
+    Column("given", BigInteger, nullable=False),
+    Column("labels", BigInteger, nullable=False),
+    Column("late", BigInteger, nullable=False),
+    Column("expired", BigInteger, nullable=False),
+    Column("released", BigInteger, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("last_at", Double, nullable=False),
+    PrimaryKeyConstraint("campaign", "worker"),
+)
+
+#: What follows from the events, in an order in which rows may be deleted.
+PROJECTIONS = (workers, leases, states, tasks, batches, classes)

@@ -250,7 +250,7 @@ class TestThreeAnswers:
     def test_rules_for_two_answers(self, call: Call, policy: str) -> None:
         answer = call("simulate", *THREE, "--replications", "5", "--policy", policy)
         assert (answer.code, answer.out) == (2, "")
-        assert "knows two answers, and the tasks have 3." in answer.err
+        assert f"the policy {policy} knows two answers, and the tasks have 3." in answer.err
         assert answer.err.count("\n") == 1
 
     def test_simulate(self, call: Call) -> None:

@@ -25,6 +25,7 @@ from nextlabel.simulate import study as study_module
 from nextlabel.simulate.engine import Engine, run_chunks
 from nextlabel.simulate.many import AHEAD, Forest, class_arrays, kinds, many_tables, run_many_chunk
 from nextlabel.simulate.study import simulate
+from nextlabel.solve.index import index_table
 from tolerances import ROUNDING
 
 
@@ -174,3 +175,24 @@ def test_rules_that_need_arrivals_left_are_refused() -> None:
     problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 100)
     with pytest.raises(InputError, match="thompson"):
         simulate(problem, ["thompson"], replications=1)
+
+
+@pytest.mark.parametrize("name", ["apt", "lsa"])
+def test_untouched_tasks_are_drawn_by_lot(name: str) -> None:
+    problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 10, completion_rate=1e7)
+    scores, facts = many_tables(problem, make_policy(name))
+    assert np.isfinite(scores).all()
+    assert np.all(scores[:, 0, 0] > scores.reshape(100, -1)[:, 1:].max(axis=1))
+    out, _ = run_many_chunk(problem, kinds(problem), scores, facts, True, 0, 0, 400)
+    # Ten of a hundred unlike tasks are labelled: by lot, the value differs between replications.
+    assert len(np.unique(np.round(out[:, 0], 9))) > 300
+
+
+def test_what_the_engine_of_many_kinds_cannot_do_is_refused() -> None:
+    problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 100)
+    table = index_table(Problem.identical(3, 3))
+    for policy in (Index(table), Index(cap=4)):
+        with pytest.raises(InputError, match="neither a table nor a cap"):
+            simulate(problem, [policy], replications=1)
+    with pytest.raises(InputError, match="up to 12 labels"):
+        simulate(problem, ["okg"], replications=1, most_labels=5)

@@ -13,12 +13,14 @@ from scipy.special import betainc
 from scipy.stats import beta as beta_law
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.kernels.choice import confidence, score_of
 from nextlabel.kernels.draws import drawn, spaced_quantile
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.policies.thompson import quantiles
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulate.study import simulate
 from nextlabel.simulate.world import make_tables
@@ -240,13 +242,13 @@ FORMULAS: dict[str, Callable[[TaskClass, int, int, int], float]] = {
     "kg": gain,
     "kg-random": gain,
     "okg": lambda c, a, b, w: lucky(c, a, b, 0),
-    "okg-idle": lambda c, a, b, w: lucky(c, a, b, 0) + (w == 0),
+    "okg-idle": lambda c, a, b, w: lucky(c, a, b, 0) if w == 0 else -1 / (1 + lucky(c, a, b, 0)),
     "okg-pending": lucky,
     "uncertainty": lambda c, a, b, w: 0.5 - abs(betainc(c.prior.alpha + a, c.prior.beta + b, c.threshold) - 0.5),
     "uniform": lambda c, a, b, w: -(a + b + w),
     "random": lambda c, a, b, w: 0.0,
-    "apt": lambda c, a, b, w: -math.sqrt(a + b + w) * off(c, a, b) if a + b + w else math.inf,
-    "lsa": lambda c, a, b, w: -((a + b + w) * off(c, a, b) ** 2 + math.log(a + b + w) / 2) if a + b + w else math.inf,
+    "apt": lambda c, a, b, w: -math.sqrt(a + b + w) * off(c, a, b) if a + b + w else 1.0,
+    "lsa": lambda c, a, b, w: -((a + b + w) * off(c, a, b) ** 2 + math.log(a + b + w) / 2) if a + b + w else 1.0,
 }
 
 
@@ -372,3 +374,12 @@ def test_split_class_is_the_same_class() -> None:
         one, two = (simulate(p, [name], replications=2000, bound=bound_of(SAME)).results[0] for p in (SAME, split))
         error = math.hypot(one.per_task.half_width, two.per_task.half_width) / 1.96
         assert one.per_task.mean == pytest.approx(two.per_task.mean, abs=4 * error), name
+
+
+def test_thompson_learns_from_a_dirichlet_prior_of_two_answers() -> None:
+    depth = 8
+    beta = quantiles(ClassView(TaskClass(1, Beta(3.0, 1.5)), depth, 2))
+    same = quantiles(ClassView(TaskClass(1, Dirichlet((1.5, 3.0))), depth, 2))
+    assert (same == beta).all()
+    for one, other in zip(Dirichlet((1.5, 3.0)).points(), Beta(3.0, 1.5).points(), strict=True):
+        assert (one == other).all()

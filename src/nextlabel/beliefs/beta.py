@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincinv, gammaln
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior, binary, number, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
@@ -69,6 +69,10 @@ class Beta(Prior):
         """All at once."""
         weights = np.array([(p.alpha, p.beta) for p in priors if isinstance(p, Beta)])
         return beta_beliefs(weights[:, 0], weights[:, 1], d, depth)
+
+    def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
+        """P(theta > d) after ``ones`` among ``labels``, by the flipped law."""
+        return np.asarray(betainc(self.beta + labels - ones, self.alpha + ones, 1.0 - d), dtype=np.float64)
 
     def points(self) -> tuple[Floats, Floats]:
         """Equally likely quantiles."""
@@ -113,9 +117,3 @@ def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
     above[:, -1] = betainc(beta, alpha + depth, 1.0 - d)
     sum_last_level(alpha, beta, d, np.exp(first_term), above)
     return above
-
-
-def beta_triangles(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Floats, Floats]:
-    """Rewards (B, N) and answer probabilities (B, N, 2) of B Beta priors at once."""
-    prob, truth = beta_beliefs(alpha, beta, d, depth)
-    return truth.max(axis=2), prob

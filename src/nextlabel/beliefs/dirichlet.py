@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import gammainc, gammaln
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.density import gauss
 from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.simplex import simplex
@@ -59,6 +60,11 @@ class Dirichlet(Prior):
         """J."""
         return len(self.weights)
 
+    def as_beta(self) -> Beta:
+        """What it is with two answers: theta is the chance of answer 1."""
+        zero, one = self.weights
+        return Beta(one, zero)
+
     def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
         """Predictive and truth probabilities; ``d`` plays no part."""
         first, child, counts = simplex(self.answers, depth)
@@ -73,7 +79,9 @@ class Dirichlet(Prior):
         return prob, truth
 
     def points(self) -> tuple[Floats, Floats]:
-        """The prior mean alone: no rule that draws theta takes more than two answers."""
+        """Those of the Beta prior that it is with two answers; the mean alone with more, which no rule draws from."""
+        if self.answers == 2:
+            return self.as_beta().points()
         mean = np.array(self.weights) / sum(self.weights)
         return mean[None], np.ones(1)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -43,6 +43,20 @@ class Reward(Protocol):
 
     def describe(self) -> str:
         """A few words."""
+        ...
+
+
+@runtime_checkable
+class Scalable(Reward, Protocol):
+    """A reward that can be counted in another unit, as all of this module can."""
+
+    @property
+    def size(self) -> float:
+        """The most that two rewards can differ, about."""
+        ...
+
+    def times(self, factor: float) -> Reward:
+        """The same reward, every value ``factor`` times as large."""
         ...
 
 
@@ -77,6 +91,15 @@ class Accuracy:
         """v max_q P_q and v."""
         reward = self.value * largest(truth)
         return reward, np.full_like(reward, self.value)
+
+    @property
+    def size(self) -> float:
+        """v."""
+        return self.value
+
+    def times(self, factor: float) -> Accuracy:
+        """``factor`` v for a correct task."""
+        return Accuracy(factor * self.value)
 
     def check(self, answers: int) -> None:
         """Fits all tasks."""
@@ -122,6 +145,16 @@ class Utility:
         reward = largest(truth @ u.T)
         return reward, np.maximum(truth @ u.max(axis=0), reward)
 
+    @property
+    def size(self) -> float:
+        """The best less the worst."""
+        return float(np.ptp(self.rows()))
+
+    def times(self, factor: float) -> Utility:
+        """``factor`` times the matrix and the abstention."""
+        rows = tuple(tuple(factor * x for x in row) for row in self.matrix)
+        return Utility(rows, None if self.abstain is None else factor * self.abstain)
+
     def check(self, answers: int) -> None:
         """One column a truth."""
         if len(self.matrix[0]) != answers:
@@ -155,6 +188,15 @@ class SquaredError:
             p = prob[..., :inner, j]
             total += p * np.maximum(prob[..., child[:inner, j], j] - p, 0.0)
         return -0.5 * self.scale * total, np.zeros_like(total)
+
+    @property
+    def size(self) -> float:
+        """s."""
+        return self.scale
+
+    def times(self, factor: float) -> SquaredError:
+        """``factor`` s."""
+        return SquaredError(factor * self.scale)
 
     def check(self, answers: int) -> None:
         """Fits all tasks."""

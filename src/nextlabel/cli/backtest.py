@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -189,16 +187,13 @@ def _write(found: Backtest, out: Text, report: Text, command: str, read: list[st
         return
     from nextlabel.experiments.artifacts import save_png
     from nextlabel.planning.backtest_report import backtest_figure, backtest_page, point_rows, saving_rows
+    from nextlabel.simulate.report import write_csv
 
     if out is not None:
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in (("backtest.csv", point_rows(found)), ("savings.csv", saving_rows(found))):
-            text = io.StringIO()
-            table = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
-            (folder / name).write_text(text.getvalue(), encoding="utf-8")
+            write_csv(rows, folder / name)
         save_png(backtest_figure(found), folder / "backtest.png")
         say(f"Wrote backtest.csv, savings.csv and backtest.png to {folder}.")
     if report is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -163,16 +161,12 @@ def _write(found: Plan, out: str | None, report: str | None, command: str, said:
         return
     from nextlabel.experiments.artifacts import save_png
     from nextlabel.planning.plan_report import curve_rows, plan_figure, plan_page
+    from nextlabel.simulate.report import write_csv
 
     if out is not None:
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = curve_rows(found)
-        text = io.StringIO()
-        table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
-        (folder / "plan.csv").write_text(text.getvalue(), encoding="utf-8")
+        write_csv(curve_rows(found), folder / "plan.csv")
         save_png(plan_figure(found), folder / "plan.png")
         say(f"Wrote plan.csv and plan.png to {folder}.")
     if report is not None:
@@ -185,7 +179,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
 
     money = found.money
     return {
-        "problem": problem_fields(found.problem),
+        "problem": problem_fields(found.problem.with_budget(int(found.budgets[-1]))),
         "target": found.target,
         "budget_needed": found.needed,
         "budget_needed_low": found.needed_low,

@@ -16,7 +16,7 @@ def describe(problem: Problem) -> str:
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
     if len(problem.classes) > 1 and problem.answers > 2:
         parts.append(f"{problem.answers} answers")
-    if rewards != ["accuracy"]:
+    if not problem.is_accuracy:
         parts.append(rewards[0] if len(rewards) == 1 else f"{len(rewards)} rewards")
     cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
     rate = problem.arrival_rate
@@ -58,7 +58,7 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
 
 def counts_tasks(problem: Problem) -> bool:
     """Whether the value is the expected number of tasks that come out right."""
-    return problem.label_cost == 0 and {c.reward.describe() for c in problem.classes} == {"accuracy"}
+    return problem.label_cost == 0 and problem.is_accuracy
 
 
 def net(problem: Problem) -> str:

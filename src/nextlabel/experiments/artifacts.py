@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from nextlabel import __version__
 from nextlabel.errors import InputError
 from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.simulate.report import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,10 +42,8 @@ def write(folder: Path, name: str, outcome: Outcome, figure: Figure, manifest: R
     with tempfile.TemporaryDirectory(dir=folder, prefix=".nextlabel-") as scratch:
         partial = Path(scratch)
         save_png(figure, partial / f"{name}.png")
-        with (partial / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
-            table = csv.DictWriter(stream, list(outcome.rows[0]), lineterminator="\n")
-            table.writeheader()
-            table.writerows({key: _cell(value) for key, value in row.items()} for row in outcome.rows)
+        rows = [{key: _cell(value) for key, value in row.items()} for row in outcome.rows]
+        write_csv(rows, partial / f"{name}.csv")
         text = json.dumps({**manifest, **outcome.notes}, indent=2, default=str)
         (partial / "manifest.json").write_text(text + "\n", encoding="utf-8")
         files = [folder / f"{name}.png", folder / f"{name}.csv", folder / "manifest.json"]

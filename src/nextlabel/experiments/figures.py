@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def _pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
+def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def _values(rows: Sequence[Row], key: str) -> list[Any]:
+def values_of(rows: Sequence[Row], key: str) -> list[Any]:
     """Distinct values in the order of their first row."""
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _line(axes: Axes, rows: Sequence[Row], x: str, y: str, half: str, shift: float = 1.0, **more: Any) -> None:
+def draw_line(axes: Axes, rows: Sequence[Row], x: str, y: str, half: str, shift: float = 1.0, **more: Any) -> None:
     """A policy's curve with its 95% intervals."""
     axes.errorbar(
         [row[x] * shift for row in rows], [row[y] for row in rows], yerr=[row[half] or 0.0 for row in rows],
@@ -35,15 +35,15 @@ def fig1(rows: list[Row]) -> Figure:
     with drawing() as plt:
         figure, panels = plt.subplots(1, 3, figsize=(13.5, 4.8), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12)
-        sizes = _values(rows, "tasks")
+        sizes = values_of(rows, "tasks")
         bound = rows[0]["bound"]
         for axes, stop in zip(panels[:2], ("discard", "wait"), strict=True):
-            some = _pick(rows, stop=stop)
-            shown = [n for n in in_order(_values(some, "policy")) if n != "optimum" and _near(_pick(some, policy=n))]
+            some = pick(rows, stop=stop)
+            shown = [n for n in in_order(values_of(some, "policy")) if n != "optimum" and _near(pick(some, policy=n))]
             for k, name in enumerate(shown):
                 shift = 1.06 ** (k - len(shown) / 2)
-                _line(axes, _pick(some, policy=name), "tasks", "mean", "half_width", shift, **look(name))
-            for row in _pick(some, policy="optimum"):
+                draw_line(axes, pick(some, policy=name), "tasks", "mean", "half_width", shift, **look(name))
+            for row in pick(some, policy="optimum"):
                 axes.plot(row["tasks"], row["mean"], markersize=13, **look("optimum"))
             axes.axhline(bound, color=INK, linewidth=1)
             axes.text(sizes[0] * 0.8, bound + 0.0003, "upper bound", weight="bold")
@@ -52,10 +52,10 @@ def fig1(rows: list[Row]) -> Figure:
         _paper_points(panels[0], rows)
         panels[0].set_title("Stop at the last arrival (as published)")
         panels[1].set_title("Labels in flight are awaited")
-        _gaps(panels[2], _pick(rows, stop="wait"))
+        _gaps(panels[2], pick(rows, stop="wait"))
         panels[2].set_xticks(sizes, [f"{K:,}" for K in sizes])
         legend_beside(figure, panels)
-        return _done(figure)
+        return finish(figure)
 
 
 def _near(rows: Sequence[Row]) -> bool:
@@ -79,8 +79,8 @@ def _paper_points(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _gaps(axes: Axes, rows: Sequence[Row]) -> None:
-    for name in in_order(_values(rows, "policy")):
-        _line(axes, _pick(rows, policy=name), "tasks", "gap_percent", "gap_half_width", **look(name))
+    for name in in_order(values_of(rows, "policy")):
+        draw_line(axes, pick(rows, policy=name), "tasks", "gap_percent", "gap_half_width", **look(name))
     axes.set(xscale="log", yscale="log", xlabel="tasks K", ylabel="gap to the bound, %")
     axes.set_title("Gap to the bound (awaited)")
 
@@ -89,19 +89,19 @@ def fig2(rows: list[Row]) -> Figure:
     """Accuracy against gold by labels a task: RTE by the number of tasks, TEMP, the order of labels, labels saved."""
     with drawing() as plt:
         figure, panels = plt.subplots(4, 3, figsize=(14, 15.5), layout="constrained")
-        sizes = sorted(_values(_pick(rows, set="rte"), "tasks"))
-        others = max(row["tasks"] for row in _pick(rows, set="temp"))
+        sizes = sorted(values_of(pick(rows, set="rte"), "tasks"))
+        others = max(row["tasks"] for row in pick(rows, set="temp"))
         for line, kind in enumerate(("half", "learnt")):
             for axes, tasks in zip(panels[line, 3 - len(sizes) :], sizes, strict=True):
-                _accuracy(axes, _pick(rows, set="rte", tasks=tasks, threshold_kind=kind, order="random"), "RTE")
+                _accuracy(axes, pick(rows, set="rte", tasks=tasks, threshold_kind=kind, order="random"), "RTE")
             for axes in panels[line, : 3 - len(sizes)]:
                 axes.set_visible(False)
-            _accuracy(panels[2, line], _pick(rows, set="temp", threshold_kind=kind, order="random"), "TEMP")
-            _saved(panels[3, line], _pick(rows, set="rte", tasks=sizes[-1], threshold_kind=kind, order="random"), "RTE")
-        _orders(panels[2, 2], _pick(rows, set="temp", tasks=others, threshold_kind="half"), "TEMP")
-        _orders(panels[3, 2], _pick(rows, set="rte", tasks=sizes[-1], threshold_kind="half"), "RTE")
+            _accuracy(panels[2, line], pick(rows, set="temp", threshold_kind=kind, order="random"), "TEMP")
+            _saved(panels[3, line], pick(rows, set="rte", tasks=sizes[-1], threshold_kind=kind, order="random"), "RTE")
+        _orders(panels[2, 2], pick(rows, set="temp", tasks=others, threshold_kind="half"), "TEMP")
+        _orders(panels[3, 2], pick(rows, set="rte", tasks=sizes[-1], threshold_kind="half"), "RTE")
         legend_beside(figure, panels.flat)
-        return _done(figure)
+        return finish(figure)
 
 
 def _threshold(row: Row) -> str:
@@ -111,9 +111,9 @@ def _threshold(row: Row) -> str:
 def _accuracy(axes: Axes, rows: Sequence[Row], title: str) -> None:
     """Every policy; rules far below ``uniform`` may leave the panel."""
     some = [row for row in rows if row["ratio"] < 10]
-    for policy in in_order(_values(some, "policy")):
-        _line(axes, _pick(some, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
-    axes.set_ylim(bottom=0.99 * min(row["accuracy"] for row in _pick(some, policy="uniform")))
+    for policy in in_order(values_of(some, "policy")):
+        draw_line(axes, pick(some, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
+    axes.set_ylim(bottom=0.99 * min(row["accuracy"] for row in pick(some, policy="uniform")))
     axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
     axes.set_title(f"{title}, {rows[0]['tasks']} tasks, {_threshold(rows[0])}")
 
@@ -123,18 +123,18 @@ def _orders(axes: Axes, rows: Sequence[Row], title: str) -> None:
 
     lines: dict[str, Any] = {"random": "-", "file": "--", "reversed": ":"}
     for policy in ("index", "uniform"):
-        for order in _values(rows, "order"):
-            some = [row for row in _pick(rows, policy=policy, order=order) if row["ratio"] < 10]
+        for order in values_of(rows, "order"):
+            some = [row for row in pick(rows, policy=policy, order=order) if row["ratio"] < 10]
             style = {**look(policy), "linestyle": lines[order], "label": "_"}
-            _line(axes, some, "ratio", "accuracy", "half_width", **style)
+            draw_line(axes, some, "ratio", "accuracy", "half_width", **style)
     axes.legend(handles=[Line2D([], [], color=INK, linestyle=line, label=order) for order, line in lines.items()])
     axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
     axes.set_title(f"{title}, ½: order of labels (index, uniform)")
 
 
 def _saved(axes: Axes, rows: Sequence[Row], title: str) -> None:
-    for policy in in_order(_values(rows, "policy")):
-        some = [row for row in _pick(rows, policy=policy) if row["labels_saved_percent"] is not None]
+    for policy in in_order(values_of(rows, "policy")):
+        some = [row for row in pick(rows, policy=policy) if row["labels_saved_percent"] is not None]
         if some and policy in ("index", "okg", "okg-pending", "thompson", "ucb1-tuned", "uncertainty", "overlap"):
             axes.plot(
                 [row["ratio"] for row in some], [row["labels_saved_percent"] for row in some],
@@ -148,34 +148,34 @@ def _saved(axes: Axes, rows: Sequence[Row], title: str) -> None:
 def delay(rows: list[Row]) -> Figure:
     """Gap to the per-arrival bound against the labels in flight a task."""
     with drawing() as plt:
-        sizes = _values(rows, "tasks")
+        sizes = values_of(rows, "tasks")
         width = 4.0 + 3.6 * len(sizes)
         figure, panels = plt.subplots(
             1, len(sizes), figsize=(width, 5.2), layout="constrained", squeeze=False, sharey=True
         )
         for axes, K in zip(panels[0], sizes, strict=True):
-            some = _pick(rows, tasks=K)
-            for name in in_order(_values(some, "policy")):
-                one = _pick(some, policy=name)
-                _line(axes, one, "in_flight_per_task", "gap_per_arrival_percent", "gap_half_width", **look(name))
-            loads = _values(some, "in_flight_per_task")
+            some = pick(rows, tasks=K)
+            for name in in_order(values_of(some, "policy")):
+                one = pick(some, policy=name)
+                draw_line(axes, one, "in_flight_per_task", "gap_per_arrival_percent", "gap_half_width", **look(name))
+            loads = values_of(some, "in_flight_per_task")
             axes.set(xscale="log", yscale="log", xlabel="labels in flight per task, r/(μK)")
             axes.set_xticks(loads, [f"{load:g}\nr/μ = {K * load:g}" for load in loads])
             axes.set_xticks([], minor=True)
             axes.set_title(f"K = {K:,}, U = {some[0]['budget']:,}")
         panels[0, 0].set_ylabel("gap to the per-arrival bound, %")
         legend_beside(figure, panels[0])
-        return _done(figure)
+        return finish(figure)
 
 
 def exact(rows: list[Row]) -> Figure:
     """Loss of every policy against the optimum of each small problem."""
     with drawing() as plt:
         problems = list(dict.fromkeys((row["tasks"], row["budget"], row["arrival_rate"]) for row in rows))
-        policies = in_order(_values(rows, "policy"))
+        policies = in_order(values_of(rows, "policy"))
         figure, axes = plt.subplots(figsize=(10, 1.6 + 0.42 * len(problems)), layout="constrained")
         for k, name in enumerate(policies):
-            some = _pick(rows, policy=name)
+            some = pick(rows, policy=name)
             y = [
                 -problems.index((r["tasks"], r["budget"], r["arrival_rate"])) + 0.38 - 0.76 * k / len(policies)
                 for r in some
@@ -193,22 +193,22 @@ def exact(rows: list[Row]) -> Figure:
         axes.set_xlabel("loss against the exact optimum, % (linear below 0.01)")
         axes.set_title("Small problems: what each policy loses")
         legend_beside(figure, [axes])
-        return _done(figure)
+        return finish(figure)
 
 
 def growth(rows: list[Row]) -> Figure:
     """Total gap against K, one panel a ratio of labels to tasks."""
     with drawing() as plt:
-        ratios = _values(rows, "ratio")
+        ratios = values_of(rows, "ratio")
         lines = -(-len(ratios) // 2)
         figure, panels = plt.subplots(
             lines, 2, figsize=(10.5, 0.4 + 3.6 * lines), layout="constrained", sharex=True, sharey=True, squeeze=False
         )
         for axes, ratio in zip(panels.flat, ratios, strict=True):
-            some = _pick(rows, ratio=ratio)
-            for name in in_order(_values(some, "policy")):
-                _line(axes, _pick(some, policy=name), "tasks", "total_gap", "half_width", **look(name))
-            sizes = _values(some, "tasks")
+            some = pick(rows, ratio=ratio)
+            for name in in_order(values_of(some, "policy")):
+                draw_line(axes, pick(some, policy=name), "tasks", "total_gap", "half_width", **look(name))
+            sizes = values_of(some, "tasks")
             axes.set(xscale="log", yscale="log")
             axes.set_xticks(sizes, [str(K) for K in sizes])
             axes.set_xticks([], minor=True)
@@ -218,10 +218,10 @@ def growth(rows: list[Row]) -> Figure:
         for axes in panels[:, 0]:
             axes.set_ylabel("total gap to the bound, tasks")
         legend_beside(figure, panels.flat)
-        return _done(figure)
+        return finish(figure)
 
 
-def _done(figure: Any) -> Figure:
+def finish(figure: Any) -> Figure:
     """Detach the figure from pyplot, so that it is freed with its last user; lay it out in this style first."""
     import matplotlib.pyplot as plt
 

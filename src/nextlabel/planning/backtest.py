@@ -26,6 +26,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.planning.backtest_pilot import HeldOut, hold_out
 from nextlabel.planning.backtest_savings import Saving, saving
@@ -315,12 +316,7 @@ def _points(
 
 def _believed(stage: Stage, ends: Ints) -> float:
     """Mean of max(I, 1 - I) over the tasks with a known truth."""
-    from scipy.special import betainc
-
-    from nextlabel.beliefs.lattice import triangle_counts
-
-    level, ones = triangle_counts(stage.depth)
-    above = betainc(stage.prior.beta + level - ones, stage.prior.alpha + ones, 1.0 - stage.threshold)
+    above = stage.prior.above(stage.threshold, *triangle_counts(stage.depth))
     many = ends.sum(axis=(0, 2))
     return float(many @ np.maximum(above, 1.0 - above) / many.sum())
 

@@ -12,6 +12,7 @@ from nextlabel.errors import InputError
 from nextlabel.experiments.history import learnt_threshold
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.methods import learn_prior
+from nextlabel.records.prose import counted
 from nextlabel.simulate.replay import Recorded
 
 WORDS = {"moments": "by the method of moments", "ml": "by maximum likelihood"}
@@ -43,9 +44,10 @@ def hold_out(
     with_gold = bool((recorded.gold >= 0).any())
     able = np.flatnonzero(recorded.gold >= 0) if with_gold else np.arange(N)
     if not 2 <= size < len(able):
-        there = f"{len(able):,} tasks {'with gold ' * with_gold}are there"
+        there = f"{counted(len(able), 'task')}{' with gold' * with_gold} {'is' if len(able) == 1 else 'are'} there"
+        wanted = f"{counted(size, 'task')} {'is' if size == 1 else 'are'}"
         raise InputError(
-            f"{size} tasks are to be held out for the prior, and {there}.",
+            f"{wanted} to be held out for the prior, and {there}.",
             "Give --pilot N of at least 2 that leaves tasks to replay, or a prior with --prior A,B.",
         )
     drawn = np.random.default_rng(seed).permutation(able)[:size]

@@ -16,14 +16,13 @@ import numpy as np
 from nextlabel.beliefs.beta import Beta
 from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.methods import learn_prior
-from nextlabel.problem.problem import LARGEST, Problem
+from nextlabel.planning.plan import check_target, roomy
+from nextlabel.problem.problem import Problem
 from nextlabel.records.convert import to_counts
 from nextlabel.records.read import read_labels
 from nextlabel.solve.curve import bound_curve
 
 DRAWS = 20
-#: Labels a task that a plan looks at.
-LABELS_A_TASK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +59,11 @@ def read_pilot(path: str | Path, method: str = "ml", positive: str | None = None
 
 def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int = 0) -> tuple[int | None, int | None]:
     """95% range of the least budget of any policy as the prior varies within its errors; None: out of reach."""
+    check_target(problem, target)
     prior, errors = learnt.prior, learnt.standard_errors
     if not isinstance(prior, Beta) or not {"alpha", "beta"} <= set(errors):
         return None, None
-    roomy = problem.with_budget(min(LABELS_A_TASK * problem.tasks, LARGEST))
+    enough = roomy(problem)
     rng = np.random.default_rng(seed)
     found: list[float] = []
     for _ in range(DRAWS):
@@ -71,7 +71,7 @@ def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int
             float(x * np.exp(rng.normal() * errors[name] / x))
             for name, x in (("alpha", prior.alpha), ("beta", prior.beta))
         )
-        needed = bound_curve(roomy.with_prior(Beta(alpha, beta))).budget_for(target)
+        needed = bound_curve(enough.with_prior(Beta(alpha, beta))).budget_for(target)
         found.append(np.inf if needed is None else needed)
     low, high = np.quantile(found, [0.025, 0.975], method="nearest")
     return (None if np.isinf(low) else int(low)), (None if np.isinf(high) else int(high))

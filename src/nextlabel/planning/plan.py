@@ -6,14 +6,15 @@ symbol    code         meaning
 U         budgets      labels to buy; the curve has some dozen of them
 --        index        simulated value per task of the index policy, with half-widths (``simulate.curve``)
 B(U)      bound        no policy has more (``solve.curve``)
-lam(U)    price        what one more label is worth at most, in tasks
+lam(U)    price        the price of the bound: its slope, B(U + 1) - B(U) times the tasks, to first order
 --        overlap      value per task of 1, 3, 5, 7 labels for every task
 ========= ============ ==========================================================================
 
 The index table is solved once, for the largest budget; every replication plays one campaign that passes through all
 budgets. With a deadline the index is the patient one, of a campaign without deadline; labels not in by then are lost.
 Guarantee: the index's values are unbiased, with 95% intervals; ``needed`` is where the interpolated curve reaches the
-target, between ``needed_low`` and ``needed_high`` where the ends of the intervals do; ``needed_by_any`` is proved.
+target, between ``needed_low`` and ``needed_high`` where the ends of the intervals do; ``needed_by_any`` is proved. The
+price is not: B(U) is above the best policy, and so may be flatter there than what that policy gains by a label.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import LARGEST, Problem
+from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulate.curve import ValueCurve, value_curve
 from nextlabel.simulate.engine import Engine
+from nextlabel.simulate.many import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 
 OVERLAPS = (1, 3, 5, 7)
-#: Budgets of the curve, and labels a task to look at when neither budget nor target says how far.
-POINTS, LABELS_A_TASK = 33, 8
+#: Budgets of the curve, and labels a task at its end when neither budget nor target says how far.
+POINTS, SHOWN_LABELS_A_TASK = 33, 8
+#: Labels a task up to which the bound is looked at when no budget is given.
+PROVED_LABELS_A_TASK = 64
 #: Labels of one task that the index models in full, and its accuracy.
 CAP, TOLERANCE = 8, 1e-5
 #: The curve is extended so often, by half each time, until it reaches the target.
@@ -48,7 +52,10 @@ TASKS_SEEN, LEAST_REPLICATIONS, MOST_REPLICATIONS = 400_000, 20, 2000
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What labels cost, what right tasks earn, and where to stop."""
+    """What labels cost, what right tasks earn, and where to stop.
+
+    net(U) = value K index(U) - cost E[labels used with budget U]; with a deadline fewer than U may be used.
+    """
 
     cost_per_label: float
     value_per_correct: float
@@ -59,7 +66,7 @@ class Money:
     stopping_labels: float
     stopping_net: float
     stopping_half_width: float
-    #: No policy nets more.
+    #: No policy with a budget up to the curve's last nets more.
     most_net: float
 
 
@@ -90,8 +97,10 @@ class Plan:
         """The index's value per task, interpolated."""
         return float(np.interp(budget, self.budgets, self.index))
 
-    def next_labels(self, budget: int, more: int = 100) -> float:
-        """Tasks that ``more`` labels add to ``budget`` under the index policy."""
+    def next_labels(self, budget: int, more: int = 100) -> float | None:
+        """What ``more`` labels add to ``budget`` under the index policy; None if the curve ends before."""
+        if budget + more > self.budgets[-1]:
+            return None
         return self.problem.tasks * (self.value_at(budget + more) - self.value_at(budget))
 
     def budget_like(self, overlap: int) -> int | None:
@@ -114,16 +123,19 @@ def make_plan(
 ) -> Plan:
     """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve."""
     begin = perf_counter()
-    _check(problem, target)
-    count = replications or int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
-    bounds = bound_curve(problem.with_budget(most or min(64 * problem.tasks, LARGEST)))
+    _check(problem, target, most)
+    count = replications
+    if count is None:
+        count = int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
+    bounds = bound_curve(roomy(problem) if most is None else problem.with_budget(most))
     needed_by_any = None if target is None else bounds.budget_for(target)
-    top = most or _first_top(problem, target, needed_by_any)
+    top = _first_top(problem, target, needed_by_any) if most is None else most
     curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
     for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
-        if target is None or curve.mean[-1] - curve.half_width[-1] >= target:
+        further = min(int(1.5 * top), _last_top(problem))
+        if target is None or curve.mean[-1] - curve.half_width[-1] >= target or further <= top:
             break
-        top = int(1.5 * top)
+        top = further
         curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
     low, needed, high = (
         (None, None, None)
@@ -166,29 +178,53 @@ def patient_index(problem: Problem) -> Index:
     return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
 
 
-def _check(problem: Problem, target: float | None) -> None:
+def roomy(problem: Problem) -> Problem:
+    """The problem with more labels than a plan buys."""
+    return problem.with_budget(min(PROVED_LABELS_A_TASK * problem.tasks, LARGEST))
+
+
+def check_target(problem: Problem, target: float) -> None:
+    """Refuse a target that no label is needed for, or that even the truth would not reach."""
+    root = float(overlap_values(problem, np.array([0]))[0])
+    ceiling = sum(c.count * float(c.lattice(0).ceiling[0]) for c in problem.classes) / problem.tasks
+    if not root < target < ceiling:
+        raise InputError(
+            f"target {target:g} is not between {root:.4g}, what no label at all gives, and {ceiling:.4g}.",
+            "Give the share of tasks to get right, e.g. --target 0.9."
+            if problem.is_accuracy
+            else "Give a value per task between the two.",
+        )
+
+
+def _check(problem: Problem, target: float | None, most: int | None) -> None:
+    if len(problem.classes) > FEW_CLASSES:
+        raise InputError(
+            f"a plan takes up to {FEW_CLASSES} kinds of tasks, and here are {len(problem.classes):,}.",
+            "Round the scores to steps of 0.02, or use nextlabel bound and simulate, which take any number.",
+        )
+    if most is not None:
+        whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
     if problem.label_cost > 0:
         raise InputError(
             "a plan takes the cost of a label by itself.", "Give --cost-per-label and --value-per-correct instead."
         )
-    if target is None:
-        return
-    root = float(overlap_values(problem, np.array([0]))[0])
-    if not root < target < 1:
-        raise InputError(
-            f"target {target:g} is not between {root:.4g}, what no label at all gives, and 1.",
-            "Give the share of tasks to get right, e.g. --target 0.9.",
-        )
+    if target is not None:
+        check_target(problem, target)
 
 
 def _first_top(problem: Problem, target: float | None, needed_by_any: int | None) -> int:
     K = problem.tasks
-    top = LABELS_A_TASK * K
+    top = SHOWN_LABELS_A_TASK * K
     if target is not None and needed_by_any is not None:
         top = int(1.25 * needed_by_any) + K // 2 + 1
-    if problem.finite:  # more labels than workers can come
-        top = min(top, int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1)
-    return max(top, POINTS)
+    return max(min(top, _last_top(problem)), POINTS)
+
+
+def _last_top(problem: Problem) -> int:
+    """The largest budget worth a look: with a deadline more labels than workers can come."""
+    if not problem.finite:
+        return LARGEST
+    return min(int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1, LARGEST)
 
 
 def _curve(
@@ -224,7 +260,7 @@ def _money(
 ) -> Money:
     """Along the curve, and with the policy that may stop."""
     K = problem.tasks
-    net = value * K * curve.mean - cost * curve.budgets
+    net = value * K * curve.mean - cost * curve.labels_used
     best = int(net.argmax())
     stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
     stopped = value_curve(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel import __version__
+from nextlabel.experiments.figures import finish
 from nextlabel.experiments.style import BLUE, GREY, INK, RED, drawing
 from nextlabel.planning.html import Page
 from nextlabel.planning.plan import Plan
@@ -32,7 +33,7 @@ def curve_rows(plan: Plan) -> list[Row]:
             "half_width": float(plan.half_width[k]),
             "bound": float(plan.bound[k]),
             "price": float(plan.price[k]),
-            f"next_{MORE}_labels": plan.next_labels(int(U), MORE) if k + 1 < len(plan.budgets) else None,
+            f"next_{MORE}_labels": plan.next_labels(int(U), MORE),
             "labels_used": float(plan.labels_used[k]),
         }
         for k, U in enumerate(plan.budgets)
@@ -64,15 +65,15 @@ def sentences(plan: Plan) -> list[str]:
         else:
             low, high = plan.needed_low, plan.needed_high
             spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
-            out.append(
-                f"{plan.target:g} of the tasks right takes {plan.needed:,} labels with the index policy{spread}."
-            )
+            what = _what(plan)
+            out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the index policy{spread}.")
             out.append(f"No policy, however clever, gets there with fewer than {plan.needed_by_any:,}.")
     if plan.problem.finite:
         value, most = plan.index[-1], plan.bound[-1]
+        reached = f"{value:.4f} of the tasks are right" if _accuracy(plan) else f"a task is worth {value:.4f}"
         out.append(
-            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {value:.4f} of the tasks are right "
-            f"in expectation; no policy has more than {most:.4f}."
+            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; no "
+            f"policy has more than {most:.4f}."
         )
     for row in overlap_rows(plan):
         if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
@@ -84,11 +85,11 @@ def sentences(plan: Plan) -> list[str]:
         m = plan.money
         stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
         out.append(
-            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a right task: {stop} "
+            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a {_unit(plan)}: {stop} "
             f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
             f"task is worth it buys "
-            f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy nets "
-            f"more than {m.most_net:,.2f}."
+            f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy with "
+            f"up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
         )
     return out
 
@@ -96,6 +97,21 @@ def sentences(plan: Plan) -> list[str]:
 def shown(number: float | None) -> str:
     """Two decimals, nothing where there is no number."""
     return "" if number is None else f"{number:.2f}"
+
+
+def _what(plan: Plan) -> str:
+    """The target in words."""
+    return f"{plan.target:g} of the tasks right" if _accuracy(plan) else f"a value of {plan.target:g} a task"
+
+
+def _unit(plan: Plan) -> str:
+    """What earns money."""
+    return "right task" if _accuracy(plan) else "unit of value"
+
+
+def _gain(plan: Plan) -> str:
+    """What labels buy."""
+    return "tasks" if _accuracy(plan) else "value"
 
 
 def _in_time(plan: Plan) -> str:
@@ -127,7 +143,7 @@ def plan_figure(plan: Plan) -> Figure:
         figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
         _draw_values(left, plan)
         _draw_prices(right, plan)
-        return _done(figure)
+        return finish(figure)
 
 
 def one_panel(plan: Plan, draw: Callable[[Axes, Plan], None]) -> Figure:
@@ -135,7 +151,7 @@ def one_panel(plan: Plan, draw: Callable[[Axes, Plan], None]) -> Figure:
     with drawing() as plt:
         figure, axes = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
         draw(axes, plan)
-        return _done(figure)
+        return finish(figure)
 
 
 def _draw_values(axes: Axes, plan: Plan) -> None:
@@ -162,29 +178,20 @@ def _draw_values(axes: Axes, plan: Plan) -> None:
 
 def _draw_prices(axes: Axes, plan: Plan) -> None:
     buys = np.diff(plan.index) * plan.problem.tasks / np.diff(plan.budgets) * MORE
-    axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="at most")
+    axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="price of the bound")
     axes.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
     if plan.money is not None:
         worth = plan.money.cost_per_label / plan.money.value_per_correct * MORE
-        axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label="what they cost, in tasks")
-    axes.set(xlabel="labels bought before", ylabel=f"tasks that the next {MORE} labels get right", ylim=(0, None))
+        axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label=f"what they cost, in {_gain(plan)}")
+    does = "get right" if _accuracy(plan) else "add"
+    axes.set(xlabel="labels bought before", ylabel=f"{_gain(plan)} that the next {MORE} labels {does}", ylim=(0, None))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.legend()
     axes.set_title("What the next labels buy")
 
 
-def _done(figure: Any) -> Figure:
-    """Lay the figure out in this style and detach it from pyplot."""
-    import matplotlib.pyplot as plt
-
-    figure.canvas.draw()
-    plt.close(figure)
-    out: Figure = figure
-    return out
-
-
 def _accuracy(plan: Plan) -> bool:
-    return {c.reward.describe() for c in plan.problem.classes} == {"accuracy"}
+    return plan.problem.is_accuracy
 
 
 def plan_page(plan: Plan, command: str, learnt: Sequence[str] = ()) -> str:
@@ -192,7 +199,7 @@ def plan_page(plan: Plan, command: str, learnt: Sequence[str] = ()) -> str:
     page = Page("Labelling plan", f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.")
     boxes = []
     if plan.needed is not None:
-        boxes.append((f"{plan.needed:,}", f"labels for {plan.target:g} of the tasks right"))
+        boxes.append((f"{plan.needed:,}", f"labels for {_what(plan)}"))
     if plan.needed_by_any is not None:
         boxes.append((f"{plan.needed_by_any:,}", "labels that any policy needs for it, at least"))
     if plan.money is not None:

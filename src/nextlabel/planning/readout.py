@@ -23,7 +23,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.kernels.recorded import draw_recorded
-from nextlabel.simulate.replay import ORDERS, TIES, Recorded, decisions_of
+from nextlabel.simulate.replay import ORDERS, TIES, Recorded, decide, decisions_of
 
 COUNTING = ("posterior", "majority")
 READOUTS = (*COUNTING, "dawid-skene")
@@ -63,11 +63,7 @@ def with_all_labels(readout: str, recorded: Recorded, prior: Beta, threshold: fl
     if readout == "majority":
         return np.where(2 * ones == recorded.counts, -1, (2 * ones > recorded.counts).astype(np.int64))
     different, place = np.unique(np.column_stack([recorded.counts, ones]), axis=0, return_inverse=True)
-    from scipy.special import betainc
-
-    m, a = different[:, 0], different[:, 1]
-    above = betainc(prior.beta + m - a, prior.alpha + a, 1.0 - threshold)
-    said = np.where(np.abs(above - 0.5) < 1e-9, -1, (above > 0.5).astype(np.int64))
+    said = decide(prior.above(threshold, different[:, 0], different[:, 1]))
     return np.asarray(said[place.reshape(-1)], dtype=np.int64)
 
 

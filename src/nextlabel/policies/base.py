@@ -15,7 +15,7 @@ The same tables drive the simulator and a live campaign: neither asks the policy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.units import reward_unit
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
@@ -39,11 +40,19 @@ ANY_ANSWERS = (
 )  # fmt: skip
 
 
+def knows_two(rule: str, answers: int) -> InputError:
+    """The error of a rule for two answers that meets more."""
+    return InputError(
+        f"the policy {rule} knows two answers, and the tasks have {answers}.", f"Use one of {', '.join(ANY_ANSWERS)}."
+    )
+
+
 class ClassView:
     """One class of tasks as policies see it."""
 
-    def __init__(self, entry: TaskClass, depth: int, flight: int) -> None:
+    def __init__(self, entry: TaskClass, depth: int, flight: int, unit: float = 1.0) -> None:
         self.entry = entry
+        self.unit = unit
         self.flight = flight
         self.lattice: Lattice = entry.lattice(depth)
         self.level = level_of(self.lattice.first)
@@ -63,10 +72,7 @@ class ClassView:
     def ones(self) -> Ints:
         """Labels with answer 1, for rules that know two answers only."""
         if self.lattice.answers != 2:
-            raise InputError(
-                f"this policy knows two answers, and the tasks have {self.lattice.answers}.",
-                f"Use one of {', '.join(ANY_ANSWERS)}.",
-            )
+            raise knows_two("that counts ones", self.lattice.answers)
         return np.asarray(self.counts[:, 1])
 
     @cached_property
@@ -126,7 +132,8 @@ class Setting:
             deepest(problem.answers, MOST_NODES),
         )
         flight = min(depth, most_in_flight if most_in_flight is not None else MOST_IN_FLIGHT)
-        return cls(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
+        unit = reward_unit(problem)
+        return cls(problem, depth, flight, tuple(ClassView(c, depth, flight, unit) for c in problem.classes))
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,10 @@ class Scores:
     facts: Floats | None = None
     quantiles: Floats | None = None
 
+    def times(self, factor: float) -> Scores:
+        """The tables in another unit."""
+        return replace(self, static=factor * self.static, rows=None if self.rows is None else factor * self.rows)
+
 
 class Policy(ABC):
     """A rule for the next arrival."""
@@ -155,14 +166,22 @@ class Policy(ABC):
     in_flight: ClassVar[str]
     #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
     random_ties: bool = True
-    #: Scores closer than this are tied.
+    #: Scores closer than this are tied; in units of the reward (``problem.units``) if the score is in its unit.
     tied: float = 1e-9
+    in_reward_units: ClassVar[bool] = True
+    #: The rule knows tasks with two answers only.
+    two_answers: ClassVar[bool] = False
     #: The score is what a label is worth, so that an arrival whose best score is below a label's cost is turned away.
     priced: ClassVar[bool] = False
 
     @abstractmethod
     def scores(self, setting: Setting) -> list[Scores]:
         """Tables for each class of the problem."""
+
+    def check_answers(self, answers: int) -> None:
+        """Refuse tasks with more answers than the rule knows."""
+        if self.two_answers and answers != 2:
+            raise knows_two(self.name, answers)
 
 
 class StaticPolicy(Policy):

@@ -15,6 +15,8 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
 from nextlabel.solve.index_roots import IndexWork
@@ -39,7 +41,7 @@ class Lagrangian(Policy):
 
     def scores(self, setting: Setting) -> list[Scores]:
         """Solve the relaxed problem once; rows hold the advantages at every arrival."""
-        problem = setting.problem
+        problem, unit = in_units(setting.problem)
         if problem.finite:
             raise ProblemError("the lagrangian policy needs an infinite horizon.", "Leave --horizon out, or use index.")
         scalar = upper_bound(problem, cap=self.cap)
@@ -50,15 +52,16 @@ class Lagrangian(Policy):
         found = optimise_prices(priced, start, spread, TOLERANCE, EVALUATIONS)
         measure = priced.measure(*found.plan)
         priced.backward(found.prices)
-        return relaxed_scores(setting, cut, priced, measure, no_delay_scores(setting, cut))
+        found_scores = relaxed_scores(setting, cut, priced, measure, no_delay_scores(problem, setting, cut))
+        return [one.times(unit) for one in found_scores]
 
 
-def no_delay_scores(setting: Setting, cut: Cut) -> list[Floats]:
-    """[c][w, node] the no-delay index: second key of ties, and the score past the cap."""
+def no_delay_scores(problem: Problem, setting: Setting, cut: Cut) -> list[Floats]:
+    """[c][w, node] the no-delay index of ``problem``: second key of ties, and the score past the cap."""
     deep = Cut(cut.cap, cut.flight, max(cut.depth, setting.depth))
     out = []
-    for entry in setting.problem.classes:
-        work = IndexWork(setting.problem, entry, deep, make_timeline(setting.problem))
+    for entry in problem.classes:
+        work = IndexWork(problem, entry, deep, make_timeline(problem))
         stack = work.stack
         out.append(over_own_lattice(work.beyond(), stack.first, stack.node_of, setting.flight, setting.own))
     return out

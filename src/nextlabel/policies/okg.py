@@ -8,8 +8,6 @@ As published it does not see labels in flight. Two fair forms: ``okg-idle`` pref
 
 from __future__ import annotations
 
-import numpy as np
-
 from nextlabel.arrays import Floats
 from nextlabel.policies.base import ClassView, StaticPolicy
 
@@ -32,9 +30,9 @@ class OKGIdle(StaticPolicy):
     in_flight = "whether there is any"
 
     def score(self, view: ClassView) -> Floats:
-        """The gain, and more than any gain on top when nothing is in flight."""
+        """The gain g >= 0 when nothing is in flight; otherwise -u^2 / (u + g) < 0, u the unit of the rewards."""
         out = view.whatever_in_flight(view.gains.max(axis=1))
-        out[0] += max(1.0, 2.0 * float(np.ptp(view.lattice.reward)))
+        out[1:] = -(view.unit**2) / (view.unit + out[1:])
         return out
 
 

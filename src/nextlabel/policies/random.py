@@ -13,6 +13,7 @@ class Random(StaticPolicy):
 
     name = "random"
     in_flight = "nothing"
+    in_reward_units = False
 
     def score(self, view: ClassView) -> Floats:
         """0."""

@@ -16,6 +16,7 @@ from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import ProblemError
 from nextlabel.policies.base import Policy, Scores, Setting
 from nextlabel.policies.lagrangian import no_delay_scores, relaxed_scores
+from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import all_columns
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
@@ -30,7 +31,7 @@ TOLERANCE = 1e-5
 
 @dataclass(slots=True)
 class Solved:
-    """What one solve leaves to the next: truncation, prices in force, and tables that never change."""
+    """What one solve leaves to the next, in units of the reward: truncation, prices, tables that never change."""
 
     cut: Cut
     stack: LatticeStack
@@ -56,7 +57,7 @@ class Resolve(Policy):
 
     def prepare(self, setting: Setting) -> Solved:
         """First prices and the tables that stay."""
-        problem = setting.problem
+        problem, _ = in_units(setting.problem)
         if problem.finite:
             raise ProblemError("the resolve policy needs an infinite horizon.", "Leave --horizon out, or use index.")
         bound = upper_bound(problem, "per-arrival", cap=self.cap)
@@ -70,19 +71,20 @@ class Resolve(Policy):
             prices=bound.prices,
             spread=float(priced.stack.spread.max()),
             columns=[all_columns(*shape) for _ in problem.classes],
-            static=no_delay_scores(setting, cut),
+            static=no_delay_scores(problem, setting, cut),
         )
 
     def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[Scores]:
         """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
-        problem = setting.problem.with_budget(left)
+        whole, unit = in_units(setting.problem)
+        problem = whole.with_budget(left)
         initial = self._initial(solved, occupied)
         priced = PricedProblem(problem, solved.cut, make_timeline(problem), initial, solved.stack)
         found = optimise_prices(priced, solved.prices[-left:], solved.spread, TOLERANCE, EVALUATIONS, schedule=SCHEDULE)
         solved.prices = found.prices
         measure = priced.measure(*found.plan)
         priced.backward(found.prices)
-        return relaxed_scores(setting, solved.cut, priced, measure, solved.static)
+        return [one.times(unit) for one in relaxed_scores(setting, solved.cut, priced, measure, solved.static)]
 
     def scores(self, setting: Setting) -> list[Scores]:
         """Tables of the start, all tasks fresh."""

@@ -11,6 +11,7 @@ from scipy.special import betaincinv, expit, xlog1py, xlogy
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.kernels.draws import Z_END
 from nextlabel.policies.base import ClassView, Policy, Scores, Setting
 
@@ -22,6 +23,7 @@ class Thompson(Policy):
 
     name = "thompson"
     in_flight = "draws its outcome"
+    two_answers = True
 
     def scores(self, setting: Setting) -> list[Scores]:
         """Gains of both answers and quantiles of theta for each node."""
@@ -34,6 +36,8 @@ class Thompson(Policy):
 def quantiles(view: ClassView) -> Floats:
     """(nodes, LEVELS) posterior quantiles of theta."""
     prior = view.entry.prior
+    if isinstance(prior, Dirichlet):
+        prior = prior.as_beta()
     level = expit(np.linspace(-Z_END, Z_END, LEVELS))
     ones, zeros = view.ones, view.level - view.ones
     if isinstance(prior, Beta):

@@ -13,6 +13,9 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.policies.base import ClassView, StaticPolicy
 
+#: Score of a task that was never given out.
+UNTOUCHED = 1.0
+
 
 def boundary_distance(view: ClassView) -> Floats:
     """abs(phat - d), 0 where no label has come in."""
@@ -21,9 +24,9 @@ def boundary_distance(view: ClassView) -> Floats:
 
 
 def untouched_first(view: ClassView, score: Floats) -> Floats:
-    """Lift tasks that were never given out above everything else."""
+    """Lift tasks that were never given out above the others, whose scores are at most 0; finite, so that they tie."""
     out = score.copy()
-    out[view.given == 0] = np.inf
+    out[view.given == 0] = UNTOUCHED
     return out
 
 
@@ -32,6 +35,8 @@ class APT(StaticPolicy):
 
     name = "apt"
     in_flight = "counts it as labels"
+    two_answers = True
+    in_reward_units = False
 
     def score(self, view: ClassView) -> Floats:
         """-sqrt(m) abs(phat - d)."""
@@ -43,6 +48,8 @@ class LSA(StaticPolicy):
 
     name = "lsa"
     in_flight = "counts it as labels"
+    two_answers = True
+    in_reward_units = False
 
     def __init__(self, c: float = 1.0) -> None:
         self.c = c

@@ -21,6 +21,8 @@ class UCB1Tuned(Policy):
 
     name = "ucb1-tuned"
     in_flight = "counts it as labels"
+    two_answers = True
+    in_reward_units = False
 
     def scores(self, setting: Setting) -> list[Scores]:
         """The base of the score and phat for each node."""

@@ -13,6 +13,7 @@ class Uniform(StaticPolicy):
 
     name = "uniform"
     in_flight = "counts it"
+    in_reward_units = False
 
     def score(self, view: ClassView) -> Floats:
         """-(m + w)."""

@@ -209,6 +209,11 @@ class Problem:
         return self.classes[0].answers
 
     @property
+    def is_accuracy(self) -> bool:
+        """Whether every task is worth 1 if it comes out right and 0 if not."""
+        return all(c.reward == Accuracy() for c in self.classes)
+
+    @property
     def peak_rate(self) -> float:
         """The arrival rate, the largest one if it varies."""
         return self.arrival_rate.peak if isinstance(self.arrival_rate, PiecewiseRate) else self.arrival_rate

@@ -1,6 +1,7 @@
 """Run replications in chunks, here on several cores or on a Dask cluster: the same code, the same digits.
 
-A replication's randomness depends on (seed, replication) alone, so neither the chunks nor who runs them matter.
+A replication's randomness depends on (seed, replication) alone, so neither the chunks nor who runs them matter. Here a
+chunk is as many replications as take about a second, for compiled code does not hear Ctrl-C.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 
 import numpy as np
 
@@ -21,8 +23,10 @@ from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")
 NOTHING = np.zeros((0, 0), dtype=np.int64)
-#: Chunks a worker: enough for a moving progress bar and an even load.
+#: Chunks a worker, at least: enough for a moving progress bar and an even load.
 CHUNKS_A_WORKER = 8
+#: Seconds that a chunk should take, and how many times larger than those before it may be.
+CHUNK_SECONDS, GROWTH = 1.0, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +82,42 @@ def run_chunks(
     """``chunk(first, count)`` over all replications, the pieces put together in order."""
     from joblib import Parallel, delayed
 
-    size = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
-    starts = range(0, replications, size)
+    even = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
+    pace = Pace(even if engine.kind == "dask" else 1, even)
     done: list[tuple[Floats, Ints]] = []
+    ready = 0
     with _backend(engine) as options:
-        calls = (delayed(chunk)(first, min(size, replications - first)) for first in starts)
+        call = delayed(chunk if engine.kind == "dask" else partial(pace.timed, chunk))
+        calls = (call(first, count) for first, count in pace.pieces(replications))
         for part in Parallel(return_as="generator", **options)(calls):
             done.append(part)
+            ready += len(part[0])
             if progress is not None:
-                progress(len(done) / len(starts))
+                progress(ready / replications)
     return np.concatenate([d[0] for d in done]), np.concatenate([d[1] for d in done])
+
+
+class Pace:
+    """How many replications the next chunk gets: from ``size`` up to ``most``, as the chunks so far took."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self.size, self.most = size, most
+
+    def pieces(self, replications: int) -> Iterator[tuple[int, int]]:
+        """(first, count) of each chunk; the size is looked at when a chunk is handed out."""
+        first = 0
+        while first < replications:
+            count = min(self.size, replications - first)
+            yield first, count
+            first += count
+
+    def timed(self, chunk: Callable[[int, int], tuple[Floats, Ints]], first: int, count: int) -> tuple[Floats, Ints]:
+        """Run a chunk and learn from it."""
+        begin = perf_counter()
+        out = chunk(first, count)
+        seconds = max(perf_counter() - begin, 1e-9)
+        self.size = max(1, min(self.most, GROWTH * count, int(count * CHUNK_SECONDS / seconds)))
+        return out
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.relaxed import ENDLESS, stack_classes
 
 #: More classes than this are simulated task by task.
 FEW_CLASSES = 64
@@ -32,8 +32,6 @@ FLIGHT = 4
 AHEAD = 12
 #: Classes whose lattices are made at once.
 CHUNK = 64
-#: A budget that no lattice reaches.
-ENDLESS = 1 << 60
 
 
 class Forest(ClassView):
@@ -84,6 +82,12 @@ def many_tables(problem: Problem, policy: Policy, progress: Progress | None = No
             f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",
             "Use index, okg, uncertainty, uniform or another rule that looks at the task alone.",
         )
+    if isinstance(policy, Index) and (policy.table is not None or policy.cap is not None):
+        raise InputError(
+            f"with more than {FEW_CLASSES} kinds of tasks the index takes neither a table nor a cap.",
+            "Use Index(), which works out what it needs.",
+        )
+    policy.check_answers(problem.answers)
     static = isinstance(policy, StaticPolicy)
     depth, flight = _limits(problem)
     first, _ = _shape(classes[0], depth, static)

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import betainc
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
@@ -204,5 +203,9 @@ def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple
 def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
     level, ones = triangle_counts(depth)
-    above = betainc(prior.beta + level - ones, prior.alpha + ones, 1.0 - threshold)
+    return decide(prior.above(threshold, level, ones))
+
+
+def decide(above: Floats) -> Ints:
+    """1{I > 1/2}, -1 where I is 1/2."""
     return np.where(np.abs(above - 0.5) < EVEN, -1, (above > 0.5).astype(np.int64))

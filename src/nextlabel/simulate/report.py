@@ -11,7 +11,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -187,8 +187,13 @@ def _write_table(study: Study, path: Path) -> None:
         row["bound_per_task"] = study.bound.per_task
         row["difference_to_first"] = 0.0 if other is None else other["mean_per_task"]
         row["difference_half_width"] = 0.0 if other is None else other["half_width"]
+    write_csv(rows, path)
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Rows with a header, nothing where a cell is None; an empty line if there are no rows."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

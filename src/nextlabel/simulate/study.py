@@ -30,6 +30,7 @@ from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.problem.problem import Problem, whole
+from nextlabel.problem.units import in_units
 from nextlabel.simulate.adaptive import run_adaptive_chunk
 from nextlabel.simulate.engine import Engine, run, run_chunks
 from nextlabel.simulate.many import DEPTH, FEW_CLASSES, kinds, many_tables, run_many_chunk
@@ -121,7 +122,13 @@ def simulate(
     chosen = [make_policy(p) if isinstance(p, str) else p for p in policies]
     engine = engine or Engine()
     if len(problem.classes) > FEW_CLASSES:
-        return _simulate_many(problem, chosen, count, seed, engine, pending, bound or upper_bound(problem), progress)
+        if most_labels is not None:
+            raise InputError(
+                f"with more than {FEW_CLASSES} kinds of tasks a task is given up to {DEPTH} labels, no other number.",
+                "Leave --most-labels out.",
+            )
+        bound = bound or upper_bound(problem, prices)
+        return _simulate_many(problem, chosen, count, seed, engine, pending, bound, progress)
     setting = Setting.of(problem, most_labels)
     world = make_world(setting, pending == "wait")
     if bound is None:
@@ -147,7 +154,7 @@ def simulate(
 
 
 def _simulate_many(
-    problem: Problem,
+    original: Problem,
     policies: Sequence[Policy],
     count: int,
     seed: int,
@@ -158,13 +165,14 @@ def _simulate_many(
 ) -> Study:
     """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
     results = []
+    problem, unit = in_units(original)
     for k, policy in enumerate(policies):
         begin = perf_counter()
         scores, facts = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
         solved = perf_counter()
         chunk = partial(run_many_chunk, problem, kinds(problem), scores, facts, pending == "wait", seed)
         out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
-        rewards = out[:, 0] - problem.label_cost * out[:, 1]
+        rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
         gaps = bound.value - rewards
         comparable = pending == "wait"
         most = int(out[:, 2].max())
@@ -184,7 +192,7 @@ def _simulate_many(
                 seconds=perf_counter() - solved,
             )
         )
-    return Study(problem, bound, tuple(results), count, seed, pending)
+    return Study(original, bound, tuple(results), count, seed, pending)
 
 
 def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
@@ -194,10 +202,13 @@ def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
 
 def _gap(setting: Setting, bound: Bound) -> tuple[Gap, float]:
     """Advantages at the bound's prices, and how much their own bound is above the one reported."""
-    problem = setting.problem
+    problem, unit = in_units(setting.problem)
     price = np.array([bound.price]) if bound.prices is None else bound.prices
     cut = make_cut(problem, bound.cap, bound.flight)
-    parts = [advantages(problem, entry, price, cut, setting.flight, setting.depth) for entry in problem.classes]
+    parts = [
+        advantages(problem, entry, price / unit, cut, setting.flight, setting.depth).times(unit)
+        for entry in problem.classes
+    ]
     charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
     own = sum(entry.count * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
     return make_gap(setting, parts, price), own - bound.value

@@ -11,6 +11,7 @@ from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABL
 from nextlabel.kernels.gap import Gap
 from nextlabel.kernels.rollout import World
 from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.problem.units import reward_unit
 from nextlabel.solve.advantage import Advantage
 
 
@@ -38,6 +39,7 @@ def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> Worl
 
 def make_tables(setting: Setting, policy: Policy) -> Tables:
     """The policy's scores over all classes."""
+    policy.check_answers(setting.problem.answers)
     return join_scores(setting, policy, policy.scores(setting))
 
 
@@ -56,7 +58,8 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> T
     facts = [s.facts for s in scores if s.facts is not None]
     quantiles = [s.quantiles for s in scores if s.quantiles is not None]
     cost = setting.problem.label_cost
-    least = cost - policy.tied if cost > 0 and policy.priced else -np.inf
+    tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
+    least = cost - tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
     return Tables(
         static=static,
@@ -66,7 +69,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[Scores]) -> T
         random_ties=policy.random_ties,
         mode=mode,
         planned=planned,
-        tied=policy.tied,
+        tied=tied,
         facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),

@@ -49,6 +49,13 @@ class Advantage:
     past_gain: Floats
     value: float
 
+    def times(self, factor: float) -> Advantage:
+        """The tables in another unit."""
+        return Advantage(
+            factor * self.best, factor * self.gain, self.core, factor * self.past_best, factor * self.past_gain,
+            factor * self.value,
+        )  # fmt: skip
+
 
 def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, flight: int, depth: int) -> Advantage:
     """Tables at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""

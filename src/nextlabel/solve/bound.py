@@ -30,9 +30,10 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.units import in_units
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, no_delay_edges, stack_classes
+from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edges, stack_classes
 from nextlabel.solve.scalar import ScalarOptimum, minimise
 from nextlabel.solve.timeline import Timeline, halve_steps, make_phases, make_timeline
 from nextlabel.solve.truncation import (
@@ -63,8 +64,6 @@ MANY_TOLERANCE = 1e-6
 #: Time steps are doubled until the certified value moves by less than this share.
 STEP_TOLERANCE = 1e-7
 FIRST_STEPS = 100
-#: A budget that no lattice reaches, for lattices that are only measured.
-ENDLESS = 1 << 60
 #: Erlang phases of the price search for a finite horizon: as many as fit, between these.
 PHASES = (40, 320)
 PHASE_WORK = 2_000_000
@@ -107,20 +106,21 @@ def upper_bound(
     if charge not in ("arrivals", "all"):
         raise ProblemError(f"charge {charge!r} is not known.", "Use arrivals, or all for the paper's own form.")
     begin = perf_counter()
+    problem, unit = in_units(problem)
     if problem.budget == 0:
         found = _nothing_to_buy(problem)
     else:
         found = _Search(problem, charge == "all", cap, flight, progress).run(prices)
     best, cut, lam = found
-    value = best.value
+    value, lower = unit * best.value, unit * best.lower
     return Bound(
         value=value,
         per_task=value / problem.tasks,
-        price=best.price if prices == "scalar" else None,
-        prices=lam if prices == "per-arrival" else None,
+        price=unit * best.price if prices == "scalar" else None,
+        prices=unit * lam if prices == "per-arrival" else None,
         expected_arrivals=expected_arrivals(problem),
-        lower=best.lower,
-        gap=max(0.0, value - best.lower),
+        lower=lower,
+        gap=max(0.0, value - lower),
         certified=True,
         cap=cut.cap,
         flight=cut.flight,

@@ -12,7 +12,11 @@ A(U)      arrivals     E[workers who come, at most U]; U itself when T is infini
     V*(U) <= B(U) = min over the grid of S(lam) + lam A(U)       for every U,
 
 because S(lam) bounds the single-task values for any number of arrivals and any horizon (docs/theory.md). The minimum of
-straight lines in A is concave in A, and its slope, the price at the minimum, is what one more label is worth at most.
+straight lines in A is concave in A. Its slope in A is the price at the minimum, hence the slope in U
+
+    B(U + 1) - B(U) ~ lam(U) P(N > U),       N the workers who come before T; lam(U) itself when T is infinite:
+
+the price of the bound. It is not proved to be above what one more label adds to the best policy.
 Guarantee: upper bound for every U, whatever the grid. It is the bound of ``bound`` up to the grid where delay does not
 matter, and looser with a short horizon. Cost: one pass over the classes for all prices.
 """
@@ -29,7 +33,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.relaxed import chunks, counts_of, stack_classes
+from nextlabel.problem.units import in_units, reward_unit
+from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, stack_classes
 from nextlabel.solve.truncation import no_delay_depth
 
 #: Prices of the grid, for few classes and for many; the lowest as a share of the highest.
@@ -38,8 +43,6 @@ LOWEST = 1e-5
 REFINEMENTS = 2
 #: Labels of one task that are looked at, for few classes: low prices buy many.
 DEEP = 256
-#: A budget that no lattice reaches: the last level keeps its ceiling.
-ENDLESS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,14 @@ class BoundCurve:
         return np.asarray(lines.min(axis=0) / self.problem.tasks, dtype=np.float64)
 
     def price(self, budgets: Ints | Floats) -> Floats:
-        """What one more label is worth at most, at budget U: the slope of B on the right of it."""
+        """The price of the bound at budget U: the slope of K B on the right of it, lam P(N > U)."""
         A = self.arrivals(budgets)
         lines = self.values[:, None] + self.prices[:, None] * A
-        least = lines <= lines.min(axis=0) + 1e-12 * self.problem.tasks
-        return np.asarray(np.where(least, self.prices[:, None], np.inf).min(axis=0), dtype=np.float64)
+        least = lines <= lines.min(axis=0) + 1e-12 * reward_unit(self.problem) * self.problem.tasks
+        price = np.where(least, self.prices[:, None], np.inf).min(axis=0)
+        if self.problem.finite:
+            price = price * pdtrc(np.asarray(budgets, dtype=np.float64), self.problem.mean_arrivals)
+        return np.asarray(price, dtype=np.float64)
 
     def budget_for(self, target: float) -> int | None:
         """The least budget whose bound reaches ``target`` a task: no policy gets there with less. None: none does."""
@@ -97,6 +103,8 @@ class BoundCurve:
 
 def bound_curve(problem: Problem) -> BoundCurve:
     """Evaluate the no-delay problem of all classes at a grid of prices; the problem's own budget limits the depth."""
+    original = problem
+    problem, unit = in_units(problem)
     pieces = chunks(problem.classes)
     depth = no_delay_depth(problem)
     if len(problem.classes) <= MANY:
@@ -118,7 +126,7 @@ def bound_curve(problem: Problem) -> BoundCurve:
         prices, totals = np.concatenate([prices, more]), np.concatenate([totals, evaluate(more)], axis=1)
         falling = np.argsort(-prices, kind="stable")
         prices, totals = prices[falling], totals[:, falling]
-    return BoundCurve(problem, prices, totals[0], totals[1])
+    return BoundCurve(original, unit * prices, unit * totals[0], totals[1])
 
 
 def _corners(prices: Floats, totals: Floats) -> Floats:

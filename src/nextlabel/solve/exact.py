@@ -24,11 +24,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.units import in_units
 from nextlabel.solve.joint_count import count_groups, count_states
 from nextlabel.solve.joint_rule import NotLumpableError, index_rule
 from nextlabel.solve.joint_sweep import Sweep, extrapolate
@@ -84,10 +86,11 @@ def policy_value(
     """The value of giving each arrival to a task with the largest index.
 
     ``index(c, n, tau)`` is an array [w, node] for class c's own lattice of depth U, n >= 1 arrivals being left, the
-    present one included, and tau > 0 the time left. Indices within 1e-9 are tied; ``ties``: "random" (each tied task is
-    as likely), "groups" (each distinct tied state is as likely; nodes alike in law and index are one), "first" (lowest
-    class, then node, then w). If labels cost something, they are charged, and an arrival whose largest index is below
-    the cost is turned away. An index that jumps in tau makes ``error`` fall only like the time step.
+    present one included, and tau > 0 the time left. Indices within 1e-9 (of the reward's unit) are tied; ``ties``:
+    "random" (each tied task is as likely), "groups" (each distinct tied state is as likely; nodes alike in law and
+    index are one), "first" (lowest class, then node, then w). If labels cost something, they are charged, and an
+    arrival whose largest index is below the cost is turned away. An index that jumps in tau makes ``error`` fall only
+    like the time step.
     """
     kind = index_rule(ties)
     try:
@@ -110,10 +113,19 @@ def _value(
     if pending not in ("wait", "discard"):
         raise ProblemError(f"pending is {pending!r}.", 'Give "wait" or "discard".')
     began = time.perf_counter()
+    problem, unit = in_units(problem)
+    price /= unit
+    if index is not None and unit != 1.0:
+        index = partial(_in_unit, index, unit)
     groups, layers, states = count_groups(problem, max_states, lumped=lumped, merged=index is None, decline=price > 0)
     sweep = Sweep(problem, groups, layers, kind, index, price, wait=pending == "wait", progress=progress)
     if problem.finite:
         value, error = extrapolate(sweep)
     else:
         value, error = sweep.run(make_timeline(problem)), 0.0
-    return ExactResult(value, value / problem.tasks, states, error, time.perf_counter() - began)
+    return ExactResult(unit * value, unit * value / problem.tasks, states, unit * error, time.perf_counter() - began)
+
+
+def _in_unit(index: IndexTable, unit: float, c: int, n: int, tau: float) -> Floats:
+    """An index in units of the reward."""
+    return index(c, n, tau) / unit

@@ -14,9 +14,9 @@ The rows settle as n grows (``settled``); later arrivals use the last row. From 
 found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if labels came
 at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
 nodes that the w labels in flight can lead to.
-Guarantee: 1e-7 for n up to DENSE; for finite T also the time steps matter, and ``error`` is the estimate of what they
-leave. Interpolated rows are within some 1e-5 of their roots but where a root jumps as n grows (the problem is not quite
-indexable); there they are between the two.
+Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE; for finite T also the time steps matter, and
+``error`` is the estimate of what they leave. Interpolated rows are within some 1e-5 of their roots but where a root
+jumps as n grows (the problem is not quite indexable); there they are between the two.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,7 @@ from nextlabel.beliefs.simplex import deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.units import in_units
 from nextlabel.solve.core_states import core_columns, over_own_lattice
 from nextlabel.solve.index_roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
@@ -70,6 +71,10 @@ class ClassIndex:
     settled: int
     error: float
     answers: int = 2
+
+    def times(self, factor: float) -> ClassIndex:
+        """The indices in another unit."""
+        return replace(self, rows=factor * self.rows, beyond=factor * self.beyond, error=factor * self.error)
 
     def core(self, flight: int, own: Ints) -> Ints:
         """(flight + 1, nodes) column of ``rows`` of [w, node] over the class's own lattice, -1 where there is none."""
@@ -206,9 +211,13 @@ def index_table(
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> IndexTable:
-    """Index of every state of every class; ``left`` limits the rows to at most that many arrivals left."""
+    """Index of every state of every class; ``left`` limits the rows to at most that many arrivals left.
+
+    ``tolerance`` is in the unit of the rewards (``problem.units``).
+    """
     if problem.budget < 1:
         raise ProblemError("a budget of 0 has no arrivals to rank.", "Give --budget of at least 1.")
+    problem, unit = in_units(problem)
     cut = index_cut(make_cut(problem, cap, flight), problem)
     rows = problem.budget if left is None else min(left, problem.budget)
     line = index_timeline(problem, cut, rows, tolerance)
@@ -218,7 +227,8 @@ def index_table(
     if progress is not None:
         progress(1.0)
     settled = all(one.settled < rows for one in done)
-    return IndexTable(line.tau, tuple(done), problem.budget, problem.budget if settled else rows)
+    classes = tuple(done) if unit == 1.0 else tuple(one.times(unit) for one in done)
+    return IndexTable(line.tau, classes, problem.budget, problem.budget if settled else rows)
 
 
 def index_cut(cut: Cut, problem: Problem) -> Cut:

@@ -15,6 +15,7 @@ import numpy as np
 from nextlabel.beliefs.simplex import counts_of_node, deepest
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.units import in_units
 from nextlabel.solve.index import index_timeline
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.progress import Progress
@@ -69,6 +70,7 @@ def check_indexability(
     progress: Progress | None = None,
 ) -> IndexabilityReport:
     """Look for states whose decision reopens as the price grows."""
+    problem, unit = in_units(problem)
     top = min(max(problem.budget, 1), DEPTH, deepest(problem.answers, MOST_NODES))
     cut = make_cut(problem, top if cap is None else cap, top if flight is None else flight)
     rows = cut.cap
@@ -87,7 +89,7 @@ def check_indexability(
             n, s, k, p = (int(x) for x in where)
             w = int(np.searchsorted(work.off, s, side="right")) - 1
             node = int(np.flatnonzero(work.stack.node_of == s - work.off[w])[0])
-            first = Violation(c, node, w, n + 1, float(line.tau[k]), float(grid[p]), entry.answers)
+            first = Violation(c, node, w, n + 1, float(line.tau[k]), unit * float(grid[p]), entry.answers)
         violations += found
         first_node = work.stack.first
         judged = sum(

@@ -34,6 +34,8 @@ from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
 #: Classes handled by one kernel call.
 CHUNK = 32
+#: A budget that no lattice reaches: the last level keeps its ceiling.
+ENDLESS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stores import KINDS, Clock, everything, office_of, opened, simple
 
 from nextlabel.campaign.config import Config
 from nextlabel.campaign.life import Life
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.store.office import Office
 from nextlabel.store.sql import SqlStore
+from stores import KINDS, Clock, everything, office_of, opened, simple
 
 
 @pytest.fixture(params=KINDS)
@@ -235,7 +235,14 @@ def test_finished_when_every_task_has_all_its_labels(office: Office) -> None:
     event = office.store.events(id, result.closed_by - 1, 1)[0]
     assert event.kind == "labelled"  # the event that closed it
     office.add_tasks(id, [{"id": "new", "text": "one more"}])
-    assert ask(office, id, "c").task == "new"
+    last = ask(office, id, "c")
+    assert last.task == "new"
+    for worker in ("c", "d"):
+        last = ask(office, id, worker)
+        office.tell(last.id, "no")
+    assert all(r.closed for r in office.results(id))
+    office.undo(last.id)
+    assert [r.task for r in office.results(id) if not r.closed] == ["new"]
 
 
 def test_all_leased_when_no_task_may_have_more_in_flight(office: Office) -> None:

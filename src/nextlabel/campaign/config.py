@@ -30,7 +30,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.policies.base import ANY_ANSWERS, MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES
+from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
@@ -97,11 +97,7 @@ class Config:
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use index, which follows both.",
             )
-        if self.answers > 2 and self.policy not in ANY_ANSWERS:
-            raise InputError(
-                f"policy {self.policy!r} knows two answers, and the campaign has {self.answers}.",
-                f"Use one of {', '.join(name for name in ANY_ANSWERS if name not in PLANNED_AHEAD)}.",
-            )
+        policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:
             raise InputError(
                 f"policy {self.policy!r} does not say what a label is worth, so a label cost means nothing to it.",

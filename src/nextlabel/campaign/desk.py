@@ -68,7 +68,7 @@ class Seat:
         lookup = look_up(tables, world.level, world.limit, world.child)
         sizes = [view.nodes for view in setting.views]
         start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        least = config.label_cost - policy.tied if config.label_cost > 0 else -math.inf
+        least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
         states = tables.static.shape[0] * tables.static.shape[1]
         return cls(rho, world, tables, lookup, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64), fresh)
 

@@ -53,7 +53,8 @@ def read_task(config: Config, given: Any, place: int) -> NewTask:
     key = given.get("id")
     if key is not None:
         key = str(key).strip()
-        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key:
+        half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
+        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
             raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
     payload = given["payload"] if "payload" in given else {k: v for k, v in given.items() if k not in RESERVED}
     try:

@@ -23,7 +23,9 @@ from nextlabel.kernels.many import TIED
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState
+from nextlabel.problem.units import reward_unit
 from nextlabel.simulate.many import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 
 __all__ = ["DEPTH", "FEW_CLASSES", "FLIGHT", "TIED", "limits", "score", "scores"]
@@ -61,7 +63,8 @@ def score(config: Config, prior: Prior, labels: int, state: TaskState) -> float 
         return None
     policy = make_policy(config.policy)
     if isinstance(policy, StaticPolicy):
-        view = ClassView(config.class_of(prior), DEPTH, FLIGHT)
+        entry = config.class_of(prior)
+        view = ClassView(entry, DEPTH, FLIGHT, reward_unit(Problem((entry,), 1)))
         return float(policy.score(view)[state.w, state.node])
     first, child, _ = simplex(config.answers, DEPTH + AHEAD)
     known = np.full(int(first[DEPTH + 1]), np.nan)

@@ -1,0 +1,105 @@
+"""A service on a real port over a real SQLite file, for tests that speak HTTP."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from nextlabel.service.app import create_app
+from nextlabel.service.settings import Settings
+from nextlabel.service.tokens import first_token
+from nextlabel.store.office import Office
+from nextlabel.store.open import open_store
+
+#: A policy whose tables are there at once.
+QUICK = {"budget": 20, "labels": ["no", "yes"], "policy": "uncertainty"}
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+@dataclass
+class Service:
+    url: str
+    token: str
+    office: Office
+    clock: Clock
+    app: Any
+
+    def http(self, token: str | None = None, **headers: str) -> httpx.Client:
+        """A client with the requester's token, or another one ("" for none)."""
+        token = self.token if token is None else token
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers={**given, **headers}, timeout=30)
+
+    def campaign(self, id: str = "demo", tasks: int = 5, **settings: Any) -> str:
+        """A campaign with tasks t0, t1, ..."""
+        with self.http() as http:
+            made = http.post("/campaigns", json={**QUICK, "id": id, **settings})
+            assert made.status_code in (200, 201), made.text
+            if tasks:
+                body = [{"id": f"t{k}", "text": f"text {k}"} for k in range(tasks)]
+                added = http.post(f"/campaigns/{id}/tasks", json=body)
+                assert added.status_code == 200, added.text
+        return id
+
+    def worker(self, name: str, campaign: str = "demo") -> httpx.Client:
+        """A client with a worker's token."""
+        with self.http() as http:
+            made = http.post(f"/campaigns/{campaign}/links", json={"workers": [name]}).json()
+        return self.http(made["links"][0]["token"])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(url: str, **settings: Any) -> Iterator[Service]:
+    """The service in a thread of this process."""
+    clock = Clock()
+    store = open_store(url)
+    office = Office(store, clock)
+    token = first_token(store)
+    assert token is not None
+    port = free_port()
+    app = create_app(office, Settings(port=port, **settings))
+    server = uvicorn.Server(
+        uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False, ws="none", lifespan="on")
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        assert thread.is_alive() and time.monotonic() < until, "the service did not start"
+        time.sleep(0.01)
+    try:
+        yield Service(f"http://127.0.0.1:{port}", token, office, clock, app)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        office.close()
+
+
+@contextmanager
+def on_sqlite(folder: Path, **settings: Any) -> Iterator[Service]:
+    with running(f"sqlite:///{folder / 'labels.db'}", **settings) as service:
+        yield service

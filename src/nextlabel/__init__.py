@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.one_coin import OneCoin
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
+    from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
     from nextlabel.policies.base import Policy
     from nextlabel.policies.index import Index as IndexPolicy
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nextlabel.solve.exact import ExactResult, exact_value, policy_value
     from nextlabel.solve.index import IndexTable, index_table
     from nextlabel.solve.indexability import check_indexability
+    from nextlabel.store.campaign import Campaign
 
 __version__ = "0.1.0"
 
@@ -40,6 +42,8 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "Campaign",
+    "Client",
     "Dirichlet",
     "Engine",
     "ExactResult",
@@ -79,6 +83,8 @@ _HOME = {
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "Campaign": "nextlabel.store.campaign",
+    "Client": "nextlabel.client.client",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulate.engine",
     "ExactResult": "nextlabel.solve.exact",

@@ -21,18 +21,21 @@ import typer
 from nextlabel import __version__
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
+from nextlabel.cli.campaign import app as campaign
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
+from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.errors import InputError, NextlabelError
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce):
+for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve):
     app.command()(_verb)
+app.add_typer(campaign, name="campaign")
 
 
 def _show_version(asked: bool) -> None:

@@ -17,11 +17,13 @@ from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
-from nextlabel.errors import ConflictError
+from nextlabel.errors import ConflictError, NotFoundError
 
 T = TypeVar("T")
 #: Rows and events that are read at once.
 CHUNK = 10_000
+#: The batch of the tasks that a campaign is created with.
+FIRST_BATCH = "create"
 
 Clock = Callable[[], float]
 
@@ -33,18 +35,24 @@ class Office:
         self.store, self.clock = store, clock
         self.desk = desk if desk is not None else Desk(store)
 
-    def create(self, config: Config, id: str | None = None) -> CampaignRow:
-        """A new campaign; the same id with the same settings is the same campaign."""
+    def create(self, config: Config, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
+        """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         try:
             with self.store.create(name, config, self.clock()) as ledger:
                 ledger.append(ledger.row.created_at, "created", {"config": config.to_dict()})
-        except ConflictError:
-            row = self.store.row(name)
+                _take_in(Life(ledger, self.desk, ledger.row.created_at), tasks, FIRST_BATCH)
+        except ConflictError as error:
+            try:
+                row = self.store.row(name)
+            except NotFoundError:
+                raise error from None  # it was about the tasks
             if row.config != config:
                 raise ConflictError(
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
+            self.run(name, lambda life: _take_in(life, tasks, FIRST_BATCH))
+        self.warm(name)
         return self.store.row(name)
 
     def run(self, id: str, command: Callable[[Life], T]) -> T:
@@ -54,12 +62,7 @@ class Office:
 
     def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
         """Tasks as tables (``campaign.intake``), all of them or none."""
-
-        def command(life: Life) -> Added:
-            config = life.ledger.row.config
-            return add_tasks(life, (read_task(config, task, n) for n, task in enumerate(tasks, start=1)), batch)
-
-        added = self.run(id, command)
+        added = self.run(id, lambda life: _take_in(life, tasks, batch))
         self.warm(id)
         return added
 
@@ -133,3 +136,8 @@ class Office:
         """Give back what is held open."""
         self.desk.close()
         self.store.close()
+
+
+def _take_in(life: Life, tasks: Iterable[Any], batch: str | None) -> Added:
+    config = life.ledger.row.config
+    return add_tasks(life, (read_task(config, task, place) for place, task in enumerate(tasks, start=1)), batch)

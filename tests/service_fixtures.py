@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,15 +73,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(url: str, **settings: Any) -> Iterator[Service]:
-    """The service in a thread of this process."""
+def running(url: str, pages: Callable[[Any], None] | None = None, **settings: Any) -> Iterator[Service]:
+    """The service in a thread of this process, with ``pages`` (``web.pages.mount_pages``) or the API alone."""
     clock = Clock()
     store = open_store(url)
     office = Office(store, clock)
     token = first_token(store)
     assert token is not None
     port = free_port()
-    app = create_app(office, Settings(port=port, **settings))
+    app = create_app(office, Settings(port=port, **settings), pages)
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False, ws="none", lifespan="on")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,10 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
-from service_fixtures import QUICK, Service, on_sqlite, running
+from fastapi import FastAPI, Response
+from sqlalchemy.exc import OperationalError
 
 from nextlabel.service.door import SECURITY
 from nextlabel.service.logs import JsonLines
+from nextlabel.service.routes import work
+from service_fixtures import QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
 
@@ -192,6 +196,8 @@ class TestTasks:
             ("text/csv", 'id,text\na,x\nb,"x\n', "after task 1"),
             ("text/csv", "", "no header"),
             ("text/csv", "id,id\na,b\n", "no header"),
+            ("text/csv", "id,text\n", "no tasks"),
+            ("application/json", " [ ] ", "no tasks"),
             ("text/csv", b"id,text\na,x\nb,\xff\n", "UTF-8"),
             ("text/csv", "id,prior\na,[1\n", "prior of task 1"),
             ("application/x-ndjson", '{"id": "a"}\n\n{"id": \n{"id": "c"}\n', "task 2 is not JSON"),
@@ -306,7 +312,7 @@ class TestReading:
             time.sleep(0.1)
 
     def test_metrics_and_health(self, shared: Service, http: httpx.Client) -> None:
-        id = shared.campaign("metrics")
+        id = shared.campaign("gauged")
         http.post(f"/campaigns/{id}/ask", json={"worker": "ann"})
         for path in ("/metrics", "/api/v1/metrics"):
             page = http.get(shared.url + path)
@@ -392,12 +398,54 @@ class TestProblems:
         ]
         first, second = lines
         assert first["time"].endswith("Z")
-        assert {key: first[key] for key in ("level", "request_id", "method", "path", "status", "campaign", "worker")} == {
-            "level": "info", "request_id": "abc", "method": "POST", "path": f"/api/v1/campaigns/{id}/ask", "status": 200,
-            "campaign": id, "worker": "ann",
-        }  # fmt: skip
+        told = {"level": "info", "request_id": "abc", "method": "POST", "path": f"/api/v1/campaigns/{id}/ask"}
+        told |= {"status": 200, "campaign": id, "worker": "ann"}
+        assert {key: first[key] for key in told} == told
         assert first["ms"] > 0
         assert second["path"] == "/w/***"
+
+
+def test_only_who_needs_tables_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "TABLES_S", 0.05)
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        ready, slow = service.campaign("ready"), service.campaign("slow", tasks=0, policy="uniform")
+        assert http.post(f"/campaigns/{ready}/ask", json={"worker": "ann"}).json()["lease"]
+        door = threading.Event()
+        service.office.desk._pool.submit(door.wait, 30)
+        http.post(f"/campaigns/{slow}/tasks", json=[{"id": "a"}])
+        refused = http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"})
+        assert (refused.json()["reason"], refused.headers["retry-after"]) == ("preparing", "2")
+        assert http.post(f"/campaigns/{ready}/ask", json={"worker": "bob"}).json()["lease"]
+        door.set()
+        monkeypatch.setattr(work, "TABLES_S", 30.0)
+        assert http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"}).json()["lease"]
+
+
+def test_a_database_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        id = service.campaign()
+
+        def down(*_: object) -> None:
+            raise OperationalError("SELECT 1", {}, Exception("password=secret"))
+
+        for name in ("transaction", "ping", "row"):
+            monkeypatch.setattr(service.office.store, name, down)
+        for response in (http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}), http.get("/healthz"),
+                         http.get(f"/campaigns/{id}")):  # fmt: skip
+            assert "secret" not in json.dumps(check_problem(response, 503, "database"))
+            assert response.headers["retry-after"] == "1"
+
+
+def test_pages_find_room() -> None:
+    def pages(app: FastAPI) -> None:
+        @app.get("/")
+        async def home() -> Response:
+            return Response("<p>hi", media_type="text/html", headers={"content-security-policy": "default-src 'self'"})
+
+    with running("memory:", pages=pages) as service:
+        page = httpx.get(service.url + "/")
+        assert (page.status_code, page.headers["content-security-policy"]) == (200, "default-src 'self'")
+        assert page.headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_same_over_memory() -> None:

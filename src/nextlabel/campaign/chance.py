@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from nextlabel.kernels.random import DRAW, TIE, stream_key, uniform
@@ -13,9 +15,14 @@ TIES, PLACES, STARTS = 0, 1, 2
 
 def chance(seed: int, what: int, number: int) -> float:
     """Uniform in (0, 1)."""
-    return float(uniform(np.uint64(stream_key(seed, what, TIE)), number, 0))
+    return float(uniform(_key(seed, what, TIE), number, 0))
+
+
+@lru_cache(maxsize=4096)
+def _key(seed: int, what: int, stream: int) -> np.uint64:
+    return np.uint64(stream_key(seed, what, stream))
 
 
 def draw_key(seed: int) -> np.uint64:
     """Key of the draws that Thompson sampling makes, as simulations of that seed make them."""
-    return np.uint64(stream_key(seed, 0, DRAW))
+    return _key(seed, 0, DRAW)

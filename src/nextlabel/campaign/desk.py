@@ -10,8 +10,11 @@ Cost: a visit to each group that has tasks; tables 0.1 s to a minute, once.
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -33,6 +36,8 @@ from nextlabel.simulate.world import make_tables, make_world
 
 #: Sets of tables that are kept.
 MOST_KEPT = 64
+#: How far the thread that makes tables steps back.
+NICE = 10
 #: Answers of ``Seat.choose`` when it has no group.
 NO_ROOM, BELOW_PRICE = "no room", "below price"
 
@@ -107,7 +112,7 @@ class Desk:
         self._seats: dict[Key, Seat] = {}
         self._under_way: dict[Key, Future[Seat]] = {}
         self._lock = Lock()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="tables")
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="tables", initializer=_step_back)
 
     def ready(self, config: Config, classes: Sequence[Prior], rho: float) -> Seat:
         """The seat for ``rho``, or the nearest one that is there while it is made."""
@@ -179,3 +184,10 @@ class Desk:
 def _key(config: Config, classes: Sequence[Prior], rho: float) -> Key:
     rules = (tuple(classes), config.threshold, config.reward, config.label_cost)
     return config.policy, config.most_labels, config.most_in_flight, rules, rho
+
+
+def _step_back() -> None:
+    """Have this thread's work wait for that of workers who ask, where the system knows priorities of threads."""
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

@@ -119,20 +119,21 @@ class Certificates:
 
     def of(self, id: str) -> Certificate:
         """A campaign's certificate."""
-        known = self._holds(id)
-        if known is not None:
-            return known
+        last, holds = self._last(id)
+        if last is not None and (holds or self._lock.locked()):  # rather a little old than waited for
+            return last
         with self._lock:
-            known = self._holds(id)
-            if known is None:
-                known = self._known[id] = certificate(self._office, id)
-        return known
+            last, holds = self._last(id)
+            if last is None or not holds:
+                last = self._known[id] = certificate(self._office, id)
+        return last
 
-    def _holds(self, id: str) -> Certificate | None:
-        known, row = self._known.get(id), self._office.store.row(id)
-        if known is None or known.budget != row.budget or known.tasks != row.tasks:
-            return None
-        age = self._office.clock() - known.at
+    def _last(self, id: str) -> tuple[Certificate | None, bool]:
+        """The last one and whether it still holds."""
+        last, row = self._known.get(id), self._office.store.row(id)
+        if last is None or last.budget != row.budget or last.tasks != row.tasks:
+            return None, False
+        age = self._office.clock() - last.at
         if row.deadline is not None and age > DEADLINE_S:
-            return None
-        return known if row.seq == known.seq or age < PATIENCE * known.seconds else None
+            return last, False
+        return last, row.seq == last.seq or age < PATIENCE * last.seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,6 +14,7 @@ from sqlalchemy import Connection
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import statements as sql
@@ -39,6 +41,7 @@ class Kept:
     seq: int = -1
     classes: list[Prior] | None = None
     groups: dict[Group, int] | None = None
+    expiry: float | None = None  # no lease expires before; None: not known
 
 
 @dataclass(slots=True)
@@ -186,11 +189,17 @@ class SqlLedger:
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
         self._pending.new_leases[lease.id] = lease
+        self._may_expire(lease)
 
     def save_lease(self, lease: LeaseRow) -> None:
         """A lease that has changed."""
         where = self._pending.new_leases if lease.id in self._pending.new_leases else self._pending.leases
         where[lease.id] = lease
+        self._may_expire(lease)
+
+    def _may_expire(self, lease: LeaseRow) -> None:
+        if self.kept.expiry is not None and lease.status == LEASED:
+            self.kept.expiry = min(self.kept.expiry, lease.expires_at)
 
     def lease(self, id: str) -> LeaseRow | None:
         """A lease by id."""
@@ -206,8 +215,13 @@ class SqlLedger:
         return [lease_from(row) for row in self._run.all(sql.open_leases, self._which(worker=worker))]
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
-        """Leases whose time is over."""
-        self._write_leases()
+        """Leases whose time is over; while none can be, no question is asked."""
+        if self.kept.expiry is not None and now < self.kept.expiry:
+            return []
+        expiry = self.next_expiry()
+        self.kept.expiry = math.inf if expiry is None else expiry
+        if now < self.kept.expiry:
+            return []
         return [lease_from(row) for row in self._run.all(sql.expired_leases, self._which(now=now, many=limit))]
 
     def next_expiry(self) -> float | None:

@@ -1,0 +1,77 @@
+"""What a campaign found out: pages of JSON, or all of it as CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from nextlabel.campaign.results import Result, results_of
+from nextlabel.service.document import problems
+from nextlabel.service.given import ResultsPage
+from nextlabel.service.names import CampaignName, campaign_named
+from nextlabel.service.schemas import Results
+from nextlabel.service.services import services_of
+from nextlabel.store.office import Office
+
+router = APIRouter(tags=["results"])
+#: Results of one piece of a stream.
+PIECE = 500
+_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {"model": Results, "content": {"text/csv": {"schema": {"type": "string"}},
+                                        "application/x-ndjson": {"schema": {"type": "string"}}}},
+    **problems(404),
+}  # fmt: skip
+
+
+@router.get("/campaigns/{campaign}/results", responses=_PAGE, response_model=None)
+def results(
+    campaign: CampaignName,
+    request: Request,
+    page: Annotated[ResultsPage, Query()],
+) -> Response:
+    """Each task's most likely label, its probability, the labels behind it, and the event that closed it."""
+    office, id = services_of(request).office, campaign_named(campaign)
+    row, format = office.store.row(id), page.format
+    if format == "json":
+        tasks = office.store.tasks(id, page.after, page.limit)
+        found = [asdict(result) for result in results_of(row, office.store.classes(id), tasks)]
+        following = tasks[-1].number if len(tasks) == page.limit else None
+        return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
+    lines = _csv(office, id, row.config.labels) if format == "csv" else _jsonl(office, id)
+    name = {"content-disposition": f'attachment; filename="{id}.{format}"'}
+    return StreamingResponse(lines, media_type=_TYPES[format], headers=name)
+
+
+def _jsonl(office: Office, id: str) -> Iterator[bytes]:
+    for some in _pieces(office, id):
+        yield "".join(json.dumps(asdict(result)) + "\n" for result in some).encode()
+
+
+def _csv(office: Office, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
+    plain = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
+    yield _row([*plain, *(f"count_{label}" for label in labels), "payload"])
+    for some in _pieces(office, id):
+        yield b"".join(
+            _row([*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)]) for r in some
+        )
+
+
+def _row(values: list[Any]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(values)
+    return line.getvalue().encode()
+
+
+def _pieces(office: Office, id: str) -> Iterator[list[Result]]:
+    found = office.results(id)
+    while some := list(islice(found, PIECE)):
+        yield some

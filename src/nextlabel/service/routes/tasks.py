@@ -1,0 +1,72 @@
+"""New tasks: a body of any size, read to a file first, then taken in at one go."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import chain, islice
+from typing import IO, Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Header, Query, Request
+
+from nextlabel.campaign.replies import Added
+from nextlabel.errors import InputError
+from nextlabel.service.document import problems
+from nextlabel.service.given import Name, TaskColumns
+from nextlabel.service.names import CampaignName, campaign_named
+from nextlabel.service.problems import MediaTypeError
+from nextlabel.service.schemas import TasksAdded
+from nextlabel.service.services import services_of
+from nextlabel.service.task_files import READERS, with_columns
+
+router = APIRouter(tags=["tasks"])
+#: Bytes of a body that are held in memory; more goes to a file.
+IN_MEMORY = 4 << 20
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {"schema": {}, "example": "id,text,score\na,Good film,0.8\n"},
+            "application/x-ndjson": {"schema": {}, "example": '{"id": "a", "text": "Good film"}\n'},
+            "application/json": {
+                "schema": {"type": "array", "items": {}},
+                "example": [{"id": "a", "text": "Good film"}],
+            },
+        },
+    }
+}
+
+
+@router.post("/campaigns/{campaign}/tasks", responses=problems(404, 409, 415), openapi_extra=_BODY)
+async def add_tasks(
+    campaign: CampaignName,
+    request: Request,
+    columns: Annotated[TaskColumns, Query()],
+    idempotency_key: Annotated[Name | None, Header()] = None,
+) -> TasksAdded:
+    """Take tasks in, all of them or none: CSV with a header, JSON lines or a JSON list."""
+    office, id = services_of(request).office, campaign_named(campaign)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in READERS:
+        raise MediaTypeError(f"a body of the kind {kind[:60]!r} is not read.", f"Send {', '.join(READERS)}.")
+    batch = columns.batch
+    if batch is not None and idempotency_key is not None and batch != idempotency_key:
+        raise InputError("batch and Idempotency-Key differ.", "Give one of them.")
+    key = batch if batch is not None else idempotency_key
+    if key is not None and "\x00" in key:
+        raise InputError("the batch's key has a null character.", "Give another key.")
+    await to_thread.run_sync(office.store.row, id)
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+        async for piece in request.stream():
+            file.write(piece)
+        file.seek(0)
+
+        def take_in(body: IO[bytes] = file) -> Added:
+            tasks = with_columns(READERS[kind](body), columns.id_column, columns.score_column)
+            first = list(islice(tasks, 1))  # what is no list of tasks is refused even if the batch is known
+            if not first:
+                raise InputError("the body has no tasks.", "Send at least one.")
+            return office.add_tasks(id, chain(first, tasks), key)
+
+        added = await to_thread.run_sync(take_in)
+    return TasksAdded(added=added.added, known=added.known, tasks=added.tasks)

@@ -1,0 +1,182 @@
+"""The client against a real service, and against ones that break."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from nextlabel.campaign.replies import Added, Lease, NoTask
+from nextlabel.client import Client, calls
+from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from service_fixtures import QUICK, Service, on_sqlite
+
+SETTINGS = {key: value for key, value in QUICK.items() if key != "budget"}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with on_sqlite(tmp_path_factory.mktemp("client")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[Client]:
+    with Client(service.url, service.token) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "FIRST_WAIT_S", 0.001)
+
+
+def test_a_campaign_from_end_to_end(client: Client) -> None:
+    id = client.create(budget=20, **SETTINGS)["id"]
+    tasks = [{"id": f"t{k}", "text": "é"} for k in range(7)]
+    assert client.add_tasks(id, tasks, batch=3) == Added(7, 0, 7)
+    assert client.add_tasks(id, iter(tasks), batch=3) == Added(0, 7, 7)
+    assert client.add_tasks(id, []) == Added(0, 0, 7)
+    lease = client.ask(id, worker="ann")
+    assert isinstance(lease, Lease)
+    assert lease.payload == {"text": "é"}
+    assert lease.expires_at > time.time()
+    assert client.renew(lease.id).expires_at is not None
+    assert client.tell(lease.id, "yes") == client.tell(lease.id, "yes")
+    assert client.undo(lease.id).status == "leased"
+    assert client.release(lease.id).status == "released"
+    assert client.pause(id)["state"] == "paused"
+    refused = client.ask(id, worker="ann")
+    assert isinstance(refused, NoTask)
+    assert (refused.reason, bool(refused)) == ("paused", False)
+    assert client.resume(id)["state"] == "open"
+    assert client.change(id, budget=30, deadline=None)["budget"] == 30
+    assert client.status(id)["released"] == 1
+    assert [r["task"] for r in client.results(id)] == [f"t{k}" for k in range(7)]
+    events = list(client.events(id))
+    assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
+    assert [e["seq"] for e in client.events(id, after=3)] == list(range(4, len(events) + 1))
+    assert client.certificate(id)["left"] == 30
+    assert client.workers(id)[0]["worker"] == "ann"
+    assert id in [c["id"] for c in client.campaigns()]
+
+
+def test_a_worker_with_a_link(service: Service, client: Client) -> None:
+    id = service.campaign("links")
+    token = client.links(id, ["ann"])["links"][0]["token"]
+    with Client(service.url, token) as ann:
+        lease = ann.ask(id)
+        assert isinstance(lease, Lease)
+        assert lease.worker == "ann"
+        assert ann.tell(lease.id, "no").label == "no"
+        with pytest.raises(NextlabelError, match="requester"):
+            ann.status(id)
+
+
+def test_pages_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nextlabel.client import client as module
+
+    monkeypatch.setattr(module, "PAGE", 3)
+    id = client.create(budget=20, **SETTINGS)["id"]
+    client.add_tasks(id, [{"id": f"t{k}"} for k in range(9)])
+    assert len(list(client.results(id))) == 9
+
+
+def test_errors_are_those_of_nextlabel(service: Service, client: Client) -> None:
+    with pytest.raises(NotFoundError, match="no campaign 'nobody'"):
+        client.status("nobody")
+    id = client.create(budget=20, **SETTINGS)["id"]
+    with pytest.raises(ConflictError, match="other settings"):
+        client.create(id=id, budget=21, **SETTINGS)
+    with pytest.raises(InputError, match="budget") as caught:
+        client.create(budget=0)
+    assert type(caught.value) is InputError
+    with pytest.raises(NextlabelError, match="not the requester's"), Client(service.url, "nl_wrong") as wrong:
+        wrong.campaigns()
+    for address in ("", "127.0.0.1:8000", "ftp://x"):
+        with pytest.raises(InputError, match="address"):
+            Client(address, "x")
+
+
+def whole_request(connection: socket.socket) -> bytes:
+    data = b""
+    while True:
+        data += connection.recv(65_536)
+        head, end, body = data.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head.lower())
+        if end and len(body) == (int(length[1]) if length else 0):
+            return data
+
+
+@contextmanager
+def moody(*moods: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that meets each connection with the next mood: b"" drops it, else these bytes are sent."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for mood in moods:
+                with listening.accept()[0] as connection:
+                    heard.append(whole_request(connection))
+                    if mood:
+                        connection.sendall(mood)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", heard
+        thread.join(5)
+
+
+def reply(status: str, body: object, *headers: str) -> bytes:
+    data = json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status}", "Connection: close", f"Content-Length: {len(data)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + data
+
+
+GOOD = reply("200 OK", {"campaigns": [{"id": "demo"}]})
+
+
+def test_dropped_connections_and_busy_servers_are_tried_again() -> None:
+    busy = reply("503 Busy", {"detail": "busy"}, "Retry-After: 0")
+    with moody(b"", busy, reply("502 Bad", "x"), GOOD) as (url, heard), Client(url, "t") as client:
+        assert client.campaigns() == [{"id": "demo"}]
+    assert len(heard) == 4
+    assert b"authorization: bearer t" in heard[0].lower()
+
+
+def test_a_created_campaign_keeps_its_id_over_tries() -> None:
+    with moody(b"", reply("201 Created", {"id": "x"})) as (url, heard), Client(url, "t") as client:
+        client.create(budget=3)
+    first, second = (json.loads(one.partition(b"\r\n\r\n")[2]) for one in heard)
+    assert second["id"].startswith("c")
+    assert first == second
+
+
+def test_it_gives_up() -> None:
+    with (
+        moody(b"", b"") as (url, _),
+        Client(url, "t", tries=2) as client,
+        pytest.raises(NextlabelError, match="answer"),
+    ):
+        client.campaigns()
+    busy = reply("503 Busy", {"detail": "the database does not answer.", "hint": "Try again."})
+    with moody(busy) as (url, _), Client(url, "t", tries=1) as client, pytest.raises(NextlabelError, match="database"):
+        client.campaigns()
+    broken = reply("500 No", "no problem")
+    with moody(broken) as (url, _), Client(url, "t") as client, pytest.raises(NextlabelError, match="answered 500"):
+        client.campaigns()
+
+
+def test_a_label_said_twice_counts_once(service: Service, client: Client) -> None:
+    id = service.campaign("lost")
+    lease = client.ask(id, worker="ann")
+    assert isinstance(lease, Lease)
+    for _ in range(2):
+        client.tell(lease.id, "yes")
+    assert client.status(id)["spent"] == 1

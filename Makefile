@@ -1,7 +1,7 @@
-# make demo   install what is needed and solve a small problem: bound, exact optimum, index
+# make demo   install what is needed and run a whole campaign here: service, simulated crowd, certificate
 # make test   every test;  make test-fast leaves the slow ones out
 # make check  format, lint, types, layers
-# make bench  the benchmarks, with a printed table
+# make bench  the benchmarks, with a printed table;  make bench-live: the service under load
 # make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
 SHELL := /bin/bash
@@ -12,34 +12,41 @@ PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip --disable-pip-version
 WORKERS ?= auto
 DATA ?= data
 QUICK ?=
-DEMO := --tasks 10 --budget 12
 
 BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
+BROWSER := $(VENV)/.installed-browser
 
-.PHONY: demo test test-fast check bench reproduce format clean
+.PHONY: demo test test-fast check bench bench-live reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BASE): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.[figures,service]'
 	@touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(BASE)
 
-demo: $(BASE)
-	$(BIN)/nextlabel bound $(DEMO)
-	$(BIN)/nextlabel exact $(DEMO) --policy index
-	$(BIN)/nextlabel index $(DEMO)
+# The browser tests drive Debian's Chromium.
+$(BROWSER): | $(BIN)/python
+	@command -v chromium > /dev/null || { \
+	  echo "Installing Chromium for the browser tests ..."; \
+	  as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$as_root apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; }
+	@touch $@
 
-test: $(DEV)
+demo: $(BASE)
+	$(BIN)/nextlabel demo
+
+test: $(DEV) $(BROWSER)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-fast: $(DEV)
+test-fast: $(DEV) $(BROWSER)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
 
 check: $(DEV)
@@ -51,6 +58,9 @@ check: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
+bench-live: $(DEV)
+	$(BIN)/python -m benchmarks.live
+
 reproduce: $(DEV)
 	$(BIN)/nextlabel reproduce all --data $(DATA) $(QUICK)
 
@@ -59,5 +69,5 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist out .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist out nextlabel-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -51,14 +51,14 @@ def others() -> str:
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
-def write(path: Path, table: str) -> None:
+def write(path: Path, table: str, start: str = START, end: str = END) -> None:
     """Replace what stands between the two marks."""
     text = path.read_text(encoding="utf-8")
-    if START not in text or END not in text:
-        sys.exit(f"{path} has no {START} and {END} to write between.")
-    before, rest = text.split(START, 1)
-    after = rest.split(END, 1)[1]
-    path.write_text(f"{before}{START}\n{table}{END}{after}", encoding="utf-8")
+    if start not in text or end not in text:
+        sys.exit(f"{path} has no {start} and {end} to write between.")
+    before, rest = text.split(start, 1)
+    after = rest.split(end, 1)[1]
+    path.write_text(f"{before}{start}\n{table}{end}{after}", encoding="utf-8")
 
 
 def main() -> None:

@@ -189,7 +189,7 @@ def compilation() -> Row:
         seconds(cold["all"]),
         "once",
         f"{seconds(warm['all'])}: reading them back from the cache",
-        f"processor time {seconds(cold['all_cpu'])}; for `make demo` {seconds(cold['demo'])}, "
+        f"processor time {seconds(cold['all_cpu'])}; for `bound`, `exact` and `index` {seconds(cold['demo'])}, "
         f"processor time {seconds(cold['demo_cpu'])}",
     )
 

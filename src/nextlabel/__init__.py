@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nextlabel.version import __version__
+
 if TYPE_CHECKING:
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from nextlabel.solve.index import IndexTable, index_table
     from nextlabel.solve.indexability import check_indexability
     from nextlabel.store.campaign import Campaign
-
-__version__ = "0.1.0"
 
 __all__ = [
     "OKG",

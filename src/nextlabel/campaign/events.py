@@ -5,7 +5,7 @@ kind         data
 ============ ===================================================================================================
 created      config
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] new ones, batch (key, if any)
-leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho and time of the tables
+leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables
 labelled     lease, label, counted
 late         lease, label, counted
 expired      lease

@@ -18,22 +18,23 @@ from typing import Annotated
 
 import typer
 
-from nextlabel import __version__
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
 from nextlabel.cli.campaign import app as campaign
+from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
-from nextlabel.cli.serve import serve
+from nextlabel.cli.serve import serve, token
 from nextlabel.cli.simulate import simulate
 from nextlabel.errors import InputError, NextlabelError
+from nextlabel.version import __version__
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve):
+for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, token, demo):
     app.command()(_verb)
 app.add_typer(campaign, name="campaign")
 

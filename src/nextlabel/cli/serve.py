@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
@@ -25,7 +27,6 @@ def serve(
     public_url: Annotated[
         str, typer.Option(metavar="URL", help="What links begin with, e.g. https://labels.example.org.")
     ] = "",
-    new_token: Annotated[bool, typer.Option("--new-token", help="Make and show another requester token.")] = False,
     open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Metrics without a token.")] = False,
     log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged.")] = "info",
 ) -> None:
@@ -33,25 +34,34 @@ def serve(
     number = parse_whole("--port", port, 0, "Give e.g. --port 8000.")
     processes = parse_whole("--workers", workers, 1, "Give the number of processes, e.g. --workers 4.")
     needs_service()
-    from nextlabel.service import tokens
     from nextlabel.service.run import serve as run
     from nextlabel.service.settings import Settings
-    from nextlabel.store.open import open_store
     from nextlabel.web.pages import mount_pages
 
     settings = Settings(host=host, port=number, public_url=public_url, log_level=log_level, open_metrics=open_metrics)
     check_port(settings.host, settings.port)
-    if new_token:
-        store = open_store(db)
-        show_token(tokens.new_token(store))
-        store.close()
     say(f"nextlabel serves {db} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
-    run(settings, db, workers=processes, pages=mount_pages, show_token=show_token)
+    with suppress(KeyboardInterrupt):  # by then the service has ended in good order
+        run(settings, db, workers=processes, pages=mount_pages, show_token=show_token)
+    say("nextlabel serve ended.")
+
+
+def token(db: DbFlag = DB) -> None:
+    """Make and show another requester token; the old one ends."""
+    needs_service()
+    from nextlabel.service.tokens import new_token
+    from nextlabel.store.open import open_store
+
+    store = open_store(db)
+    try:
+        sys.stdout.write(new_token(store) + "\n")
+    finally:
+        store.close()
 
 
 def show_token(token: str) -> None:
     """Tell the requester's token, once."""
-    say(f"requester token (shown once, keep it; nextlabel serve --new-token makes another): {token}")
+    say(f"requester token (shown once, keep it; nextlabel token makes another): {token}")
 
 
 def needs_service() -> None:

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nextlabel import __version__
 from nextlabel.errors import InputError
 from nextlabel.experiments.study import Config, Outcome, Row
 from nextlabel.simulate.report import write_csv
+from nextlabel.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel import __version__
 from nextlabel.experiments.style import GREY, INK, RED, drawing, in_order, look
 from nextlabel.planning.backtest import Backtest, Point
 from nextlabel.planning.backtest_savings import Saving
 from nextlabel.planning.backtest_words import assumptions, headline, percent_saved, sentences, strongest
 from nextlabel.planning.html import Page
+from nextlabel.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

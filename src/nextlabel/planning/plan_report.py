@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel import __version__
 from nextlabel.experiments.figures import finish
 from nextlabel.experiments.style import BLUE, GREY, INK, RED, drawing
 from nextlabel.planning.html import Page
 from nextlabel.planning.plan import Plan
+from nextlabel.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

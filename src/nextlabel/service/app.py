@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
-from nextlabel import __version__
 from nextlabel.campaign.ledger import Store
 from nextlabel.service.auth import API, Doorkeeper
 from nextlabel.service.document import complete
@@ -31,6 +30,7 @@ from nextlabel.service.settings import Settings
 from nextlabel.service.writer import Writer
 from nextlabel.store.certificate import Certificates
 from nextlabel.store.office import Office
+from nextlabel.version import __version__
 
 ROUTERS = (campaigns.router, tasks.router, links.router, work.router, results.router, log.router, health.router)
 

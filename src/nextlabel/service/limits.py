@@ -10,7 +10,7 @@ from nextlabel.service.auth import API
 from nextlabel.service.problems import BodyTooLargeError
 from nextlabel.service.settings import MIB, Settings
 
-_UPLOAD = re.compile(rf"{API}/campaigns/[^/]+/tasks")
+_UPLOAD = re.compile(rf"{API}/campaigns/[^/]+/tasks|/new")
 #: A body that was announced and is too large is read away up to here, so that its sender gets to see the answer.
 READ_AWAY = 16 * MIB
 

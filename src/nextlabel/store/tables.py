@@ -202,7 +202,7 @@ leases = Table(
         sqlite_where=text("status = 'leased'"),
         postgresql_where=text("status = 'leased'"),
     ),
-    Index("ix_leases_worker", "campaign", "worker"),
+    Index("ix_leases_worker", "campaign", "worker", "seq"),
 )
 
 workers = Table(

@@ -8,10 +8,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from nextlabel import __version__
 from nextlabel.service.document import problems
 from nextlabel.service.schemas import Health
 from nextlabel.service.services import services_of
+from nextlabel.version import __version__
 
 router = APIRouter(tags=["health"])
 #: Prometheus' text format.

@@ -124,7 +124,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'leased'"),
         postgresql_where=sa.text("status = 'leased'"),
     )
-    op.create_index("ix_leases_worker", "leases", ["campaign", "worker"], unique=False)
+    op.create_index("ix_leases_worker", "leases", ["campaign", "worker", "seq"], unique=False)
     op.create_table(
         "states",
         sa.Column("campaign", sa.Integer(), nullable=False),

@@ -1,0 +1,86 @@
+"""Campaigns for load, and the comparison of what was acknowledged with what is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from benchmarks.live.crowd import Account
+from nextlabel.campaign.config import Config
+from nextlabel.service.links import Links
+from nextlabel.store.office import Office
+from nextlabel.store.open import open_store
+
+
+def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object) -> tuple[str, dict[str, str]]:
+    """A new campaign, and a token for each worker."""
+    office = Office(open_store(url))
+    config = Config(**{"budget": budget, "labels": ("no", "yes"), "lease_seconds": 600.0, **settings})
+    id = office.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
+    if config.policy == "index":
+        office.desk.wait(config, office.store.classes(id), config.rho)
+    links = Links.of(office.store)
+    tokens = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
+    office.close()
+    return id, tokens
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What went wrong, all of it zero or True if nothing did."""
+
+    spent: int
+    budget: int
+    double: int
+    lost: int
+    different: int
+    replay_is_state: bool
+
+    @property
+    def good(self) -> bool:
+        """Nothing lost, nothing double, nothing overspent, and the state is what the events say."""
+        return self.double == self.lost == self.different == 0 and self.spent <= self.budget and self.replay_is_state
+
+
+def judge(url: str, id: str, account: Account) -> Verdict:
+    """Compare the store with what the crowd was told."""
+    office = Office(open_store(url))
+    try:
+        before = snapshot(office, id)
+        leases = {lease.id: lease for lease in before["leases"]}
+        names = office.store.row(id).config.labels
+        keys = {task.number: task.key for task in before["tasks"]}
+        pairs = Counter((lease.task, lease.worker) for lease in leases.values())
+        lost = sum(1 for key in account.labels if key not in leases or leases[key].label is None)
+        different = sum(
+            1
+            for key, (task, worker, label, counted) in account.labels.items()
+            if key in leases
+            and (keys[leases[key].task], leases[key].worker, names[leases[key].label or 0], leases[key].counted)
+            != (task, worker, label, counted)
+        )
+        row = office.store.row(id)
+        counted = sum(1 for lease in leases.values() if lease.counted)
+        office.rebuild(id)
+        return Verdict(
+            row.spent, row.budget, sum(n - 1 for n in pairs.values()), lost, different + abs(counted - row.spent),
+            snapshot(office, id) == before,
+        )  # fmt: skip
+    finally:
+        office.close()
+
+
+def snapshot(office: Office, id: str) -> dict[str, list[object]]:
+    """All that the store shows of a campaign but its events."""
+    store = office.store
+    tasks = store.tasks(id, -1, 10**7)
+    leases = []
+    for start in range(0, len(tasks), 10_000):
+        leases += store.leases(id, [task.number for task in tasks[start : start + 10_000]])
+    return {
+        "row": [store.row(id)],
+        "tasks": tasks,
+        "groups": sorted(store.groups(id).items()),
+        "leases": sorted(leases, key=lambda lease: lease.seq),
+        "workers": store.workers(id, 10**6),
+    }

@@ -1,0 +1,61 @@
+"""The real service in processes of its own, to be loaded and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """``nextlabel serve`` on a port."""
+
+    def __init__(self, url: str, port: int | None = None, *flags: str, log: Path | None = None) -> None:
+        self.url, self.port, self.flags, self.log = url, port or free_port(), flags, log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, patience: float = 60.0) -> float:
+        """Start and wait until it answers; returns the seconds it took."""
+        begun = time.perf_counter()
+        command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve", "--db", self.url,
+                   "--port", str(self.port), "--log-level", "warning", *self.flags]  # fmt: skip
+        with (self.log or Path(os.devnull)).open("ab") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+        while time.perf_counter() - begun < patience:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the service ended with {self.process.returncode}")
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=2) as reply:
+                    json.load(reply)
+                return time.perf_counter() - begun
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError("the service did not answer")
+
+    def kill(self) -> None:
+        """kill -9 of the service and all its processes."""
+        assert self.process is not None
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it as Ctrl-C does."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()

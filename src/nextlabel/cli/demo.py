@@ -1,0 +1,121 @@
+"""``nextlabel demo``: a whole campaign on this machine, from sample items to the certificate."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nextlabel.cli.flag_values import parse_number, parse_whole
+from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
+from nextlabel.cli.serve import check_port, needs_service
+
+if TYPE_CHECKING:
+    from nextlabel.demo.outcome import Outcome
+    from nextlabel.demo.run import Stage
+
+FOLDER = "nextlabel-demo"
+
+
+def demo(
+    items: Annotated[str, typer.Option(metavar="N", help="Sample items.")] = "300",
+    labels_per_item: Annotated[str, typer.Option(metavar="X", help="Budget, in labels an item.")] = "3",
+    port: Annotated[str, typer.Option(metavar="N", help="Port of the service.")] = "8765",
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where database, results and figure go.")] = FOLDER,
+    keep_serving: Annotated[bool, typer.Option("--keep-serving", help="Stay up at the end.")] = False,
+    seed: Annotated[str, typer.Option(metavar="S", help="Other items, another crowd.")] = "0",
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a whole campaign here: sample items, the real service, a simulated crowd over HTTP, the certificate."""
+    begun = time.perf_counter()
+    number = parse_whole("--items", items, 10, "Give at least 10 items, e.g. --items 300.")
+    each = parse_number("--labels-per-item", labels_per_item, "Give e.g. --labels-per-item 3.")
+    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    where = parse_whole("--port", port, 1, "Give e.g. --port 8765.")
+    needs_service()
+    check_port("127.0.0.1", where)
+    folder = Path(out)
+    check_outputs(out)
+    with working("Preparing the policy's tables"):
+        from nextlabel.demo.crowd import FASTER
+        from nextlabel.demo.run import WORKERS, play, stage
+
+        stands = stage(folder, where, number, each, start)
+        on = stands.__enter__()
+    try:
+        say(f"Dashboard: {on.url}/   token: {on.token}")
+        say(
+            f"{counted(number, 'item')}, {counted(on.config.budget, 'label')} to buy, {len(WORKERS)} simulated workers "
+            f"at {FASTER:.0f} times a person's speed, over HTTP."
+        )
+        with working("The crowd is labelling") as progress:
+            found = play(on, progress)
+        _leave(on, found, folder)
+        _show(on, found, folder, time.perf_counter() - begun, as_json)
+        if keep_serving:
+            say(f"Still serving at {on.url}/ (Ctrl-C ends it).")
+            try:
+                while True:
+                    time.sleep(3600)
+            except KeyboardInterrupt:
+                say("nextlabel demo ended.")
+    finally:
+        stands.__exit__(None, None, None)
+
+
+def _leave(on: Stage, found: Outcome, folder: Path) -> None:
+    """Results and figure."""
+    import csv
+
+    from nextlabel.demo.outcome import draw
+
+    truth = {item.id: item.truth for item in on.sample}
+    with (folder / "results.csv").open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(["task", "label", "probability", "labels", "hidden_truth", "text"])
+        for result in on.client.results(on.campaign):
+            table.writerow(
+                [result["task"], result["label"], f"{result['probability']:.4f}", result["labels"],
+                 truth[result["task"]], result["payload"]["text"]]
+            )  # fmt: skip
+    draw(found, folder / "demo.png")
+
+
+def _show(on: Stage, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
+    saved, same = found.saved, found.overlap_same
+    if as_json:
+        print_json(
+            {
+                "campaign": on.campaign, "items": found.items, "labels": found.labels, "right": found.right,
+                "expected": found.expected, "upper": found.upper_at_start, "gap": found.upper_at_start - found.expected,
+                "fixed_overlap_labels": same, "saved": saved, "seconds": seconds, "folder": str(folder),
+            }
+        )  # fmt: skip
+    else:
+        rows = [
+            ["labels bought", f"{found.labels:,} of {on.config.budget:,}"],
+            ["right, against the hidden truth", f"{found.right:.2%}"],
+            ["right, as the campaign itself expects", f"{found.expected:.2%}"],
+            ["at most, whatever the policy (at the start)", f"{found.upper_at_start:.2%}"],
+            [
+                "fixed overlap needs for the same",
+                "more than 40 labels an item" if same is None else f"{same:,.0f} labels",
+            ],
+            ["saved against fixed overlap", "not known" if saved is None else f"{saved:.0%}"],
+        ]
+        caption = (
+            f"Expected accuracy and bound are for items drawn from the prior; the share right is of these "
+            f"{found.items} items alone and varies by about {_spread(found):.1%}. {seconds:.0f} seconds."
+        )
+        print_table("Certificate", ["", ""], rows, caption)
+        sys.stdout.flush()
+    say(f"Left in {folder}/: results.csv, demo.png, demo.db.")
+    say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {on.token})")
+
+
+def _spread(found: Outcome) -> float:
+    """Standard error of the share right."""
+    return float((found.expected * (1.0 - found.expected) / found.items) ** 0.5)

@@ -1,0 +1,27 @@
+"""The dashboard, put on the service."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from nextlabel.service.services import Services
+from nextlabel.web.dashboard import words
+from nextlabel.web.dashboard.room import Room
+from nextlabel.web.dashboard.routes import campaign, commands, enter, found, links, task
+from nextlabel.web.dashboard.session import Sessions
+from nextlabel.web.render import environment
+
+FILTERS = (
+    words.percent, words.points, words.count, words.shortly, words.plural, words.duration, words.rate, words.when,
+    words.clock, words.stamp, words.until, words.sentence,
+)  # fmt: skip
+
+
+def mount_dashboard(app: FastAPI) -> None:
+    """Add the requester's pages; static files are ``mount_pages``' affair."""
+    services: Services = app.state.services
+    app.state.dashboard = Room(services)
+    app.state.sessions = Sessions(services.office.store, services.links)
+    environment().filters.update({one.__name__: one for one in FILTERS})
+    for router in (enter.router, campaign.router, commands.router, task.router, links.router, found.router):
+        app.include_router(router)

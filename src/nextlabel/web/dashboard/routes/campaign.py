@@ -1,0 +1,117 @@
+"""All campaigns, one campaign, and what changed in it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.service.given import ResultsPage
+from nextlabel.service.names import campaign_named
+from nextlabel.service.routes.results import results
+from nextlabel.service.services import services_of
+from nextlabel.service.status import row_now
+from nextlabel.web.dashboard.gate import GuardedRoute
+from nextlabel.web.dashboard.room import Room, room_of
+from nextlabel.web.dashboard.view import campaign_view, charts_of, marks_of, parts_of
+from nextlabel.web.dashboard.words import reason_of, state_of, title_of
+from nextlabel.web.render import page
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+#: Campaigns on one page of the list.
+A_PAGE = 50
+#: Cursors that are numbers to everybody.
+LARGEST = 2**53
+Cursor = Annotated[int | None, Query(ge=1, le=LARGEST)]
+
+
+@router.get("/")
+def campaigns(request: Request, number: Annotated[int, Query(alias="page", ge=1, le=10**6)] = 1) -> Response:
+    """The list, newest first."""
+    room = room_of(request)
+    rows = room.store.campaigns()
+    some = rows[(number - 1) * A_PAGE : number * A_PAGE]
+    shown = [
+        {
+            "row": row,
+            "title": title_of(row),
+            "state": state_of(row),
+            "reason": reason_of(row),
+            "figures": room.figures(row),
+        }
+        for row in some
+    ]
+    further = number + 1 if number * A_PAGE < len(rows) else None
+    return page("dashboard/list.html", campaigns=shown, total=len(rows), further=further, number=number)
+
+
+@router.get("/campaigns")
+def campaigns_too() -> Response:
+    """Where people look for the list."""
+    return RedirectResponse("/", 303)
+
+
+@router.get("/campaigns/{campaign}")
+async def campaign_page(campaign: str, request: Request, before: Cursor = None) -> Response:
+    """One campaign."""
+    row = await _row(request, campaign)
+    return await to_thread.run_sync(shown, room_of(request), row, before)
+
+
+@router.get("/campaigns/{campaign}/live")
+async def live(
+    campaign: str, request: Request, after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, seen: str = ""
+) -> Response:
+    """What changed since event ``after``; ``seen`` is what the last answer said about itself."""
+    row = await _row(request, campaign)
+    return await to_thread.run_sync(_changes, room_of(request), row, after, seen)
+
+
+@router.get("/campaigns/{campaign}/results.{format}")
+def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+    """All results, as the API gives them."""
+    return results(campaign, request, ResultsPage.model_validate({"format": format}))
+
+
+def shown(room: Room, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200) -> Response:
+    """The page of a campaign, with a sentence about what went wrong if something did."""
+    view = campaign_view(room, row, before)
+    parts, charts = parts_of(view), charts_of(view)
+    seen = _seen(room, row, marks_of(parts, charts))
+    return page("dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, **view)
+
+
+async def _row(request: Request, campaign: str) -> CampaignRow:
+    """The campaign as it stands; leases that are over are expired only if there are any."""
+    services, room, id = services_of(request), room_of(request), campaign_named(campaign)
+
+    def look() -> tuple[CampaignRow, bool]:
+        row, now = room.store.row(id), room.now()
+        out = room.overview.out_now(id, 1) if row.reserved else []
+        late = any(lease.expires_at <= now for lease in out)
+        return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
+
+    row, over = await to_thread.run_sync(look)
+    return await row_now(services, id) if over else row
+
+
+def _changes(room: Room, row: CampaignRow, after: int, seen: str) -> Response:
+    told, _, marks = seen.partition("~")
+    if row.seq == after and told == room.version(row):
+        return Response(status_code=204)
+    view = campaign_view(room, row)
+    parts, charts = parts_of(view), charts_of(view)
+    new = marks_of(parts, charts)
+    old = dict(pair.split(":", 1) for pair in marks.split(",") if ":" in pair)
+    changed = {name: html for name, html in parts.items() if old.get(name) != new[name]}
+    body = {"seq": row.seq, "seen": _seen(room, row, new), "parts": changed}
+    if old.get("charts") != new["charts"]:
+        body["charts"] = charts
+    return JSONResponse(body)
+
+
+def _seen(room: Room, row: CampaignRow, marks: dict[str, str]) -> str:
+    return room.version(row) + "~" + ",".join(f"{name}:{mark}" for name, mark in marks.items())

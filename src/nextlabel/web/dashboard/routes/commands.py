@@ -1,0 +1,92 @@
+"""What a requester does to a campaign: forms that work without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from nextlabel.campaign.life import Life
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.errors import InputError, NotFoundError
+from nextlabel.service.names import campaign_named
+from nextlabel.service.services import services_of
+from nextlabel.service.status import after
+from nextlabel.web.dashboard.founding import read_budget, read_time
+from nextlabel.web.dashboard.gate import GuardedRoute
+from nextlabel.web.dashboard.room import room_of
+from nextlabel.web.dashboard.routes.campaign import shown
+from nextlabel.web.dashboard.words import sentence, stamp
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+
+@router.post("/campaigns/{campaign}/pause")
+async def pause(campaign: str, request: Request) -> Response:
+    """No new leases."""
+    return await _done(request, campaign, Life.pause)
+
+
+@router.post("/campaigns/{campaign}/resume")
+async def resume(campaign: str, request: Request) -> Response:
+    """New leases again."""
+    return await _done(request, campaign, Life.resume)
+
+
+@router.post("/campaigns/{campaign}/settings")
+async def settings(campaign: str, request: Request) -> Response:
+    """Another budget, deadline or lease time; what is as it was shown stays."""
+    fields = {name: str(value).strip() for name, value in (await request.form()).items()}
+    row = await to_thread.run_sync(room_of(request).store.row, campaign_named(campaign))
+    try:
+        values = _values(row, fields)
+    except InputError as error:
+        return await _refused(request, row, error)
+    return await _done(request, campaign, lambda life: life.change(**values))
+
+
+def field_time(seconds: float | None) -> str:
+    """A deadline as the form shows it."""
+    return "" if seconds is None else stamp(seconds)[:16]
+
+
+def field_seconds(seconds: float | None) -> str:
+    """A lease time as the form shows it."""
+    return "" if seconds is None else f"{seconds:g}"
+
+
+def _values(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if "budget" in fields:
+        values["budget"] = read_budget(fields["budget"])
+    if fields.get("deadline", field_time(row.deadline)) != field_time(row.deadline):
+        values["deadline"] = read_time(fields["deadline"])
+    if fields.get("lease_seconds", field_seconds(row.lease_seconds)) != field_seconds(row.lease_seconds):
+        values["lease_seconds"] = _seconds(fields["lease_seconds"])
+    return values
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise InputError(f"lease time {text[:40]!r} is not a number of seconds.", "Give e.g. 600.") from None
+
+
+async def _done(request: Request, campaign: str, command: Callable[[Life], None]) -> Response:
+    services, id = services_of(request), campaign_named(campaign)
+    try:
+        await after(services, id, command)
+    except NotFoundError:
+        raise
+    except InputError as error:
+        return await _refused(request, await to_thread.run_sync(room_of(request).store.row, id), error)
+    return RedirectResponse(f"/campaigns/{id}", 303)
+
+
+async def _refused(request: Request, row: CampaignRow, error: InputError) -> Response:
+    said = f"{sentence(error.message)} {error.hint}"
+    return await to_thread.run_sync(shown, room_of(request), row, None, said, 422)

@@ -1,0 +1,51 @@
+"""One task with its labels by worker."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from nextlabel.campaign.results import belief, results_of
+from nextlabel.errors import NotFoundError
+from nextlabel.service.names import campaign_named
+from nextlabel.web.dashboard.gate import GuardedRoute
+from nextlabel.web.dashboard.room import room_of
+from nextlabel.web.dashboard.routes.campaign import LARGEST
+from nextlabel.web.dashboard.words import title_of
+from nextlabel.web.render import page
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+
+@router.get("/campaigns/{campaign}/tasks/{number}")
+def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
+    """The task, what is believed of it, and who said what."""
+    room, id = room_of(request), campaign_named(campaign)
+    row = room.store.row(id)
+    task = room.overview.tasks_numbered(id, [number]).get(number)
+    if task is None:
+        raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
+    classes = room.classes(row)
+    truth, counts = belief(row.config, classes[task.klass], task.labels, task.node)
+    return page(
+        "dashboard/task.html",
+        title=title_of(row),
+        row=row,
+        task=task,
+        fields=fields_of(task.payload),
+        result=results_of(row, classes, [task])[0],
+        beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
+        leases=room.store.leases(id, [number]),
+    )
+
+
+def fields_of(payload: Any) -> list[tuple[str, str]]:
+    """A payload as names and texts."""
+    table = payload if isinstance(payload, dict) else {"": payload}
+    return [
+        (str(name), value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+        for name, value in table.items()
+    ]

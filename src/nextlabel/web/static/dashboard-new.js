@@ -1,0 +1,137 @@
+// A new campaign: a file that is dropped, and what a budget buys.
+
+import { curves, interpolate, percent, percentShort, roomy } from "./dashboard-charts.js";
+
+const drop = document.getElementById("drop");
+const form = document.getElementById("make");
+
+function dropping() {
+  const file = document.getElementById("file");
+  const said = document.getElementById("drop-said");
+  const send = () => {
+    if (!file.files.length) return;
+    const most = +drop.dataset.most - 4096;  // the form itself takes some
+    if (file.files[0].size > most) {
+      const [has, takes] = [file.files[0].size, most].map((n) => `${(n / 1048576).toFixed(1)} MiB`);
+      said.textContent = `The file has ${has} and this page takes ${takes}: send it by the API, or raise the service’s limit.`;
+      file.value = "";
+      return;
+    }
+    said.textContent = `Reading ${file.files[0].name}…`;
+    drop.requestSubmit();
+  };
+  file.addEventListener("change", send);
+  for (const kind of ["dragenter", "dragover"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.add("over");
+    });
+  }
+  for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (!event.dataTransfer.files.length) return;
+    file.files = event.dataTransfer.files;
+    send();
+  });
+}
+
+function planning() {
+  const budget = document.getElementById("budget");
+  const labels = document.getElementById("labels");
+  const score = document.getElementById("score");
+  const said = document.getElementById("budget-said");
+  const table = document.querySelector("#budget-table tbody");
+  const element = document.getElementById("chart-budget");
+  let chart, known, asked = "", timer;
+
+  const answers = () => labels.value.split("\n").filter((line) => line.trim()).length;
+  const wanted = () => Number(budget.value.replace(/[, ]/g, ""));
+
+  function buys() {
+    if (!known) return;
+    const U = wanted();
+    if (!Number.isFinite(U) || U <= 0) {
+      said.textContent = "Give a whole number of labels.";
+      return;
+    }
+    const last = known.budgets.at(-1);
+    const at = Math.min(U, last);
+    const expected = interpolate(known.budgets, known.expected, at);
+    const most = interpolate(known.budgets, known.most, at);
+    const each = (U / form.dataset.rows).toFixed(1);
+    said.textContent = U > last
+      ? `${each} labels an item: more than the curve shows, ${percent(expected)} or better.`
+      : `${each} labels an item: about ${percent(expected)} right, at most ${percent(most)}.`;
+    if (known.scaled) said.textContent += " Worked out for 1,000 items and scaled.";
+    chart.mark([[at, null, "line-strong", ""], [at, expected, "accent", ""]]);
+  }
+
+  function show(curve) {
+    known = curve;
+    const data = [curve.budgets, curve.expected, curve.most];
+    if (chart) chart.set(data);
+    else {
+      chart = curves(element, data, [{ ink: "accent" }, { ink: "line-strong", dash: [5, 5] }], {
+        range: roomy,
+        values: percentShort,
+        tip: ([x, y, z], k) => `${x[k].toLocaleString("en")} labels: about ${percent(y[k])}, at most ${percent(z[k])}`,
+      });
+    }
+    table.replaceChildren(...curve.budgets.flatMap((U, k) => {
+      if (k % 4) return [];
+      const row = document.createElement("tr");
+      for (const [tag, text] of [["th", U.toLocaleString("en")], ["td", percent(curve.expected[k])], ["td", percent(curve.most[k])]]) {
+        const cell = document.createElement(tag);
+        cell.className = "n";
+        if (tag === "th") cell.scope = "row";
+        cell.textContent = text;
+        row.append(cell);
+      }
+      return [row];
+    }));
+    buys();
+  }
+
+  async function ask() {
+    const J = answers();
+    if (J < 2 || J > 26) return;
+    const query = new URLSearchParams({ answers: J, score: J === 2 ? score.value : "" }).toString();
+    if (query === asked) return;
+    asked = query;
+    said.textContent = "Working out what a budget buys…";
+    try {
+      for (let tries = 0; tries < 10; tries++) {
+        const response = await fetch(`/new/${form.dataset.draft}/curve?${query}`, { headers: { accept: "application/json" } });
+        if (query !== asked) return;
+        if (response.status === 202) continue;
+        if (!response.ok) throw new Error();
+        const curve = await response.json();
+        if (query !== asked) return;
+        if (curve.why) said.textContent = curve.why;
+        else show(curve);
+        return;
+      }
+    } catch {
+      if (query === asked) said.textContent = "What a budget buys could not be worked out now.";
+    }
+  }
+
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, 400);
+  };
+  labels.addEventListener("input", soon);
+  score.addEventListener("change", soon);
+  budget.addEventListener("input", buys);
+  ask();
+
+  form.addEventListener("submit", () => {
+    document.getElementById("submit").disabled = true;
+    document.getElementById("submit-said").textContent = "Taking the items in…";
+  });
+  addEventListener("pageshow", () => { document.getElementById("submit").disabled = false; });
+}
+
+if (drop) dropping();
+if (form) planning();

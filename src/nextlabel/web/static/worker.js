@@ -1,0 +1,301 @@
+// The worker's page without full page loads. Everything here also works as plain forms when this file does not run.
+//
+// An answer is kept in sessionStorage until the service has confirmed it, and sent again while the connection is lost:
+// the service takes the same answer to the same item once, however often it comes.
+(() => {
+  "use strict";
+
+  const panel = document.getElementById("panel");
+  if (!panel) return;
+  const statusLine = document.getElementById("status");
+  const address = panel.dataset.address;
+  const KEPT = "nextlabel:" + address;
+  const SHORTCUTS_OFF = "nextlabel:shortcuts-off";
+  const TIMEOUT_MS = 15000;
+  const RETRY_MS = [500, 1000, 2000, 4000, 8000];
+  const ACTIVE_MS = 180000; // somebody who did nothing for so long may have left
+  const SETTLE_MS = 300; // the second half of a double click must not answer the next item
+
+  let sending = false;
+  let shownAt = 0;
+  let activeAt = Date.now();
+  let leaseUntil = 0;
+  let leaseFull = 0;
+  let nextRenewal = 0;
+  let retryTimer = 0;
+
+  const stored = (storage, name, value) => {
+    try {
+      if (value === undefined) return storage.getItem(name);
+      if (value === null) storage.removeItem(name);
+      else storage.setItem(name, value);
+    } catch {
+      // storage may be forbidden: then an answer only lives as long as the page
+    }
+    return null;
+  };
+
+  const say = (text, trouble = false) => {
+    statusLine.textContent = text;
+    statusLine.classList.toggle("trouble", trouble);
+  };
+
+  const call = async (path, fields) => {
+    const response = await fetch(path, {
+      method: fields ? "POST" : "GET",
+      body: fields,
+      headers: { Accept: "application/json" },
+      credentials: "same-origin",
+      cache: "no-store",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    let body = null;
+    try {
+      body = await response.json();
+    } catch {
+      body = null;
+    }
+    return { status: response.status, ok: response.ok && body !== null, body: body || {} };
+  };
+
+  // Resolves after some time, or as soon as the browser says that it is online again.
+  const pause = (ms) =>
+    new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        removeEventListener("online", done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      addEventListener("online", done);
+    });
+
+  const currentLease = () => panel.querySelector("[data-lease]")?.dataset.lease ?? null;
+  const currentReason = () => panel.querySelector("[data-reason]")?.dataset.reason ?? null;
+
+  const show = (body) => {
+    panel.innerHTML = body.panel;
+    panel.classList.add("fresh");
+    document.title = body.title;
+    scrollTo(0, 0);
+    document.getElementById("item")?.focus({ preventScroll: true });
+    settle();
+  };
+
+  // What has to be done whenever there is something new to see.
+  const settle = () => {
+    shownAt = performance.now();
+    clearTimeout(retryTimer);
+    for (const image of panel.querySelectorAll("img")) {
+      if (image.complete && image.naturalWidth === 0) sayFailed(image); // before anybody listened
+    }
+    const item = panel.querySelector("[data-lease]");
+    if (item) {
+      leaseFull = Number(item.dataset.left) * 1000;
+      leaseUntil = Date.now() + leaseFull;
+      nextRenewal = 0;
+    } else {
+      leaseUntil = 0;
+      const retry = Number(panel.querySelector("[data-retry]")?.dataset.retry ?? 0);
+      if (retry > 0) retryTimer = setTimeout(lookWhenSeen, retry * 1000);
+    }
+  };
+
+  // One thing at a time: until it is confirmed all buttons say that they wait (and keep the focus).
+  const setSending = (now) => {
+    sending = now;
+    panel.classList.toggle("sending", now);
+    for (const button of panel.querySelectorAll("button")) {
+      if (now) button.setAttribute("aria-disabled", "true");
+      else button.removeAttribute("aria-disabled");
+    }
+  };
+
+  const sayFailed = (medium) => {
+    if (medium.parentNode.querySelector(".failed")) return;
+    const line = document.createElement("p");
+    line.className = "failed muted small";
+    const link = document.createElement("a");
+    link.href = medium.src;
+    link.target = "_blank";
+    link.rel = "noopener noreferrer";
+    link.textContent = "Open it in a new tab";
+    line.append("This did not load. ", link, ", or skip the item.");
+    medium.parentNode.append(line);
+  };
+
+  const send = async (fields) => {
+    if (sending) return;
+    setSending(true);
+    stored(sessionStorage, KEPT, fields);
+    let reply = null;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        reply = await call(address, new URLSearchParams(fields));
+        if (reply.ok || (reply.status >= 400 && reply.status < 500 && reply.status !== 429)) break;
+      } catch {
+        // no connection
+      }
+      say("Not sent yet, trying again …", true);
+      await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]);
+    }
+    stored(sessionStorage, KEPT, null);
+    setSending(false);
+    if (!reply.ok) {
+      if (reply.status === 401 || reply.status === 404) location.reload();
+      else say(`${reply.body.detail ?? "That did not work."} ${reply.body.hint ?? ""}`, true);
+      return;
+    }
+    show(reply.body);
+    const note = document.getElementById("note");
+    say(note ? note.textContent : spoken(fields));
+  };
+
+  const spoken = (fields) => {
+    const said = new URLSearchParams(fields);
+    if (said.get("move") === "undo") return "Answer taken back.";
+    if (said.get("move") === "release") return "Skipped.";
+    const saved = panel.querySelector(".undo strong");
+    return saved ? `Saved: ${saved.textContent}.` : "Saved.";
+  };
+
+  // What the service would show now; the page only changes if that is something else.
+  const look = async () => {
+    if (sending) return;
+    try {
+      const reply = await call(address);
+      if (sending) return;
+      if (reply.status === 401 || reply.status === 404) {
+        location.reload();
+        return;
+      }
+      if (!reply.ok) throw new Error("no answer");
+      const parsed = document.createElement("template");
+      parsed.innerHTML = reply.body.panel;
+      const lease = parsed.content.querySelector("[data-lease]")?.dataset.lease ?? null;
+      const reason = parsed.content.querySelector("[data-reason]")?.dataset.reason ?? null;
+      if (statusLine.classList.contains("trouble")) say("");
+      if (lease !== currentLease() || reason !== currentReason()) {
+        show(reply.body);
+        say(lease ? "An item is here." : "");
+      } else {
+        settle();
+      }
+    } catch {
+      say("No connection, trying again …", true);
+      clearTimeout(retryTimer);
+      retryTimer = setTimeout(lookWhenSeen, 3000);
+    }
+  };
+
+  // A page that nobody sees must not take an item from others.
+  const lookWhenSeen = () => {
+    if (document.visibilityState === "visible") look();
+    else document.addEventListener("visibilitychange", lookWhenSeen, { once: true });
+  };
+
+  const timeLeft = (seconds) => {
+    if (seconds <= 0) return "time is over, an answer is still kept";
+    if (seconds < 90) return `${Math.ceil(seconds)} seconds left`;
+    if (seconds < 5400) return `${Math.round(seconds / 60)} minutes left`;
+    if (seconds < 172800) return `${Math.round(seconds / 3600)} hours left`;
+    return `${Math.round(seconds / 86400)} days left`;
+  };
+
+  const atWork = () => {
+    if (document.visibilityState !== "visible") return false;
+    const playing = [...panel.querySelectorAll("audio, video")].some((medium) => !medium.paused);
+    return playing || Date.now() - activeAt < ACTIVE_MS;
+  };
+
+  const renew = async (lease) => {
+    nextRenewal = Date.now() + 5000;
+    try {
+      const reply = await call(`${address}/renew`, new URLSearchParams({ lease }));
+      if (!reply.ok || lease !== currentLease()) return;
+      const left = Number(reply.body.left) * 1000;
+      if (Date.now() + left <= leaseUntil + 1000) nextRenewal = Date.now() + 60000; // the deadline gives no more
+      leaseUntil = Date.now() + left;
+      leaseFull = Math.max(leaseFull, left);
+    } catch {
+      // the clock goes on; the next tick tries again
+    }
+  };
+
+  const tick = () => {
+    const lease = currentLease();
+    const line = document.getElementById("time");
+    if (!lease || !line) return;
+    const left = leaseUntil - Date.now();
+    const words = timeLeft(left / 1000);
+    if (line.textContent !== words) line.textContent = words;
+    line.classList.toggle("short", left < Math.min(30000, leaseFull / 4));
+    if (left > 0 && left < leaseFull / 2 && Date.now() >= nextRenewal && !sending && atWork()) renew(lease);
+  };
+
+  const shortcutsOn = () => stored(localStorage, SHORTCUTS_OFF) !== "1";
+
+  panel.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const button = event.submitter;
+    const answering = event.target.id === "answers";
+    if (sending || (answering && performance.now() - shownAt < SETTLE_MS)) return;
+    const fields = new URLSearchParams(new FormData(event.target));
+    if (button?.name) fields.set(button.name, button.value);
+    if (button?.classList.contains("choice")) button.classList.add("chosen");
+    send(fields.toString());
+  });
+
+  panel.addEventListener(
+    "click",
+    (event) => {
+      if (event.detail > 1 && event.target.closest("button")) event.preventDefault();
+    },
+    true,
+  );
+
+  panel.addEventListener(
+    "error",
+    (event) => {
+      if (event.target.matches?.("img, audio, video")) sayFailed(event.target);
+    },
+    true,
+  );
+
+  document.addEventListener("keydown", (event) => {
+    activeAt = Date.now();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || !shortcutsOn()) return;
+    if (event.target.closest?.("textarea, select, audio, video, [contenteditable], input:not([type=checkbox])")) return;
+    if ([...event.key].length !== 1) return;
+    const key = event.key.toLowerCase();
+    const button = [...panel.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.includes(key));
+    if (button && key !== " ") {
+      event.preventDefault();
+      button.click();
+    }
+  });
+
+  for (const kind of ["pointerdown", "pointermove", "scroll", "touchstart"]) {
+    addEventListener(kind, () => (activeAt = Date.now()), { passive: true, capture: true });
+  }
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) look();
+  });
+
+  const keysSwitch = document.getElementById("keys-on");
+  const followSwitch = () => document.documentElement.classList.toggle("shortcuts", shortcutsOn());
+  keysSwitch.checked = shortcutsOn();
+  keysSwitch.addEventListener("change", () => {
+    stored(localStorage, SHORTCUTS_OFF, keysSwitch.checked ? null : "1");
+    followSwitch();
+  });
+  document.getElementById("keys-switch").hidden = false;
+  followSwitch();
+
+  if (location.search) history.replaceState(null, "", address);
+  setInterval(tick, 1000);
+  settle();
+  shownAt = -SETTLE_MS;
+  const kept = stored(sessionStorage, KEPT);
+  if (kept) send(kept);
+})();

@@ -413,3 +413,15 @@ def test_config_round_trip() -> None:
         Config.from_dict({"budget": 5, "labels": ["a", "b", "c"], "prior": [1, 2, 3], "deadline": 1.9e9}),
     ):
         assert Config.from_dict(config.to_dict()) == config
+
+
+def test_a_closed_store_keeps_and_finds_nothing(tmp_path: Path) -> None:
+    """The thread that makes tables may outlive the store by seconds."""
+    with opened("sqlite", tmp_path) as store:
+        store.keep("a table", b"numbers")
+        assert store.kept("a table") == b"numbers"
+        store.close()
+        store.keep("another", b"numbers")
+        assert store.kept("a table") is None and store.kept("another") is None
+    with opened("sqlite", tmp_path) as store:
+        assert store.kept("a table") == b"numbers" and store.kept("another") is None

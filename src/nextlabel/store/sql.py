@@ -42,6 +42,8 @@ class SqlStore:
         self._writer = self.engine.execution_options(writes=True)
         self._kept: dict[str, Kept] = {}
         self._lock = Lock()
+        self._shelf_lock = Lock()
+        self._closed = False
         # Threads of one process take turns here instead of at the database.
         self._turn = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -157,14 +159,20 @@ class SqlStore:
 
     def kept(self, name: str) -> bytes | None:
         """Something worked out before."""
+        with self._shelf_lock:
+            return None if self._closed else self._kept_data(name)
+
+    def _kept_data(self, name: str) -> bytes | None:
         with self.engine.connect() as connection:
             found = connection.execute(select(shelf.c.data).where(shelf.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
     def keep(self, name: str, data: bytes) -> None:
         """Keep something that was worked out."""
-        with suppress(IntegrityError), self._write() as connection:
-            connection.execute(insert(shelf).values(name=name, data=data))
+        with self._shelf_lock:
+            if not self._closed:
+                with suppress(IntegrityError), self._write() as connection:
+                    connection.execute(insert(shelf).values(name=name, data=data))
 
     def ping(self) -> None:
         """Raise if the database does not answer."""
@@ -172,7 +180,9 @@ class SqlStore:
             connection.execute(select(func.count()).select_from(settings)).scalar()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; a thread that still makes tables finds and keeps nothing any more."""
+        with self._shelf_lock:
+            self._closed = True
         self.engine.dispose()
 
     @contextmanager

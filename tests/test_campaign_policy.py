@@ -143,8 +143,8 @@ def _choice(tables, lookup, world, count, free, n: int, ell: int, number: int) -
 
 
 def test_tables_follow_the_rates_that_are_learnt() -> None:
-    """Sixteen workers who take sixteen seconds, one arriving every second: rho is learnt to be near 16."""
-    config = Config(budget=4000, policy="okg-pending", labels=("no", "yes"))
+    """Sixteen workers who take sixteen seconds, one arriving every second: rho is learnt to be near 16, and matters near the end."""
+    config = Config(budget=1200, policy="okg-pending", labels=("no", "yes"))
     clock, random = Clock(), Random(3)
     office = Office(MemoryStore(), clock)
     id = office.create(config, tasks=[{"id": f"t{k}"} for k in range(60)]).id
@@ -161,6 +161,9 @@ def test_tables_follow_the_rates_that_are_learnt() -> None:
             office.desk.wait(config, office.store.classes(id), 16.0)
     tuned = [event.data for event in office.store.events(id, 0, 10**6) if event.kind == "tuned"]
     assert tuned and tuned[-1]["rho"] == 16.0
+    first = next(event.seq for event in office.store.events(id, 0, 10**6) if event.kind == "tuned")
+    before = [event for event in office.store.events(id, 0, first) if event.kind == "leased"]
+    assert before[-1].data["left"] <= 64 * 16 + 1  # with more labels left rho would not matter
     assert tuned[-1]["arrival_rate"] == pytest.approx(1.0, rel=0.25)
     assert tuned[-1]["completion_rate"] == pytest.approx(1 / 16, rel=0.25)
     last = [event.data for event in office.store.events(id, 0, 10**6) if event.kind == "leased"][-1]

@@ -12,8 +12,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.errors import InputError
+from nextlabel.store import statements
 from nextlabel.store.engine import checked_url, make_engine
 from nextlabel.store.migrate import alembic_config, migrate, revision
+from nextlabel.store.prepared import compiled
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.tables import HEAD, metadata
 from stores import Clock, office_of, opened, postgres_url, simple
@@ -108,3 +110,25 @@ def test_the_database_itself_refuses_what_must_not_be(kind: str, wrong: str, tmp
         with pytest.raises(IntegrityError), store.engine.execution_options(writes=True).begin() as connection:
             connection.execute(sa.text(wrong))
         office.desk.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        ("open_leases", "ix_leases_open"),
+        ("expired_leases", "ix_leases_expiring"),
+        ("next_expiry", "ix_leases_expiring"),
+        ("pick_from", "ix_tasks_state"),
+        ("pick_before", "ix_tasks_state"),
+        ("best_task", "ix_tasks_score"),
+    ],
+)
+def test_no_question_of_an_ask_looks_at_all_rows(statement: str, index: str, tmp_path: Path) -> None:
+    with opened("sqlite", tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        ready = compiled(getattr(statements, statement), store.engine.dialect)
+        with store.engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            values = [1] * len(ready.names or ())
+            plan = [row[3] for row in cursor.execute(f"EXPLAIN QUERY PLAN {ready.text}", values)]
+        assert f"USING INDEX {index}" in plan[0] and not any("SCAN" in step for step in plan)

@@ -91,11 +91,11 @@ def main() -> None:
             add(HEADER, "|---" * HEADER.count(" | ") + "|---|")
         if options.only in (None, "load"):
             add(load(f"{folder}/load.db", f"{WORKERS} workers, SQLite, one process", 20_000 // part, 1))
-            add(load(postgres, f"{WORKERS} workers, PostgreSQL, one process", 20_000 // part, 1))
             add(load(postgres, f"{WORKERS} workers, PostgreSQL, four processes", 20_000 // part, 4))
+            add(load(postgres, f"{WORKERS} workers, PostgreSQL, one process", 2_000, 1))
         if options.only in (None, "kill"):
-            add(kills(f"{folder}/kill.db", "SQLite", 10_000 // part, 20 // min(part, 4)))
-            add(kills(postgres, "PostgreSQL", 10_000 // part, 20 // min(part, 4)))
+            add(kills(f"{folder}/kill.db", "SQLite", 6_000 // part, 20 // min(part, 4)))
+            add(kills(postgres, "PostgreSQL", 6_000 // part, 20 // min(part, 4)))
         if options.only in (None, "large"):
             add(*large(Path(folder), 1_000_000 // part))
     add("", f"{NOTE} {processor()}, {os.cpu_count()} cores. Load of the machine when it began: {before}.")

@@ -23,6 +23,9 @@ from nextlabel.errors import InputError
 
 #: Seconds that a writer waits for another one.
 BUSY_S = 30
+#: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
+#: (2 MB, 1000) are for small databases.
+CACHE_KIB, CHECKPOINT_PAGES = 65_536, 4_000
 EXAMPLES = "Give e.g. sqlite:///labels.db or postgresql://user@host/base."
 
 
@@ -74,7 +77,10 @@ def make_engine(url: str, readers: int = 8) -> Engine:
 def _sqlite_connect(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver's guess
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_S * 1000}"):
+    for pragma in (
+        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_S * 1000}",
+        f"cache_size=-{CACHE_KIB}", f"wal_autocheckpoint={CHECKPOINT_PAGES}",
+    ):  # fmt: skip
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -199,6 +199,7 @@ leases = Table(
         "ix_leases_open",
         "campaign",
         "worker",
+        "seq",
         sqlite_where=text("status = 'leased'"),
         postgresql_where=text("status = 'leased'"),
     ),

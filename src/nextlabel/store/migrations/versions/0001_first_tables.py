@@ -119,7 +119,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_leases_open",
         "leases",
-        ["campaign", "worker"],
+        ["campaign", "worker", "seq"],
         unique=False,
         sqlite_where=sa.text("status = 'leased'"),
         postgresql_where=sa.text("status = 'leased'"),

@@ -143,7 +143,7 @@ def _choice(tables, lookup, world, count, free, n: int, ell: int, number: int) -
 
 
 def test_tables_follow_the_rates_that_are_learnt() -> None:
-    """Sixteen workers who take sixteen seconds, one arriving every second: rho is learnt to be near 16, and matters near the end."""
+    """One worker a second, sixteen seconds a label: rho is learnt to be near 16, and matters near the end."""
     config = Config(budget=1200, policy="okg-pending", labels=("no", "yes"))
     clock, random = Clock(), Random(3)
     office = Office(MemoryStore(), clock)

@@ -85,7 +85,7 @@ def main() -> None:
         sys.stdout.write("\n".join(more) + "\n")
         sys.stdout.flush()
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # its PostgreSQL stops with the process
         postgres = options.postgres or _postgres(folder)
         if options.only in (None, "load", "kill"):
             add(HEADER, "|---" * HEADER.count(" | ") + "|---|")

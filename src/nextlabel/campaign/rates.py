@@ -23,8 +23,8 @@ MEMORY, ENOUGH = 500, 20
 LEASE_MEANS, FIRST_LEASE_S, SHORTEST_LEASE_S, LONGEST_LEASE_S = 6.0, 900.0, 30.0, 86_400.0
 #: Tables are for rho = 2^k; they change when the rho that was learnt is further than that from theirs (in doublings).
 BAND, LEAST_RHO, MOST_RHO = 0.75, 0.25, 32.0
-#: With more labels left than this times rho the index does not depend on rho any more (tables settle after 45 rho or so):
-#: tables for the rho that was learnt are not worth their time yet.
+#: With more labels left than this times rho the index does not depend on rho any more (tables settle after 45 rho or
+#: so), and tables for the rho that was learnt are not worth their time yet.
 FAR = 64
 
 _FADE = 1.0 - 1.0 / MEMORY
@@ -63,7 +63,7 @@ def lease_seconds(row: CampaignRow) -> float:
 
 
 def wanted_rho(row: CampaignRow) -> float:
-    """The rho that the tables should be for: the one they have, unless what was learnt is out of its band and matters."""
+    """The rho that the tables should be for: theirs, unless what was learnt is out of its band and matters by now."""
     r, mu = arrival_rate(row), completion_rate(row)
     if r is None or mu is None:
         return row.rho

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -23,6 +23,7 @@ ARGUMENTS = [
 #: Findings of axe that a page must not have.
 GRAVE = ("serious", "critical")
 TIMEOUT_MS = 10_000
+expect.set_options(timeout=TIMEOUT_MS)
 AXE = Axe()
 
 

@@ -21,6 +21,7 @@ function dropping() {
     drop.requestSubmit();
   };
   file.addEventListener("change", send);
+  send(); // a file that was chosen before this script was there
   for (const kind of ["dragenter", "dragover"]) {
     drop.addEventListener(kind, (event) => {
       event.preventDefault();

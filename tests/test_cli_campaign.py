@@ -100,6 +100,8 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
         (["create", "tasks.csv", "--budget", "5", "--deadline", "soon"], "is not a time"),
         (["create", "tasks.csv", "--budget", "5", "--score-column", "q"], "has no 'q'"),
         (["create", "bad.csv", "--budget", "5", "--score-column", "p"], "task 2: score '9'"),
+        (["create", "head.csv", "--budget", "5"], "head.csv has no tasks"),
+        (["create", "empty.csv", "--budget", "5"], "has no header"),
         (["create", "tasks.csv", "--budget", "5", "--id", "A B"], "is not allowed"),
         (["create", "tasks.csv", "--budget", "5", "--prior", "1,1,1"], "has 3 answers"),
         (["status", "none"], "there is no campaign 'none'"),
@@ -111,6 +113,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     words: list[str], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "bad.csv").write_text("id,text,p\na,x,0.5\nb,y,9\n")
+    (folder / "head.csv").write_text("id,text\n")
+    (folder / "empty.csv").write_text("")
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1

@@ -13,7 +13,7 @@ from nextlabel.cli.campaign_office import Id, fields_of, number_of, office_at, s
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.output import JsonFlag, counted, print_json, say, working
 from nextlabel.cli.serve import DB, DbFlag, needs_service
-from nextlabel.errors import InputError
+from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
@@ -103,8 +103,13 @@ def _tasks(path: Path, id_column: str | None, score_column: str | None) -> Itera
 
     kinds = {".csv": "text/csv", ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
     reader = READERS[kinds.get(path.suffix.lower(), "application/json")]
+    empty = True
     with path.open("rb") as file:
-        yield from with_columns(reader(file), id_column, score_column)
+        for task in with_columns(reader(file), id_column, score_column):
+            empty = False
+            yield task
+    if empty:
+        raise FileFormatError(f"{path} has no tasks.", "Give one task a row, below a row with the columns' names.")
 
 
 def _check(path: Path) -> None:

@@ -1,0 +1,74 @@
+"""``python -m benchmarks.live.parts``: what single parts of a live campaign cost, for docs/decisions/0014 and 0015."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.campaign.config import Config
+from nextlabel.campaign.desk import Seat
+from nextlabel.campaign.kept_tables import NoShelf
+from nextlabel.store import statements
+from nextlabel.store.office import Office
+from nextlabel.store.prepared import Runner
+from nextlabel.store.sql import SqlStore
+
+RHOS = (0.25, 1.0, 4.0, 16.0, 32.0)
+ROUNDS, EACH = 5, 2000
+
+
+def best(work: Callable[[], None]) -> float:
+    """Least microseconds of one of EACH executions."""
+    times = []
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        for _ in range(EACH):
+            work()
+        times.append((time.perf_counter() - begun) / EACH)
+    return 1e6 * min(times)
+
+
+def statement() -> None:
+    """One task looked up, through SQLAlchemy's execution and on the driver, in one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqlStore(f"{folder}/parts.db")
+        office = Office(store)
+        office.create(Config(10, policy="okg"), tasks=["a"] * 100)
+        which = {"campaign": 1, "number": 50}
+
+        def timed(connection: Connection) -> tuple[float, float]:
+            run = Runner(connection)
+            found = best(lambda: connection.execute(statements.task_by_number, which).one() and None)
+            bare = best(lambda: run.one(statements.task_by_number, which) and None)
+            run.close()
+            return found, bare
+
+        with store.engine.connect() as connection:
+            through, past = timed(connection)
+        office.close()
+    sys.stdout.write(
+        f"A task by number on SQLite: {through:.0f} us through SQLAlchemy's execution, {past:.0f} us on the driver, "
+        f"{through / past:.0f} : 1.\n\n"
+    )
+
+
+def tables() -> None:
+    """Index tables of one prior by rho: seconds, and the labels left from which rows no longer change."""
+    Seat.of(Config(10), [Beta(1, 1)], RHOS[0], NoShelf())  # compiles
+    sys.stdout.write("| rho | seconds | rows until settled | rows / rho |\n|---|---|---|---|\n")
+    for rho in RHOS:
+        begun = time.perf_counter()
+        seat = Seat.of(Config(10), [Beta(1, 1)], rho, NoShelf())
+        rows = len(seat.tables.rows)
+        sys.stdout.write(f"| {rho:g} | {time.perf_counter() - begun:.1f} | {rows} | {rows / rho:.0f} |\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    statement()
+    tables()

@@ -49,7 +49,7 @@ class Machine(RuleBasedStateMachine):
     clock: ClassVar[Clock]
 
     @initialize(
-        budget=st.integers(1, 12), tasks=st.integers(1, 5), most=st.integers(1, 4), flight=st.integers(1, 3),
+        budget=st.integers(1, 12), tasks=st.integers(0, 5), most=st.integers(1, 4), flight=st.integers(1, 3),
         many=st.booleans(),
     )  # fmt: skip
     def begin(self, budget: int, tasks: int, most: int, flight: int, many: bool) -> None:
@@ -60,7 +60,8 @@ class Machine(RuleBasedStateMachine):
         self.tasks: list[str] = []
         self.deadline: float | None = None
         self.paused = False
-        self.add(tasks, many)
+        if tasks:
+            self.add(tasks, many)
 
     @rule(number=st.integers(1, 3), many=st.booleans())
     def add(self, number: int, many: bool) -> None:
@@ -102,6 +103,8 @@ class Machine(RuleBasedStateMachine):
                 expected = "deadline_passed"
             elif self.spent >= self.budget:
                 expected = "budget_spent"
+            elif not self.tasks:
+                expected = "preparing"
             elif all(self.labels(task) >= self.most for task in self.tasks):
                 expected = "finished"
             elif self.paused:
@@ -131,7 +134,7 @@ class Machine(RuleBasedStateMachine):
                     self.office.tell(id, label)
             return
         if lease.status == "leased":
-            counted = self.spent < self.budget
+            counted = self.spent < self.budget and self.labels(lease.task) < self.most
         else:
             counted = (
                 self.spent + self.out < self.budget and self.labels(lease.task) + self.in_flight(lease.task) < self.most
@@ -175,7 +178,7 @@ class Machine(RuleBasedStateMachine):
         id = list(self.leases)[which % len(self.leases)]
         self.expire()
         lease = self.leases[id]
-        if lease.status == "leased" or (lease.status == "labelled" and self.clock.now < lease.expires):
+        if lease.status == "leased" or (lease.status == "labelled" and not self.over(lease)):
             assert self.office.undo(id).status == "leased"
             lease.status, lease.label, lease.counted = "leased", None, None
         else:
@@ -229,6 +232,13 @@ class Machine(RuleBasedStateMachine):
             noticed = {lease.status, known.status} == {"leased", "expired"} and self.over(known)
             assert lease.status == known.status or noticed
         assert sum(self.office.store.groups(self.id).values()) == row.tasks
+        told = [lease for lease in self.leases.values() if lease.label is not None]
+        assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
+        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.most)
+        for result in self.office.results(self.id):
+            said = [lease.label for lease in told if lease.task == result.task and lease.counted]
+            assert result.labels == len(said) <= self.most
+            assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
 
     def teardown(self) -> None:
         if hasattr(self, "id"):
@@ -240,7 +250,7 @@ class Machine(RuleBasedStateMachine):
                 lease.status = "expired"
 
     def over(self, lease: Known) -> bool:
-        return lease.expires <= self.clock.now
+        return lease.expires <= self.clock.now or (self.deadline is not None and self.deadline <= self.clock.now)
 
     def labels(self, task: str) -> int:
         return sum(1 for lease in self.leases.values() if lease.task == task and lease.counted)

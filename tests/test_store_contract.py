@@ -187,6 +187,67 @@ def test_deadline(office: Office) -> None:
     assert ask(office, id, "bob")
 
 
+def test_a_deadline_moved_forward_ends_the_leases_that_are_out(office: Office) -> None:
+    id = start(office, lease_seconds=600.0)
+    lease = ask(office, id, "ann")
+    office.tell(ask(office, id, "bob").id, "yes")
+    office.change(id, {"deadline": office.clock() + 10})
+    forward(office, 20)
+    told = office.tell(lease.id, "yes")
+    assert (told.status, told.counted) == ("late", True)
+    row = office.store.row(id)
+    assert (row.expired, row.reserved, row.closed_reason) == (1, 0, "deadline_passed")
+    bobs = next(one for one in everything(office.store, id)["leases"] if one.worker == "bob")
+    with pytest.raises(ConflictError, match="time is over"):
+        office.undo(bobs.id)
+
+
+def test_no_task_gets_more_labels_than_it_can_have(office: Office) -> None:
+    """An answer that did not count, taken back after its place was given to somebody else."""
+    id = start(office, tasks=2, budget=2, most_labels=1)
+    first, second = ask(office, id, "ann"), ask(office, id, "bob")
+    office.tell(second.id, "yes")
+    office.change(id, {"budget": 1})
+    assert office.tell(first.id, "yes").counted is False
+    office.change(id, {"budget": 3})
+    third = ask(office, id, "cy")
+    assert third.task == first.task
+    office.undo(first.id)
+    assert office.tell(first.id, "yes").counted is True
+    assert office.tell(third.id, "no").counted is False
+    result = {r.task: r for r in office.results(id)}[first.task]
+    assert (result.labels, result.counts) == (1, {"no": 0, "yes": 1})
+    assert office.store.row(id).full == 2
+
+
+def test_a_campaign_without_tasks_asks_for_patience(office: Office) -> None:
+    id = start(office, tasks=0)
+    answer = office.ask(id, "ann")
+    assert answer.reason == "preparing" and answer.retry_after == 30
+    assert office.store.row(id).closed_reason is None
+    office.add_tasks(id, ["a"])
+    assert ask(office, id, "ann")
+
+
+def test_a_label_that_is_worth_its_price_again_opens_the_campaign(office: Office) -> None:
+    """Closed because no label was worth its cost; then a late answer leaves a task undecided."""
+    id = start(office, tasks=1, budget=50, policy="index", label_cost=0.02)
+    late = ask(office, id, "late")
+    forward(office, 61)
+    for worker in "abcdefgh":
+        answer = office.ask(id, worker)
+        if not answer:
+            break
+        office.tell(answer.id, "yes")
+    assert office.store.row(id).closed_reason == "below_price"
+    labels = office.store.row(id).spent
+    office.tell(late.id, "no")
+    answer = office.ask(id, "z")
+    assert labels == 2 and answer, "two yes and a no are worth another label"
+    assert office.store.row(id).closed_reason is None
+    assert not any(result.closed for result in office.results(id))
+
+
 def test_release_and_renew(office: Office) -> None:
     id = start(office)
     lease = ask(office, id, "ann")
@@ -218,7 +279,8 @@ def test_undo_while_the_lease_would_still_be_out(office: Office) -> None:
     assert reason(office, id, "bob") == "budget_spent"
     office.undo(second.id)
     assert office.store.row(id).closed_reason is None
-    assert office.store.groups(id) != before
+    assert before == {(0, 0, 1): 1, (0, 2, 0): 1}
+    assert office.store.groups(id) == {(0, 0, 1): 1, (0, 1, 0): 1}  # one 'no' instead of a 'yes', one out again
     forward(office, 120)
     with pytest.raises(ConflictError, match="time is over"):
         office.undo(lease.id)

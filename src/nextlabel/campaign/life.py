@@ -27,8 +27,6 @@ from nextlabel.errors import ConflictError, InputError
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
 LONGEST_WORKER = 200
-#: Reasons for which a campaign stays closed until somebody changes it.
-CLOSING = ("budget_spent", "deadline_passed", "finished", "below_price")
 
 
 class Life:
@@ -61,6 +59,7 @@ class Life:
         if row.deadline is not None:
             until = min(until, row.deadline)
         id = lease_id(row.id, row.given)
+        self._open_again()  # a label may have become worth its price again
         self._record(
             "leased",
             {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
@@ -81,10 +80,11 @@ class Life:
                 )
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
+        most = scoring.limits(row.config, row.classes)[0]
         if status == LABELLED:
-            counted = row.spent < row.budget
+            # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
+            counted = row.spent < row.budget and task.labels < most
         else:
-            most = scoring.limits(row.config, row.classes)[0]
             counted = row.left > 0 and task.labels + task.w < most
         self._record(status, {"lease": id, "label": answer, "counted": counted})
         self._shut()
@@ -118,7 +118,7 @@ class Life:
         if lease.status == LEASED:
             return self._told(lease)
         after(lease.status, "undo")
-        if self.now >= lease.expires_at:
+        if self.now >= lease.expires_at or self._past_deadline():
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self._record("undone", {"lease": id, "label": lease.label})
         self._open_again()
@@ -178,20 +178,27 @@ class Life:
         return event
 
     def _expire(self) -> None:
-        """Leases whose time is over give their reservation back."""
-        for lease in self.ledger.expired(self.now, MOST_EXPIRED):
+        """Leases whose time is over give their reservation back; after the deadline it is over for all of them."""
+        over = math.inf if self._past_deadline() else self.now
+        for lease in self.ledger.expired(over, MOST_EXPIRED):
             self._record("expired", {"lease": lease.id})
 
     def _shut(self) -> str | None:
         """Why no lease can be given to anybody; a lasting reason closes the campaign, in the log too."""
         row = self.ledger.row
-        if row.deadline is not None and self.now >= row.deadline:
+        if self._past_deadline():
             return self._close("deadline_passed")
         if row.spent >= row.budget:
             return self._close("budget_spent")
+        if row.tasks == 0:
+            return "preparing"
         if row.full >= row.tasks:
-            return self._close("finished") if row.tasks and row.reserved == 0 else "finished"
+            return self._close("finished") if row.reserved == 0 else "finished"
         return "paused" if row.paused else None
+
+    def _past_deadline(self) -> bool:
+        deadline = self.ledger.row.deadline
+        return deadline is not None and self.now >= deadline
 
     def _close(self, reason: str) -> str:
         if self.ledger.row.closed_reason != reason:
@@ -250,7 +257,7 @@ class Life:
         low, high = RETRY_RANGE
         if reason == "all_leased" or (reason in ("below_price", "finished", "budget_spent") and expiry is not None):
             retry = min(max((expiry or self.now) - self.now, low), high)
-        elif reason in ("paused", "nothing_left_for_you"):
+        elif reason in ("paused", "nothing_left_for_you", "preparing"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 

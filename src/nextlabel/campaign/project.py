@@ -110,7 +110,7 @@ def _expired(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
     lease = _gone(ledger, event, EXPIRED)
     ledger.row.expired += 1
     ledger.worker(lease.worker).expired += 1
-    note_end(ledger.row, lease.expires_at - lease.leased_at, False)
+    note_end(ledger.row, min(lease.expires_at, event.at) - lease.leased_at, False)
 
 
 def _released(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ REASONS: Final = {
     "paused": "The campaign is paused.",
     "deadline_passed": "The campaign's deadline has passed.",
     "finished": "Every task has all the labels that it can have.",
-    "preparing": "The campaign is being prepared: the tables of its policy are worked out.",
+    "preparing": "The campaign is being prepared: its tasks, or the tables of its policy, are not there yet.",
     "below_price": "No task would gain as much from another label as the label costs.",
 }
 

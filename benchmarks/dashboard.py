@@ -25,12 +25,12 @@ import httpx
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Lease
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import Settings
 from nextlabel.service.tokens import first_token
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
 
@@ -57,19 +57,21 @@ def tasks(count: int) -> Iterator[dict[str, Any]]:
         yield {"id": f"item-{k:07d}", "text": f"Text number {k} of a campaign that has very many of them."}
 
 
-def built(office: Office, count: int) -> str:
+def built(campaign_service: CampaignService, count: int) -> str:
     """The campaign, with some labels."""
     begin = time.perf_counter()
-    office.create(Config(budget=3 * count, labels=("no", "yes"), name=f"{count:,} tasks", policy="index"), "many")
-    office.add_tasks("many", tasks(count))
+    campaign_service.create(
+        CampaignSettings(budget=3 * count, labels=("no", "yes"), name=f"{count:,} tasks", policy="index"), "many"
+    )
+    campaign_service.add_tasks("many", tasks(count))
     print(f"{count:,} tasks taken in: {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
-    row = office.store.row("many")
-    office.desk.wait(row.config, office.store.classes("many"), row.rho)
+    row = campaign_service.store.row("many")
+    campaign_service.table_cache.wait(row.config, campaign_service.store.classes("many"), row.rho)
     begin = time.perf_counter()
     for k in range(LABELS):
-        lease = office.ask("many", f"worker-{k % WORKERS}")
+        lease = campaign_service.ask("many", f"worker-{k % WORKERS}")
         assert isinstance(lease, Lease)
-        office.tell(lease.id, "yes" if k % 5 else "no")
+        campaign_service.tell(lease.id, "yes" if k % 5 else "no")
     print(f"{LABELS:,} labels told: {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
     return "many"
 
@@ -158,13 +160,13 @@ def background(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]
 
 
 @contextmanager
-def served(office: Office) -> Iterator[str]:
+def served(campaign_service: CampaignService) -> Iterator[str]:
     """A service that has worked nothing out yet; its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    app = create_app(office, Settings(port=port), pages=mount_pages)
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None))
+    app = create_app(campaign_service, Settings(port=port), pages=mount_pages)
+    server = uvicorn.Server(uvicorn.CampaignSettings(app, host="127.0.0.1", port=port, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -187,19 +189,19 @@ def main() -> None:
     kept = folder / "token"
     there = kept.exists()
     store = open_store(f"sqlite:///{folder / 'labels.db'}")
-    office = Office(store)
+    campaign_service = CampaignService(store)
     token = kept.read_text() if there else first_token(store)
     assert token
-    id = "many" if there else built(office, options.tasks)
+    id = "many" if there else built(campaign_service, options.tasks)
     kept.write_text(token)
     size = store.row(id).tasks
     try:
-        with served(office) as url:
+        with served(campaign_service) as url:
             rows = background(url, token, id)
-        with served(office) as url:  # again one that knows nothing yet
+        with served(campaign_service) as url:  # again one that knows nothing yet
             rows += [*paints(url, token, id), *requests(url, token, id)]
     finally:
-        office.close()
+        campaign_service.close()
         if options.folder is None:
             shutil.rmtree(folder)
     print(f"{size:,} tasks on SQLite, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")

@@ -6,8 +6,8 @@ import nextlabel as nl
 from benchmarks.rows import FILL, FLOP, Row, flops
 from benchmarks.timing import count, in_fresh_process, seconds
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.engine import Engine
-from nextlabel.simulate.study import Study, simulate
+from nextlabel.simulation.engine import Engine
+from nextlabel.simulation.study import Study, simulate
 
 #: Flops an event costs at least: two draws and logarithms, the heap, the lists, and a look at ten groups.
 EVENT = 50

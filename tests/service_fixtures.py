@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import uvicorn
 
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import Settings
 from nextlabel.service.tokens import first_token
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 
 #: A policy whose tables are there at once.
@@ -38,7 +38,7 @@ class Clock:
 class Service:
     url: str
     token: str
-    office: Office
+    campaign_service: CampaignService
     clock: Clock
     app: Any
 
@@ -77,11 +77,11 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
     """The service in a thread of this process, with ``pages`` (``web.pages.mount_pages``) or the API alone."""
     clock = Clock()
     store = open_store(url)
-    office = Office(store, clock)
+    campaign_service = CampaignService(store, clock)
     token = first_token(store)
     assert token is not None
     port = free_port()
-    app = create_app(office, Settings(port=port, **settings), pages)
+    app = create_app(campaign_service, Settings(port=port, **settings), pages)
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False, ws="none", lifespan="on")
     )
@@ -92,11 +92,11 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
         assert thread.is_alive() and time.monotonic() < until, "the service did not start"
         time.sleep(0.01)
     try:
-        yield Service(f"http://127.0.0.1:{port}", token, office, clock, app)
+        yield Service(f"http://127.0.0.1:{port}", token, campaign_service, clock, app)
     finally:
         server.should_exit = True
         thread.join(30)
-        office.close()
+        campaign_service.close()
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.memory import MemoryStore
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 from nextlabel.store.sql import SqlStore
 
@@ -72,14 +72,16 @@ def opened(kind: str, folder: Path) -> Iterator[MemoryStore | SqlStore]:
         store.close()
 
 
-def office_of(store: Any, clock: Clock) -> Office:
+def service_of_store(store: Any, clock: Clock) -> CampaignService:
     """Commands on the store at the test's time."""
-    return Office(store, clock)
+    return CampaignService(store, clock)
 
 
-def simple(budget: int = 6, **more: Any) -> Config:
+def simple(budget: int = 6, **more: Any) -> CampaignSettings:
     """A small campaign whose policy needs no tables to be solved."""
-    return Config(**{"budget": budget, "labels": ("no", "yes"), "policy": "okg-pending", "lease_seconds": 60.0, **more})
+    return CampaignSettings(
+        **{"budget": budget, "labels": ("no", "yes"), "policy": "okg-pending", "lease_seconds": 60.0, **more}
+    )
 
 
 def everything(store: Any, id: str) -> dict[str, Any]:

@@ -6,22 +6,22 @@ from collections import Counter
 from dataclasses import dataclass
 
 from benchmarks.live.crowd import Account
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.links import Links
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 
 
 def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object) -> tuple[str, dict[str, str]]:
     """A new campaign, and a token for each worker."""
-    office = Office(open_store(url))
-    config = Config(**{"budget": budget, "labels": ("no", "yes"), "lease_seconds": 600.0, **settings})
-    id = office.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
+    campaign_service = CampaignService(open_store(url))
+    config = CampaignSettings(**{"budget": budget, "labels": ("no", "yes"), "lease_seconds": 600.0, **settings})
+    id = campaign_service.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
     if config.policy == "index":
-        office.desk.wait(config, office.store.classes(id), config.rho)
-    links = Links.of(office.store)
+        campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)
+    links = Links.of(campaign_service.store)
     tokens = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
-    office.close()
+    campaign_service.close()
     return id, tokens
 
 
@@ -44,11 +44,11 @@ class Verdict:
 
 def judge(url: str, id: str, account: Account) -> Verdict:
     """Compare the store with what the crowd was told."""
-    office = Office(open_store(url))
+    campaign_service = CampaignService(open_store(url))
     try:
-        before = snapshot(office, id)
+        before = snapshot(campaign_service, id)
         leases = {lease.id: lease for lease in before["leases"]}
-        names = office.store.row(id).config.labels
+        names = campaign_service.store.row(id).config.labels
         keys = {task.number: task.key for task in before["tasks"]}
         pairs = Counter((lease.task, lease.worker) for lease in leases.values())
         lost = sum(1 for key in account.labels if key not in leases or leases[key].label is None)
@@ -59,20 +59,20 @@ def judge(url: str, id: str, account: Account) -> Verdict:
             and (keys[leases[key].task], leases[key].worker, names[leases[key].label or 0], leases[key].counted)
             != (task, worker, label, counted)
         )
-        row = office.store.row(id)
+        row = campaign_service.store.row(id)
         counted = sum(1 for lease in leases.values() if lease.counted)
-        office.rebuild(id)
+        campaign_service.rebuild(id)
         return Verdict(
             row.spent, row.budget, sum(n - 1 for n in pairs.values()), lost, different + abs(counted - row.spent),
-            snapshot(office, id) == before,
+            snapshot(campaign_service, id) == before,
         )  # fmt: skip
     finally:
-        office.close()
+        campaign_service.close()
 
 
-def snapshot(office: Office, id: str) -> dict[str, list[object]]:
+def snapshot(campaign_service: CampaignService, id: str) -> dict[str, list[object]]:
     """All that the store shows of a campaign but its events."""
-    store = office.store
+    store = campaign_service.store
     tasks = store.tasks(id, -1, 10**7)
     leases = []
     for start in range(0, len(tasks), 10_000):

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.campaign.config import Config
-from nextlabel.campaign.desk import Seat
-from nextlabel.campaign.kept_tables import NoShelf
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.stored_tables import NoTableStore
+from nextlabel.campaign.table_cache import PolicyTables
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.store import statements
-from nextlabel.store.office import Office
 from nextlabel.store.prepared import Runner
 from nextlabel.store.sql import SqlStore
 
@@ -37,8 +37,8 @@ def statement() -> None:
     """One task looked up, through SQLAlchemy's execution and on the driver, in one run."""
     with tempfile.TemporaryDirectory() as folder:
         store = SqlStore(f"{folder}/parts.db")
-        office = Office(store)
-        office.create(Config(10, policy="okg"), tasks=["a"] * 100)
+        campaign_service = CampaignService(store)
+        campaign_service.create(CampaignSettings(10, policy="okg"), tasks=["a"] * 100)
         which = {"campaign": 1, "number": 50}
 
         def timed(connection: Connection) -> tuple[float, float]:
@@ -50,7 +50,7 @@ def statement() -> None:
 
         with store.engine.connect() as connection:
             through, past = timed(connection)
-        office.close()
+        campaign_service.close()
     sys.stdout.write(
         f"A task by number on SQLite: {through:.0f} us through SQLAlchemy's execution, {past:.0f} us on the driver, "
         f"{through / past:.0f} : 1.\n\n"
@@ -59,12 +59,12 @@ def statement() -> None:
 
 def tables() -> None:
     """Index tables of one prior by rho: seconds, and the labels left from which rows no longer change."""
-    Seat.of(Config(10), [Beta(1, 1)], RHOS[0], NoShelf())  # compiles
+    PolicyTables.of(CampaignSettings(10), [Beta(1, 1)], RHOS[0], NoTableStore())  # compiles
     sys.stdout.write("| rho | seconds | rows until settled | rows / rho |\n|---|---|---|---|\n")
     for rho in RHOS:
         begun = time.perf_counter()
-        seat = Seat.of(Config(10), [Beta(1, 1)], rho, NoShelf())
-        rows = len(seat.tables.rows)
+        tables_now = PolicyTables.of(CampaignSettings(10), [Beta(1, 1)], rho, NoTableStore())
+        rows = len(tables_now.tables.rows)
         sys.stdout.write(f"| {rho:g} | {time.perf_counter() - begun:.1f} | {rows} | {rows / rho:.0f} |\n")
         sys.stdout.flush()
 

@@ -21,12 +21,12 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests"))
 
 from browser import PHONE, at, launched  # noqa: E402
-from nextlabel.campaign.config import Config  # noqa: E402
+from nextlabel.campaign.config import CampaignSettings  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
+from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
 from nextlabel.service.settings import Settings  # noqa: E402
 from nextlabel.service.tokens import first_token  # noqa: E402
-from nextlabel.store.office import Office  # noqa: E402
 from nextlabel.store.open import open_store  # noqa: E402
 from nextlabel.web.pages import mount_pages  # noqa: E402
 from service_fixtures import free_port  # noqa: E402
@@ -74,25 +74,25 @@ def review(chance: random.Random) -> tuple[str, float]:
     return chance.choice(texts).format(n=chance.choice(NOUNS)), p
 
 
-def worked_on(office: Office, clock: Clock) -> str:
+def worked_on(campaign_service: CampaignService, clock: Clock) -> str:
     """The campaign of the pictures."""
     chance = random.Random(7)
     id = "reviews"
-    office.create(
-        Config(
+    campaign_service.create(
+        CampaignSettings(
             budget=BUDGET, labels=("negative", "positive"), name="Product reviews, autumn",
             question="Is this review positive?", deadline=clock() + 2.4 * 86_400, seed=3,
         ),
         id,
     )  # fmt: skip
     items = [review(chance) for _ in range(TASKS)]
-    office.add_tasks(
+    campaign_service.add_tasks(
         id, [{"id": f"review-{k + 1:04d}", "payload": {"text": text}} for k, (text, _) in enumerate(items)]
     )
     truth = {f"review-{k + 1:04d}": p for k, (_, p) in enumerate(items)}
-    row = office.store.row(id)
-    office.desk.wait(row.config, office.store.classes(id), row.rho)
-    office.desk.wait(row.config, office.store.classes(id), 1.0)
+    row = campaign_service.store.row(id)
+    campaign_service.table_cache.wait(row.config, campaign_service.store.classes(id), row.rho)
+    campaign_service.table_cache.wait(row.config, campaign_service.store.classes(id), 1.0)
     out: list[tuple[float, Lease, float]] = []
     told = 0
     while told < TOLD:
@@ -104,33 +104,33 @@ def worked_on(office: Office, clock: Clock) -> str:
             if draw < 0.01:
                 continue  # went to lunch
             if draw < 0.02:
-                office.release(lease.id)
+                campaign_service.release(lease.id)
                 continue
             right = chance.random() < truth[lease.task]
             said = right if chance.random() < skill else not right
-            office.tell(lease.id, "positive" if said else "negative")
+            campaign_service.tell(lease.id, "positive" if said else "negative")
             told += 1
         name, skill, pace = chance.choice(PEOPLE)
         if any(lease.worker == name for _, lease, _ in out):
             continue
-        lease = office.ask(id, name)
+        lease = campaign_service.ask(id, name)
         if isinstance(lease, Lease):
             out.append((clock() + chance.gammavariate(3, pace / 3), lease, skill))
     return id
 
 
-def others(office: Office) -> None:
+def others(campaign_service: CampaignService) -> None:
     """More campaigns for the list."""
     quick = {"policy": "uncertainty", "labels": ("no", "yes")}
-    office.create(Config(budget=400, name="Duplicate questions", **quick), "duplicates")
-    office.add_tasks("duplicates", [{"id": f"q{k}", "text": "?"} for k in range(150)])
-    office.pause("duplicates")
-    office.create(Config(budget=8, name="Pilot: tone of voice", **quick), "pilot")
-    office.add_tasks("pilot", [{"id": f"p{k}", "text": "?"} for k in range(4)])
+    campaign_service.create(CampaignSettings(budget=400, name="Duplicate questions", **quick), "duplicates")
+    campaign_service.add_tasks("duplicates", [{"id": f"q{k}", "text": "?"} for k in range(150)])
+    campaign_service.pause("duplicates")
+    campaign_service.create(CampaignSettings(budget=8, name="Pilot: tone of voice", **quick), "pilot")
+    campaign_service.add_tasks("pilot", [{"id": f"p{k}", "text": "?"} for k in range(4)])
     for k in range(8):
-        lease = office.ask("pilot", f"w{k}")
+        lease = campaign_service.ask("pilot", f"w{k}")
         if isinstance(lease, Lease):
-            office.tell(lease.id, "yes" if k % 3 else "no")
+            campaign_service.tell(lease.id, "yes" if k % 3 else "no")
 
 
 def sign_in(page: Page, url: str, token: str) -> None:
@@ -154,14 +154,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
         clock = Clock()
         store = open_store(f"sqlite:///{folder}/labels.db")
-        office = Office(store, clock)
+        campaign_service = CampaignService(store, clock)
         token = first_token(store)
         assert token is not None
-        others(office)
-        id = worked_on(office, clock)
+        others(campaign_service)
+        id = worked_on(campaign_service, clock)
         port = free_port()
-        app = create_app(office, Settings(port=port), pages=mount_pages)
-        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None))
+        app = create_app(campaign_service, Settings(port=port), pages=mount_pages)
+        server = uvicorn.Server(uvicorn.CampaignSettings(app, host="127.0.0.1", port=port, log_config=None))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         while not server.started:
@@ -212,7 +212,7 @@ def main() -> None:
         finally:
             server.should_exit = True
             thread.join(30)
-            office.close()
+            campaign_service.close()
 
 
 if __name__ == "__main__":

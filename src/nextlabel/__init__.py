@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.one_coin import OneCoin
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
+    from nextlabel.campaigns.facade import Campaign
     from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
     from nextlabel.policies.base import Policy
@@ -26,15 +27,14 @@ if TYPE_CHECKING:
     from nextlabel.policies.registry import make_policy
     from nextlabel.problem.problem import Problem, TaskClass
     from nextlabel.problem.rates import PiecewiseRate
-    from nextlabel.problem.scores import Scores, read_scores, score_classes
+    from nextlabel.problem.scores import ItemScores, read_scores, score_classes
     from nextlabel.problem.toml import load_problem, problem_to_toml
-    from nextlabel.simulate.engine import Engine
-    from nextlabel.simulate.study import Study, simulate
+    from nextlabel.simulation.engine import Engine
+    from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
     from nextlabel.solve.exact import ExactResult, exact_value, policy_value
     from nextlabel.solve.index import IndexTable, index_table
     from nextlabel.solve.indexability import check_indexability
-    from nextlabel.store.campaign import Campaign
 
 __all__ = [
     "OKG",
@@ -50,6 +50,7 @@ __all__ = [
     "Histogram",
     "IndexPolicy",
     "IndexTable",
+    "ItemScores",
     "LogitNormal",
     "NextlabelError",
     "OneCoin",
@@ -58,7 +59,6 @@ __all__ = [
     "Prior",
     "Problem",
     "Reward",
-    "Scores",
     "SquaredError",
     "Study",
     "TaskClass",
@@ -83,10 +83,10 @@ _HOME = {
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
-    "Campaign": "nextlabel.store.campaign",
+    "Campaign": "nextlabel.campaigns.facade",
     "Client": "nextlabel.client.client",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
-    "Engine": "nextlabel.simulate.engine",
+    "Engine": "nextlabel.simulation.engine",
     "ExactResult": "nextlabel.solve.exact",
     "Histogram": "nextlabel.beliefs.density",
     "IndexPolicy": "nextlabel.policies.index:Index",
@@ -100,9 +100,9 @@ _HOME = {
     "Prior": "nextlabel.beliefs.prior",
     "Problem": "nextlabel.problem.problem",
     "Reward": "nextlabel.beliefs.rewards",
-    "Scores": "nextlabel.problem.scores",
+    "ItemScores": "nextlabel.problem.scores",
     "SquaredError": "nextlabel.beliefs.rewards",
-    "Study": "nextlabel.simulate.study",
+    "Study": "nextlabel.simulation.study",
     "TaskClass": "nextlabel.problem.problem",
     "Utility": "nextlabel.beliefs.rewards",
     "check_indexability": "nextlabel.solve.indexability",
@@ -114,13 +114,12 @@ _HOME = {
     "problem_to_toml": "nextlabel.problem.toml",
     "read_scores": "nextlabel.problem.scores",
     "score_classes": "nextlabel.problem.scores",
+    "simulate": "nextlabel.simulation.study",
     "upper_bound": "nextlabel.solve.bound",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "simulate":
-        return import_module("nextlabel.simulate")  # a package that can be called: see its docstring
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, _, there = _HOME[name].partition(":")

@@ -44,7 +44,7 @@ PLANNED_AHEAD = ("lagrangian", "resolve")
 
 
 @dataclass(frozen=True)
-class Config:
+class CampaignSettings:
     """A campaign's settings."""
 
     budget: int
@@ -139,7 +139,7 @@ class Config:
         return out
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> Config:
+    def from_dict(cls, table: Mapping[str, Any]) -> CampaignSettings:
         """The inverse of ``to_dict``; keys may be left out, unknown ones are refused."""
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(table) - known)
@@ -154,7 +154,7 @@ class Config:
             given["reward"] = reward_from(given["reward"])
         return cls(**given)
 
-    def changed(self, **changes: Any) -> Config:
+    def changed(self, **changes: Any) -> CampaignSettings:
         """The same with other values."""
         return replace(self, **changes)
 

@@ -22,8 +22,8 @@ from typing import Any
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
-from nextlabel.campaign.config import Config
-from nextlabel.campaign.life import Life
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Added
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.problem.problem import TaskClass
@@ -45,7 +45,7 @@ class NewTask:
     prior: Prior
 
 
-def read_task(config: Config, given: Any, place: int) -> NewTask:
+def read_task(config: CampaignSettings, given: Any, place: int) -> NewTask:
     """One task from a table; ``place`` names it in errors."""
     where = f"task {place}"
     if not isinstance(given, Mapping):
@@ -69,7 +69,7 @@ def read_task(config: Config, given: Any, place: int) -> NewTask:
     return NewTask(key, payload, _prior(config, given, where))
 
 
-def _prior(config: Config, given: Mapping[str, Any], where: str) -> Prior:
+def _prior(config: CampaignSettings, given: Mapping[str, Any], where: str) -> Prior:
     score, prior = given.get("score"), given.get("prior")
     if score in (None, "") and prior is None:
         return config.default_prior
@@ -86,7 +86,7 @@ def _prior(config: Config, given: Mapping[str, Any], where: str) -> Prior:
     return belief
 
 
-def _of_score(config: Config, score: Any) -> Prior:
+def _of_score(config: CampaignSettings, score: Any) -> Prior:
     if config.answers != 2:
         raise InputError("a score is for campaigns with two labels.", "Give a prior with one weight for each label.")
     try:
@@ -99,14 +99,14 @@ def _of_score(config: Config, score: Any) -> Prior:
     return OneCoin(p, config.accuracy) if config.accuracy is not None else beta_of_score(p, config.strength)
 
 
-def add_tasks(life: Life, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
+def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
     """Take tasks in; a ``batch`` that was taken in before is not taken in again."""
-    ledger = life.ledger
+    ledger = commands.ledger
     if batch is not None:
         before = ledger.batch(batch)
         if before is not None:
             return Added(0, before, ledger.row.tasks)
-    life.settle()
+    commands.settle()
     numbers: dict[Prior, int] = {prior: c for c, prior in enumerate(ledger.classes())}
     seen: dict[str, NewTask] = {}
     fresh = ledger.row.tasks == 0
@@ -140,7 +140,7 @@ def add_tasks(life: Life, tasks: Iterable[NewTask], batch: str | None = None) ->
             scoring.check_policy(ledger.row.config)
         if first + len(news) > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        life.record_tasks({"first": first, "tasks": news, "classes": classes, "batch": batch})
+        commands.record_tasks({"first": first, "tasks": news, "classes": classes, "batch": batch})
         added += len(news)
     return Added(added, known, ledger.row.tasks)
 

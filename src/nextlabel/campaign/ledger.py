@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.problem.state import TaskState
@@ -120,7 +120,7 @@ class Ledger(Protocol):
 class Store(Protocol):
     """Campaigns somewhere safe."""
 
-    def create(self, id: str, config: Config, now: float) -> AbstractContextManager[Ledger]:
+    def create(self, id: str, config: CampaignSettings, now: float) -> AbstractContextManager[Ledger]:
         """A new campaign without events; ConflictError if the id is taken."""
         ...
 
@@ -165,7 +165,7 @@ class Store(Protocol):
         ...
 
     def kept(self, name: str) -> bytes | None:
-        """Something worked out before (``campaign.kept_tables``)."""
+        """Something worked out before (``campaign.stored_tables``)."""
         ...
 
     def keep(self, name: str, data: bytes) -> None:

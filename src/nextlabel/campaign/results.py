@@ -17,7 +17,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 
 #: Beliefs are worked out this many labels deep at a time.
@@ -65,7 +65,7 @@ def results_of(row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskR
     return out
 
 
-def belief(config: Config, prior: Prior, labels: int, node: int) -> tuple[Floats, tuple[int, ...]]:
+def belief(config: CampaignSettings, prior: Prior, labels: int, node: int) -> tuple[Floats, tuple[int, ...]]:
     """Posterior probabilities of the truths, and the labels of each answer, of a task in ``node``."""
     truth, counts = _beliefs(prior, config.threshold, STEP * (1 + labels // STEP))
     return truth[node], tuple(int(c) for c in counts[node])

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.problem.state import TaskState
 
 #: A group: class, node, labels in flight.
@@ -32,7 +32,7 @@ class CampaignRow:
     """Counters and settings of one campaign."""
 
     id: str
-    config: Config
+    config: CampaignSettings
     created_at: float
     budget: int
     deadline: float | None

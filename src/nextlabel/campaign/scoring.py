@@ -1,7 +1,7 @@
 """Scores of tasks that have priors of their own: kept with each task, so that an ordered index has the best one.
 
 The index is here that of the settled table without delay, which depends on neither the labels left nor the rates
-(``simulate.many``), so that a label changes the score of one task only.
+(``simulation.own_priors``), so that a label changes the score of one task only.
 Cost: a state of one task 0.2 ms, fresh tasks 40 µs each.
 """
 
@@ -15,30 +15,30 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import TaskRow
 from nextlabel.errors import InputError
-from nextlabel.kernels.limit_index import least_limit_index, new_room
-from nextlabel.kernels.many import TIED
+from nextlabel.kernels.limit_index import least_limit_index, new_workspace
+from nextlabel.kernels.own_priors import TIED
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.units import reward_unit
-from nextlabel.simulate.many import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
+from nextlabel.simulation.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 
 __all__ = ["DEPTH", "FEW_CLASSES", "FLIGHT", "TIED", "limits", "score", "scores"]
 
 
-def limits(config: Config, classes: int) -> tuple[int, int]:
+def limits(config: CampaignSettings, classes: int) -> tuple[int, int]:
     """Labels a task at most, and of them in flight; fewer where tasks have priors of their own."""
     if classes <= FEW_CLASSES:
         return config.most_labels, config.most_in_flight
     return min(config.most_labels, DEPTH), min(config.most_in_flight, FLIGHT)
 
 
-def check_policy(config: Config) -> None:
+def check_policy(config: CampaignSettings) -> None:
     """Refuse a policy that has no score for a task alone."""
     if not isinstance(make_policy(config.policy), StaticPolicy | Index):
         raise InputError(
@@ -47,7 +47,7 @@ def check_policy(config: Config) -> None:
         )
 
 
-def scores(config: Config, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[float | None]:
+def scores(config: CampaignSettings, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[float | None]:
     """Scores of tasks as they stand; equal priors and states are worked out once."""
     known: dict[tuple[int, int, int], float | None] = {}
     for task in tasks:
@@ -56,7 +56,7 @@ def scores(config: Config, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -
     return [known[task.group] for task in tasks]
 
 
-def score(config: Config, prior: Prior, labels: int, state: TaskState) -> float | None:
+def score(config: CampaignSettings, prior: Prior, labels: int, state: TaskState) -> float | None:
     """Score of one task with so many labels, None if it may have no more now."""
     most, flight = limits(config, FEW_CLASSES + 1)
     if labels + state.w >= most or state.w >= flight:
@@ -68,7 +68,7 @@ def score(config: Config, prior: Prior, labels: int, state: TaskState) -> float 
         return float(policy.score(view)[state.w, state.node])
     first, child, _ = simplex(config.answers, DEPTH + AHEAD)
     known = np.full(int(first[DEPTH + 1]), np.nan)
-    room = new_room(int(first[-1]), config.answers)
+    room = new_workspace(int(first[-1]), config.answers)
     ahead = np.zeros(int(first[FLIGHT + 1]), dtype=np.int64)
     return float(
         least_limit_index(first, child, _facts(config, prior), labels, state.node, state.w, room, ahead, known)
@@ -76,7 +76,7 @@ def score(config: Config, prior: Prior, labels: int, state: TaskState) -> float 
 
 
 @lru_cache(maxsize=4096)
-def _facts(config: Config, prior: Prior) -> Floats:
+def _facts(config: CampaignSettings, prior: Prior) -> Floats:
     """Rewards and cumulative probabilities of the answers, as ``kernels.limit_index`` has them."""
     reward_of, _, prob = class_arrays([config.class_of(prior)], DEPTH + AHEAD)
     facts = np.empty((reward_of.shape[1], config.answers))

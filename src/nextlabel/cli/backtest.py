@@ -14,8 +14,8 @@ from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
     from nextlabel.arrays import Ints
-    from nextlabel.planning.backtest import Backtest
-    from nextlabel.records.table import LabelTable
+    from nextlabel.backtest.run import Backtest
+    from nextlabel.files.label_table import LabelTable
 
 Text = str | None
 
@@ -75,12 +75,12 @@ def backtest(
     each, budgets = _budgets(labels_per_task, budget)
     check_outputs(out, report)
     with working(f"Replaying {labels}") as progress:
-        from nextlabel.planning.backtest import POLICIES, make_backtest
-        from nextlabel.planning.readout import COUNTING
-        from nextlabel.records.convert import to_recorded
-        from nextlabel.records.gold import read_gold
-        from nextlabel.records.read import read_labels
-        from nextlabel.simulate.engine import Engine
+        from nextlabel.backtest.readout import COUNTING
+        from nextlabel.backtest.run import POLICIES, make_backtest
+        from nextlabel.files.gold import read_gold
+        from nextlabel.files.labels import read_labels
+        from nextlabel.simulation.engine import Engine
+        from nextlabel.simulation.from_labels import to_recorded
 
         belief = None if prior is None else _beta(prior)
         table, said = read_labels(
@@ -122,7 +122,7 @@ def backtest(
 
 def _rates(arrival: Text, completion: Text, in_flight: Text) -> tuple[float, float]:
     """Arrival and completion rate; labels come back at once unless something else is said."""
-    from nextlabel.planning.backtest_tally import ARRIVALS, AT_ONCE_RATE
+    from nextlabel.backtest.tally import ARRIVALS, AT_ONCE_RATE
 
     if in_flight is not None:
         if arrival is not None or completion is not None:
@@ -174,7 +174,7 @@ def _workers(table: LabelTable) -> Ints | None:
 
     import numpy as np
 
-    from nextlabel.records.convert import to_recorded
+    from nextlabel.simulation.from_labels import to_recorded
 
     if table.worker is None:
         return None
@@ -185,9 +185,9 @@ def _workers(table: LabelTable) -> Ints | None:
 def _write(found: Backtest, out: Text, report: Text, command: str, read: list[str]) -> None:
     if out is None and report is None:
         return
-    from nextlabel.experiments.artifacts import save_png
-    from nextlabel.planning.backtest_report import backtest_figure, backtest_page, point_rows, saving_rows
-    from nextlabel.simulate.report import write_csv
+    from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
+    from nextlabel.reporting.artifacts import save_png
+    from nextlabel.simulation.report import write_csv
 
     if out is not None:
         folder = Path(out)
@@ -202,8 +202,8 @@ def _write(found: Backtest, out: Text, report: Text, command: str, read: list[st
 
 
 def _as_dict(found: Backtest, read: list[str]) -> dict[str, Any]:
-    from nextlabel.planning.backtest_report import point_rows, saving_rows
-    from nextlabel.planning.backtest_words import assumptions, sentences
+    from nextlabel.backtest.report import point_rows, saving_rows
+    from nextlabel.backtest.sentences import assumptions, sentences
 
     stage, pilot = found.stage, found.pilot
     return {
@@ -233,8 +233,8 @@ def _as_dict(found: Backtest, read: list[str]) -> dict[str, Any]:
 
 
 def _show(found: Backtest) -> None:
-    from nextlabel.planning.backtest_report import accuracy_table, overlap_line, saving_table
-    from nextlabel.planning.backtest_words import assumptions, sentences, strongest
+    from nextlabel.backtest.report import accuracy_table, overlap_line, saving_table
+    from nextlabel.backtest.sentences import assumptions, sentences, strongest
 
     for readout in found.readouts:
         header, rows = accuracy_table(found, readout)

@@ -10,7 +10,7 @@ import typer
 from nextlabel.cli.flag_values import parse_whole
 from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.words import counts_tasks, describe, net, problem_fields
+from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem

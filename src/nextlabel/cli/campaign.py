@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.campaign_office import Id, number_of, office_at, state_of
+from nextlabel.cli.campaign_common import Id, number_of, service_at, state_of
 from nextlabel.cli.campaign_status import status
 from nextlabel.cli.campaign_tasks import add, create
 from nextlabel.cli.flag_values import parse_whole
@@ -24,16 +24,16 @@ for _verb in (create, add, status):
 @app.command()
 def pause(id: Id, db: DbFlag = DB) -> None:
     """No new leases; those that are out go on."""
-    with office_at(db) as office:
-        row = office.pause(id)
+    with service_at(db) as campaign_service:
+        row = campaign_service.pause(id)
     say(f"{id} is {state_of(row)}.")
 
 
 @app.command()
 def resume(id: Id, db: DbFlag = DB) -> None:
     """New leases again."""
-    with office_at(db) as office:
-        row = office.resume(id)
+    with service_at(db) as campaign_service:
+        row = campaign_service.resume(id)
     say(f"{id} is {state_of(row)}.")
 
 
@@ -44,11 +44,11 @@ def budget(
     db: DbFlag = DB,
 ) -> None:
     """Another budget, while the campaign runs."""
-    with office_at(db) as office:
+    with service_at(db) as campaign_service:
         number = number_of("the budget", labels)
         if labels[:1] in "+-":
-            number += office.store.row(id).budget
-        row = office.change(id, {"budget": number})
+            number += campaign_service.store.row(id).budget
+        row = campaign_service.change(id, {"budget": number})
     say(f"{id} may buy {row.budget:,} labels: {row.spent:,} are spent, {row.reserved:,} out, {row.left:,} left.")
 
 
@@ -62,8 +62,8 @@ def deadline(
     needs_service()
     from nextlabel.service.times import seconds_of
 
-    with office_at(db) as office:
-        row = office.change(id, {"deadline": None if time == "none" else seconds_of("deadline", time)})
+    with service_at(db) as campaign_service:
+        row = campaign_service.change(id, {"deadline": None if time == "none" else seconds_of("deadline", time)})
     say(f"{id} is {state_of(row)}; deadline: {time}.")
 
 
@@ -78,12 +78,12 @@ def links(
     as_json: JsonFlag = False,
 ) -> None:
     """Links for workers, and the one for platforms such as Prolific."""
-    with office_at(db) as office:
+    with service_at(db) as campaign_service:
         from nextlabel.service.links import Links, join_url, worker_url
         from nextlabel.service.settings import Settings
 
-        office.store.row(id)
-        base, signer = Settings(public_url=public_url).base_url, Links.of(office.store)
+        campaign_service.store.row(id)
+        base, signer = Settings(public_url=public_url).base_url, Links.of(campaign_service.store)
         made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         join = join_url(base, signer.join_token(id))
     if as_json:
@@ -102,11 +102,11 @@ def export(
     db: DbFlag = DB,
 ) -> None:
     """Every task: label, probability, labels, and the event that closed it."""
-    with office_at(db) as office:
-        office.store.row(id)
+    with service_at(db) as campaign_service:
+        campaign_service.store.row(id)
         from nextlabel.cli.export_results import write_results
 
-        written = write_results(office, id, None if out is None else Path(out), form)
+        written = write_results(campaign_service, id, None if out is None else Path(out), form)
     say(f"{counted(written, 'task')} written{'' if out is None else f' to {out}'}.")
 
 
@@ -120,8 +120,8 @@ def events(
     """The log, one JSON object a line."""
     first = parse_whole("--after", after, 0, "Give the number of an event, e.g. --after 0.")
     most = parse_whole("--limit", limit, 1, "Give e.g. --limit 1000.")
-    with office_at(db) as office:
-        for event in office.store.events(id, first, most):
+    with service_at(db) as campaign_service:
+        for event in campaign_service.store.events(id, first, most):
             line = {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
             sys.stdout.write(json.dumps(line) + "\n")
 
@@ -129,9 +129,9 @@ def events(
 @app.command()
 def rebuild(id: Id, db: DbFlag = DB) -> None:
     """Make everything but the events anew from them."""
-    with office_at(db) as office:
-        before = office.store.row(id)
+    with service_at(db) as campaign_service:
+        before = campaign_service.store.row(id)
         with working("Replaying events") as progress:
-            row = office.rebuild(id, progress)
+            row = campaign_service.rebuild(id, progress)
     same = "as before" if row == before else "other than before: what was there did not follow from the events"
     say(f"{id}: {counted(row.seq, 'event')} replayed, counters {same}.")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nextlabel.cli.campaign_office import fields_of, office_at, state_of
+from nextlabel.cli.campaign_common import fields_of, service_at, state_of
 from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
 from nextlabel.cli.serve import DB, DbFlag
 
 if TYPE_CHECKING:
-    from nextlabel.store.office import Office
+    from nextlabel.campaigns.service import CampaignService
 
 
 def status(
@@ -20,13 +20,13 @@ def status(
     as_json: JsonFlag = False,
 ) -> None:
     """How campaigns stand."""
-    with office_at(db) as office:
+    with service_at(db) as campaign_service:
         if id is not None:
-            office.store.row(id)
+            campaign_service.store.row(id)
             with working("Working out the certificate"):
-                _show_status(office, id, as_json)
+                _show_status(campaign_service, id, as_json)
             return
-        rows = office.store.campaigns()
+        rows = campaign_service.store.campaigns()
     if as_json:
         print_json({"campaigns": [fields_of(row) for row in rows]})
         return
@@ -49,12 +49,12 @@ def status(
     )
 
 
-def _show_status(office: Office, id: str, as_json: bool) -> None:
+def _show_status(campaign_service: CampaignService, id: str, as_json: bool) -> None:
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-    from nextlabel.store.certificate import certificate
+    from nextlabel.campaigns.certificate import certificate
 
-    row = office.store.row(id)
-    found = certificate(office, id) if row.tasks else None
+    row = campaign_service.store.row(id)
+    found = certificate(campaign_service, id) if row.tasks else None
     if as_json:
         extra = (
             {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nextlabel.cli.campaign_office import Id, fields_of, number_of, office_at, state_of
+from nextlabel.cli.campaign_common import Id, fields_of, number_of, service_at, state_of
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.output import JsonFlag, counted, print_json, say, working
 from nextlabel.cli.serve import DB, DbFlag, needs_service
@@ -56,10 +56,10 @@ def create(
     if not budget:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
-    from nextlabel.campaign.config import Config
+    from nextlabel.campaign.config import CampaignSettings
     from nextlabel.service.times import seconds_of
 
-    config = Config.from_dict(
+    config = CampaignSettings.from_dict(
         {
             "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
             "labels": [label.strip() for label in labels.split(",")],
@@ -77,9 +77,9 @@ def create(
     )
     if tasks is not None:
         _check(Path(tasks))
-    with office_at(db) as office, working("Taking tasks in"):
+    with service_at(db) as campaign_service, working("Taking tasks in"):
         given = () if tasks is None else _tasks(Path(tasks), id_column, score_column)
-        row = office.create(config, id, given)
+        row = campaign_service.create(config, id, given)
     _show_row(row, as_json)
     say(f"Serve it: nextlabel serve --db {db}. Links: nextlabel campaign links {row.id} ann bob --db {db}.")
 
@@ -93,8 +93,8 @@ def add(
 ) -> None:
     """Take more tasks in, all of them or none."""
     _check(Path(tasks))
-    with office_at(db) as office, working("Taking tasks in"):
-        added = office.add_tasks(id, _tasks(Path(tasks), id_column, score_column))
+    with service_at(db) as campaign_service, working("Taking tasks in"):
+        added = campaign_service.add_tasks(id, _tasks(Path(tasks), id_column, score_column))
     say(f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.")
 
 

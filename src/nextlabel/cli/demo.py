@@ -15,7 +15,7 @@ from nextlabel.cli.serve import check_port, needs_service
 
 if TYPE_CHECKING:
     from nextlabel.demo.outcome import Outcome
-    from nextlabel.demo.run import Stage
+    from nextlabel.demo.run import DemoRun
 
 FOLDER = "nextlabel-demo"
 
@@ -41,9 +41,9 @@ def demo(
     check_outputs(out)
     with working("Preparing the policy's tables"):
         from nextlabel.demo.crowd import FASTER
-        from nextlabel.demo.run import WORKERS, play, stage
+        from nextlabel.demo.run import WORKERS, demo_run, play
 
-        stands = stage(folder, where, number, each, start)
+        stands = demo_run(folder, where, number, each, start)
         on = stands.__enter__()
     try:
         say(f"Dashboard: {on.url}/   token: {on.token}")
@@ -66,7 +66,7 @@ def demo(
         stands.__exit__(None, None, None)
 
 
-def _leave(on: Stage, found: Outcome, folder: Path) -> None:
+def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
     """Results and figure."""
     import csv
 
@@ -84,7 +84,7 @@ def _leave(on: Stage, found: Outcome, folder: Path) -> None:
     draw(found, folder / "demo.png")
 
 
-def _show(on: Stage, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
+def _show(on: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
     saved, same = found.saved, found.overlap_same
     if as_json:
         print_json(

@@ -15,7 +15,7 @@ from nextlabel.cli.bound import CAP_HINT, FLIGHT_HINT, CapOption, FlightOption
 from nextlabel.cli.flag_values import parse_number, parse_whole
 from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.words import describe, problem_fields
+from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def check_outputs(out: str | None, report: str | None = None) -> None:
     """Refuse, before any work, a folder or a page that could not be written after it."""
     if out is None and report is None:
         return
-    from nextlabel.simulate.report import check_folder, needs_figures
+    from nextlabel.simulation.report import check_folder, needs_figures
 
     needs_figures()
     if out is not None:

@@ -12,7 +12,7 @@ import typer
 from nextlabel.cli.flag_values import parse_number, parse_whole
 from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.words import describe, problem_fields
+from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def plan(
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
         from nextlabel.planning.plan import make_plan
-        from nextlabel.simulate.engine import Engine
+        from nextlabel.simulation.engine import Engine
 
         span = None
         if learnt is not None and goal is not None:
@@ -159,9 +159,9 @@ def _positive(name: str, text: str) -> float:
 def _write(found: Plan, out: str | None, report: str | None, command: str, said: list[str]) -> None:
     if out is None and report is None:
         return
-    from nextlabel.experiments.artifacts import save_png
-    from nextlabel.planning.plan_report import curve_rows, plan_figure, plan_page
-    from nextlabel.simulate.report import write_csv
+    from nextlabel.planning.report import curve_rows, plan_figure, plan_page
+    from nextlabel.reporting.artifacts import save_png
+    from nextlabel.simulation.report import write_csv
 
     if out is not None:
         folder = Path(out)
@@ -175,7 +175,7 @@ def _write(found: Plan, out: str | None, report: str | None, command: str, said:
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
-    from nextlabel.planning.plan_report import curve_rows, overlap_rows
+    from nextlabel.planning.report import curve_rows, overlap_rows
 
     money = found.money
     return {
@@ -195,7 +195,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
 
 
 def _show(found: Plan, said: list[str]) -> None:
-    from nextlabel.planning.plan_report import MORE, curve_rows, sentences, shown
+    from nextlabel.planning.report import MORE, curve_rows, sentences, shown
 
     rows = curve_rows(found)
     stride = max(1, -(-len(rows) // SHOWN))

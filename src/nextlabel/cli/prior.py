@@ -170,18 +170,18 @@ def _with_error(value: float, error: float | None) -> str:
 
 def _folder(out: str) -> Any:
     """Where to write, refused before any work is done."""
-    from nextlabel.experiments.artifacts import make_folder
-    from nextlabel.experiments.style import drawing
+    from nextlabel.reporting.artifacts import make_folder
+    from nextlabel.reporting.style import drawing
 
     with drawing():
         return make_folder(out)
 
 
 def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, command: str, seconds: float) -> None:
-    from nextlabel.experiments.artifacts import manifest, write
-    from nextlabel.experiments.figures_prior import prior_figure
-    from nextlabel.experiments.study import Config, Outcome
+    from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
     from nextlabel.learn.fit import cells_of
+    from nextlabel.reporting.artifacts import manifest, write
+    from nextlabel.reporting.prior_figure import prior_figure
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
     first = cells[0]
@@ -194,6 +194,8 @@ def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, comma
         }
         for i in range(len(first.labels))
     ]
-    fields = {k: v for k, v in manifest("prior", Config(seed=seed), command, seconds).items() if k not in NOT_HERE}
+    fields = {
+        k: v for k, v in manifest("prior", StudyOptions(seed=seed), command, seconds).items() if k not in NOT_HERE
+    }
     answer = {k: v for k, v in _as_dict(counts, found, seed, seconds).items() if k not in ("seed", "seconds")}
-    write(folder, "prior", Outcome(rows, answer), prior_figure(counts, found.learnt), fields)
+    write(folder, "prior", ExperimentOutcome(rows, answer), prior_figure(counts, found.learnt), fields)

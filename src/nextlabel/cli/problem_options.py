@@ -1,4 +1,4 @@
-"""The flags that describe a problem, shared by every verb; ``lay_over`` says how they meet a problem file.
+"""The flags that describe a problem, shared by every verb; ``merge_flags`` says how they meet a problem file.
 
 Flags are read as text and checked here, so that every refusal says what was given and what is allowed.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from nextlabel.cli.lay_over import lay_over
+from nextlabel.cli.merge_flags import merge_flags
 from nextlabel.cli.output import say
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ProblemFlags:
         from nextlabel.problem.toml import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
-        lay_over(table, self)
+        merge_flags(table, self)
         return problem_from_table(table, say)
 
 

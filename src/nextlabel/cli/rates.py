@@ -30,8 +30,8 @@ def rates(
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     check_outputs(out)
     with working(f"Reading {labels}"):
-        from nextlabel.records.rates import estimate_rates
-        from nextlabel.records.read import read_labels
+        from nextlabel.files.labels import read_labels
+        from nextlabel.learn.rates import estimate_rates
 
         table, report = read_labels(
             labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
@@ -39,8 +39,8 @@ def rates(
         )  # fmt: skip
         found = estimate_rates(table, unit=unit, seed=start)
     if out is not None:
-        from nextlabel.experiments.artifacts import save_png
-        from nextlabel.experiments.figures_rates import rates_figure
+        from nextlabel.reporting.artifacts import save_png
+        from nextlabel.reporting.rates_figure import rates_figure
 
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from nextlabel.cli.flag_values import parse_whole
 from nextlabel.cli.output import JsonFlag, print_json, print_table, working
 
 if TYPE_CHECKING:
-    from nextlabel.experiments.study import Config
+    from nextlabel.experiments.study import StudyOptions
 
 
 def reproduce(
@@ -36,10 +36,10 @@ def reproduce(
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
     from nextlabel.experiments.reproduce import STUDIES, check
     from nextlabel.experiments.reproduce import reproduce as run_study
-    from nextlabel.experiments.study import Config
-    from nextlabel.simulate.engine import Engine
+    from nextlabel.experiments.study import StudyOptions
+    from nextlabel.simulation.engine import Engine
 
-    config = Config(
+    config = StudyOptions(
         quick=quick,
         seed=parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0."),
         engine=Engine(jobs=parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")),
@@ -77,7 +77,7 @@ def reproduce(
     )
 
 
-def _command(name: str, config: Config) -> str:
+def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
     words = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
     if name == "fig2":

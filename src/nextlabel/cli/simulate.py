@@ -13,11 +13,11 @@ import typer
 from nextlabel.cli.flag_values import parse_whole
 from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.words import counts_tasks, describe, problem_fields
+from nextlabel.cli.problem_text import counts_tasks, describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.simulate.study import Study
+    from nextlabel.simulation.study import Study
 
 DEFAULT_POLICIES = ("index", "okg", "uniform")
 
@@ -75,9 +75,9 @@ def simulate(
             raise InputError(f"policy {name!r} is given twice.", "Give each policy once.")
     with working("Bounding") as progress:
         from nextlabel.policies.registry import make_policy
-        from nextlabel.simulate.engine import Engine
-        from nextlabel.simulate.report import check_folder, needs_figures, write_report
-        from nextlabel.simulate.study import simulate as run_study
+        from nextlabel.simulation.engine import Engine
+        from nextlabel.simulation.report import check_folder, needs_figures, write_report
+        from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
 
         policies = [make_policy(name) for name in names]
@@ -115,7 +115,7 @@ def simulate(
 
 
 def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
-    from nextlabel.simulate.report import difference_rows, policy_rows
+    from nextlabel.simulation.report import difference_rows, policy_rows
 
     return {
         "bound_per_task": study.bound.per_task,
@@ -131,7 +131,7 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulate.report import difference_rows, policy_rows
+    from nextlabel.simulation.report import difference_rows, policy_rows
 
     rows = [
         (
@@ -163,7 +163,7 @@ def _show(study: Study) -> None:
 
 def _verdict(study: Study) -> str:
     """Who is ahead, in words that fit what the value is."""
-    from nextlabel.simulate.report import verdict
+    from nextlabel.simulation.report import verdict
 
     if len(study.results) > 1 or counts_tasks(study.problem):
         return verdict(study)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.demo.sample import Item
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import overlap_values
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def outcome(
-    config: Config, items: Sequence[Item], labelled: Mapping[str, str], labels: int, expected: float,
+    config: CampaignSettings, items: Sequence[Item], labelled: Mapping[str, str], labels: int, expected: float,
     upper_at_start: float, moments: Sequence[Moment],
 ) -> Outcome:  # fmt: skip
     """Put together what is known at the end; ``labelled`` has the label that each item got."""
@@ -68,7 +68,7 @@ def outcome(
 
 def draw(found: Outcome, path: Path) -> None:
     """Expected accuracy against labels, the bound, and fixed overlap."""
-    from nextlabel.experiments.style import BLUE, GREY, INK, drawing
+    from nextlabel.reporting.style import BLUE, GREY, INK, drawing
 
     with drawing() as plt:
         figure, axes = plt.subplots(figsize=(6.4, 3.8))

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.demo.background import served
 from nextlabel.demo.crowd import crowd
@@ -19,7 +20,6 @@ from nextlabel.problem.tables import prior_table
 from nextlabel.service import tokens
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import Settings
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
 
@@ -31,39 +31,41 @@ PATIENCE = 25
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoRun:
     """A service that runs, with one campaign on it."""
 
     url: str
     token: str
     campaign: str
-    config: Config
+    config: CampaignSettings
     sample: list[Item]
     seed: int
     client: Client
 
 
 @contextmanager
-def stage(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[Stage]:
+def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[DemoRun]:
     """Start the service on a database in ``folder`` and make the campaign; both last as long as the block."""
     sample, belief = items(number, seed), prior()
-    config = Config(round(labels_an_item * number), LABELS, "Demo: product reviews", QUESTION, prior=belief, seed=seed)
+    config = CampaignSettings(
+        round(labels_an_item * number), LABELS, "Demo: product reviews", QUESTION, prior=belief, seed=seed
+    )
     settings = Settings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
-    office = Office(open_store(f"{folder / 'demo.db'}"))
-    token = tokens.new_token(office.store)
-    app = create_app(office, settings, mount_pages, own=True)
+    campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
+    token = tokens.new_token(campaign_service.store)
+    app = create_app(campaign_service, settings, mount_pages, own=True)
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
         made = client.create(
             budget=config.budget, labels=list(LABELS), name=config.name, question=QUESTION, prior=prior_table(belief),
             seed=seed,
         )  # fmt: skip
         client.add_tasks(made["id"], [{"id": item.id, "text": item.text} for item in sample])
-        office.desk.wait(config, [belief], config.rho)
-        yield Stage(settings.base_url, token, made["id"], config, sample, seed, client)
+        campaign_service.table_cache.wait(config, [belief], config.rho)
+        yield DemoRun(settings.base_url, token, made["id"], config, sample, seed, client)
 
 
-def play(on: Stage, progress: Callable[[float], None]) -> Outcome:
+def play(on: DemoRun, progress: Callable[[float], None]) -> Outcome:
     """Let the crowd label until the budget is spent."""
     theta = {item.id: item.theta for item in on.sample}
     upper = float(on.client.certificate(on.campaign)["upper"])

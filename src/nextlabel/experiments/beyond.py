@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.mixture import BetaMixture
-from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import simulate
+from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
 
@@ -42,7 +42,7 @@ def one_beta(mixture: BetaMixture) -> Beta:
     return Beta(mean * weight, (1.0 - mean) * weight)
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """The three comparisons."""
     K = config.tasks or (QUICK_TASKS if config.quick else TASKS)
     ratios = QUICK_RATIOS if config.quick else RATIOS
@@ -81,4 +81,4 @@ def run(config: Config, progress: Progress) -> Outcome:
                     "replications": study.replications,
                 }
             )
-    return Outcome(rows, {"replications": config.count(REPLICATIONS, QUICK)})
+    return ExperimentOutcome(rows, {"replications": config.count(REPLICATIONS, QUICK)})

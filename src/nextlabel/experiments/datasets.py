@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.simulate.replay import Recorded
+from nextlabel.simulation.replay import Recorded
 
 SETS = ("rte", "temp")
 SOURCE = (

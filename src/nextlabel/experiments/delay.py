@@ -8,10 +8,10 @@ Gaps are estimated by the martingale at the per-arrival prices; the gap to the s
 from __future__ import annotations
 
 from nextlabel.experiments.roster import SLOW, Shared, names, shared
-from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import PolicyResult, Study, simulate
+from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 
@@ -29,7 +29,7 @@ def problem(tasks: int, rho: float) -> Problem:
     return Problem.identical(tasks, RATIO * tasks, arrival_rate=rho * tasks / 100 * MU, completion_rate=MU)
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """All policies at every load."""
     replications = config.count(REPLICATIONS, QUICK)
     tasks = QUICK_TASKS if config.quick else TASKS
@@ -39,10 +39,10 @@ def run(config: Config, progress: Progress) -> Outcome:
     rows: list[Row] = []
     for k, (K, rho) in enumerate(loads):
         rows += _rows(K, rho, replications, config, part(progress, k, len(loads)))
-    return Outcome(rows, {"replications": replications})
+    return ExperimentOutcome(rows, {"replications": replications})
 
 
-def _rows(K: int, rho: float, replications: int, config: Config, progress: Progress | None) -> list[Row]:
+def _rows(K: int, rho: float, replications: int, config: StudyOptions, progress: Progress | None) -> list[Row]:
     setting = problem(K, rho)
     scalar = upper_bound(setting)
     priced = upper_bound(setting, "per-arrival")

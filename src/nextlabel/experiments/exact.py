@@ -10,11 +10,11 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.experiments.roster import names
-from nextlabel.experiments.study import Config, Outcome, Row
-from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import simulate
+from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value, policy_value
 from nextlabel.solve.progress import Progress
@@ -30,7 +30,7 @@ REPLICATIONS, QUICK = 100_000, 2_000
 STEP = 1e-8
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """Every policy on every problem."""
     replications = config.count(REPLICATIONS, QUICK)
     problems = QUICK_PROBLEMS if config.quick else PROBLEMS
@@ -52,10 +52,10 @@ def run(config: Config, progress: Progress) -> Outcome:
             how = {"value": value, "half_width": half, "how": "exact" if half is None else "simulated"}
             rows.append({**known, "policy": name, **how, "loss_percent": 100.0 * (1.0 - value / best.value)})
             progress((k + (p + 1) / len(everyone)) / len(problems))
-    return Outcome(rows, {"replications": replications})
+    return ExperimentOutcome(rows, {"replications": replications})
 
 
-def _value(problem: Problem, policy: Policy, replications: int, config: Config) -> tuple[float, float | None]:
+def _value(problem: Problem, policy: Policy, replications: int, config: StudyOptions) -> tuple[float, float | None]:
     """The policy's value, and the half-width of its interval if it had to be simulated."""
     setting = Setting.of(problem, problem.budget, problem.budget)
     tables = policy.scores(setting)
@@ -74,7 +74,7 @@ def _value(problem: Problem, policy: Policy, replications: int, config: Config) 
     return policy_value(problem, index).value, None
 
 
-def dense_scores(scores: Scores, n: int) -> Floats:
+def dense_scores(scores: ScoreTables, n: int) -> Floats:
     """[w, node] scores with n arrivals left."""
     out = scores.static.copy()
     if scores.rows is not None and scores.core is not None:

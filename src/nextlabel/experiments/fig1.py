@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from nextlabel.experiments.roster import PRICED, index_for, names, shared
-from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import simulate
+from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.progress import Progress, part
@@ -35,7 +35,7 @@ def problem(tasks: int) -> Problem:
     return Problem.identical(tasks, round(RATIO * tasks))
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """All policies at every K under both stop rules."""
     replications = config.count(REPLICATIONS, QUICK)
     policies = shared(names(PRICED if config.quick else ()), index_for(problem(TASKS[-1])))
@@ -44,11 +44,11 @@ def run(config: Config, progress: Progress) -> Outcome:
         for s, stop in enumerate(("wait", "discard")):
             piece = part(progress, 2 * k + s, 2 * len(TASKS))
             rows += _rows(tasks, stop, policies, replications, config, piece)
-    return Outcome(rows, {"replications": replications})
+    return ExperimentOutcome(rows, {"replications": replications})
 
 
 def _rows(
-    tasks: int, stop: str, policies: list[Policy], replications: int, config: Config, progress: Progress | None
+    tasks: int, stop: str, policies: list[Policy], replications: int, config: StudyOptions, progress: Progress | None
 ) -> list[Row]:
     setting = problem(tasks)
     bound = upper_bound(setting)

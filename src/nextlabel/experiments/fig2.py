@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nextlabel.backtest.history import HELD_OUT, Split, split
 from nextlabel.experiments.datasets import SETS, find_set
-from nextlabel.experiments.history import HELD_OUT, Split, split
 from nextlabel.experiments.roster import PRICED, index_for, names, shared
-from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.replay import replay
+from nextlabel.simulation.replay import replay
 from nextlabel.solve.progress import Progress, part
 
 RATIOS, QUICK_RATIOS = (1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.2, 3.0, 5.0)
@@ -49,7 +49,7 @@ class Cell:
         return 0.5 if self.kind == "half" else self.data.threshold
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """Every cell at every budget."""
     replications = config.count(REPLICATIONS, QUICK)
     sets = {name: split(find_set(config.data, name), HELD_OUT, config.seed) for name in SETS}
@@ -63,7 +63,7 @@ def run(config: Config, progress: Progress) -> Outcome:
             largest = Problem.identical(most, round(RATIOS[-1] * most), cell.data.prior, cell.threshold)
             index[key] = index_for(largest, cap=int(cell.data.pool.counts.max()))
         rows += _rows(cell, index[key], replications, config, part(progress, k, len(cells)))
-    return Outcome(rows, {"replications": replications, "sets": {n: _about(s) for n, s in sets.items()}})
+    return ExperimentOutcome(rows, {"replications": replications, "sets": {n: _about(s) for n, s in sets.items()}})
 
 
 def _cells(name: str, data: Split, quick: bool) -> list[Cell]:
@@ -75,7 +75,7 @@ def _cells(name: str, data: Split, quick: bool) -> list[Cell]:
     return out
 
 
-def _rows(cell: Cell, index: Policy, replications: int, config: Config, progress: Progress | None) -> list[Row]:
+def _rows(cell: Cell, index: Policy, replications: int, config: StudyOptions, progress: Progress | None) -> list[Row]:
     everyone = [n for n in names(PRICED) if cell.order == "random" or n in ORDER_POLICIES]
     ratios = QUICK_RATIOS if config.quick else RATIOS
     plan: list[tuple[list[Policy], tuple[float, ...]]] = [

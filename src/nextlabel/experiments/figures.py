@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.experiments.study import Row
-from nextlabel.experiments.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nextlabel.experiments.figures import draw_line, finish, pick, values_of
 from nextlabel.experiments.study import Row
-from nextlabel.experiments.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

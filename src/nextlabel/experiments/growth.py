@@ -6,9 +6,9 @@ Beta(1, 1), r = 0.1, mu = 0.4; U / K = 1.2, 2, 7/3, 5. Gaps by the Lagrangian ma
 from __future__ import annotations
 
 from nextlabel.experiments.roster import DRAWN, PRICED, index_for, names, shared
-from nextlabel.experiments.study import Config, Outcome, Row
+from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
 from nextlabel.problem.problem import Problem
-from nextlabel.simulate.study import Estimate, simulate
+from nextlabel.simulation.study import Estimate, simulate
 from nextlabel.solve.progress import Progress, part
 
 RATIOS: tuple[tuple[str, float], ...] = (("1.2", 1.2), ("2", 2.0), ("7/3", 7 / 3), ("5", 5.0))
@@ -19,7 +19,7 @@ REPLICATIONS, QUICK = 400, 20
 CAP = 12
 
 
-def run(config: Config, progress: Progress) -> Outcome:
+def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """All table policies at every K and ratio."""
     replications = config.count(REPLICATIONS, QUICK)
     sizes = QUICK_TASKS if config.quick else TASKS
@@ -50,4 +50,4 @@ def run(config: Config, progress: Progress) -> Outcome:
                         "replications": replications,
                     }
                 )
-    return Outcome(rows, {"replications": replications})
+    return ExperimentOutcome(rows, {"replications": replications})

@@ -7,21 +7,23 @@ from pathlib import Path
 from time import perf_counter
 
 from nextlabel.experiments import beyond, delay, exact, fig1, fig2, figures, figures_beyond, growth
-from nextlabel.experiments.artifacts import make_folder, manifest, write
 from nextlabel.experiments.datasets import SETS, find_set
-from nextlabel.experiments.study import Config, Row, Study
-from nextlabel.experiments.style import drawing
+from nextlabel.experiments.study import Experiment, Row, StudyOptions
+from nextlabel.reporting.artifacts import make_folder, manifest, write
+from nextlabel.reporting.style import drawing
 from nextlabel.solve.progress import Progress
 
-STUDIES: dict[str, Study] = {
+STUDIES: dict[str, Experiment] = {
     study.name: study
     for study in (
-        Study("fig1", "the paper's first experiment", fig1.run, figures.fig1),
-        Study("fig2", "the paper's second experiment, on recorded labels", fig2.run, figures.fig2, needs_data=True),
-        Study("delay", "policies when many labels are in flight", delay.run, figures.delay),
-        Study("exact", "every policy against the exact optimum", exact.run, figures.exact),
-        Study("growth", "total gap as the campaign grows", growth.run, figures.growth),
-        Study("beyond", "mixtures, three answers, money", beyond.run, figures_beyond.beyond),
+        Experiment("fig1", "the paper's first experiment", fig1.run, figures.fig1),
+        Experiment(
+            "fig2", "the paper's second experiment, on recorded labels", fig2.run, figures.fig2, needs_data=True
+        ),
+        Experiment("delay", "policies when many labels are in flight", delay.run, figures.delay),
+        Experiment("exact", "every policy against the exact optimum", exact.run, figures.exact),
+        Experiment("growth", "total gap as the campaign grows", growth.run, figures.growth),
+        Experiment("beyond", "mixtures, three answers, money", beyond.run, figures_beyond.beyond),
     )
 }
 
@@ -36,7 +38,7 @@ class Reproduced:
     seconds: float
 
 
-def check(studies: list[str], config: Config, out: str | Path) -> Path:
+def check(studies: list[str], config: StudyOptions, out: str | Path) -> Path:
     """Refuse what cannot work before anything is computed: data that are not there, a folder that cannot be written."""
     with drawing():
         pass
@@ -46,7 +48,7 @@ def check(studies: list[str], config: Config, out: str | Path) -> Path:
     return make_folder(out)
 
 
-def reproduce(name: str, config: Config, out: str | Path, command: str, progress: Progress) -> Reproduced:
+def reproduce(name: str, config: StudyOptions, out: str | Path, command: str, progress: Progress) -> Reproduced:
     """Run one study and write ``out``/``name``/."""
     begin = perf_counter()
     study = STUDIES[name]

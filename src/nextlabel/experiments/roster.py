@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
@@ -31,9 +31,9 @@ class Shared(Policy):
         self.name = policy.name  # type: ignore[misc]
         self.random_ties, self.tied = policy.random_ties, policy.tied
         self.priced = policy.priced  # type: ignore[misc]
-        self._made: dict[tuple[Problem, int, int], list[Scores]] = {}
+        self._made: dict[tuple[Problem, int, int], list[ScoreTables]] = {}
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """The held policy's tables."""
         key = (setting.problem, setting.depth, setting.flight)
         if key not in self._made:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.simulate.engine import Engine
+from nextlabel.simulation.engine import Engine
 from nextlabel.solve.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Config:
+class StudyOptions:
     """How to run a study: in full or quickly, from which seed, where, and on whose data."""
 
     quick: bool = False
@@ -33,7 +33,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExperimentOutcome:
     """Rows of a study, all with the same keys, and what else the manifest should say."""
 
     rows: list[Row]
@@ -41,11 +41,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Study:
+class Experiment:
     """One study."""
 
     name: str
     about: str
-    run: Callable[[Config, Progress], Outcome]
+    run: Callable[[StudyOptions, Progress], ExperimentOutcome]
     draw: Callable[[list[Row]], Figure]
     needs_data: bool = False

@@ -31,7 +31,7 @@ from nextlabel.kernels.jit import jit
 FEW_LABELS = 6
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Room for the lattice below one node."""
 
     place: Ints
@@ -42,9 +42,9 @@ class Room(NamedTuple):
 
 
 @jit
-def new_room(nodes: int, answers: int) -> Room:
+def new_workspace(nodes: int, answers: int) -> Workspace:
     """Room for ``nodes`` nodes."""
-    return Room(
+    return Workspace(
         np.zeros(nodes, dtype=np.int64), np.empty(nodes), np.empty((answers, nodes)), np.empty(nodes), np.empty(nodes)
     )
 
@@ -57,7 +57,7 @@ def answer_chance(facts: Floats, i: int, j: int) -> float:
 
 
 @jit
-def bring(first: Ints, child: Ints, facts: Floats, left: int, root: int, room: Room) -> None:
+def bring(first: Ints, child: Ints, facts: Floats, left: int, root: int, room: Workspace) -> None:
     """R and p of what is below ``root``, and where it is."""
     room.place[0] = root
     for k in range(first[left + 1]):
@@ -70,7 +70,7 @@ def bring(first: Ints, child: Ints, facts: Floats, left: int, root: int, room: R
 
 
 @jit
-def bring_binary(first: Ints, facts: Floats, m: int, root: int, room: Room) -> None:
+def bring_binary(first: Ints, facts: Floats, m: int, root: int, room: Workspace) -> None:
     """``bring`` for two answers, where nodes of one level that follow a node are neighbours."""
     ones = root - first[m]
     for level in range(m, first.shape[0] - 1):
@@ -82,7 +82,7 @@ def bring_binary(first: Ints, facts: Floats, m: int, root: int, room: Room) -> N
 
 
 @jit
-def best_plan(first: Ints, child: Ints, left: int, lam: float, room: Room) -> None:
+def best_plan(first: Ints, child: Ints, left: int, lam: float, room: Workspace) -> None:
     """S and labels of the best plan at price lam, ``left`` levels down; node 0 buys in any case."""
     R, p, S, labels = room.R, room.p, room.S, room.labels
     for k in range(first[left] - 1, -1, -1):
@@ -96,7 +96,7 @@ def best_plan(first: Ints, child: Ints, left: int, lam: float, room: Room) -> No
 
 
 @jit
-def best_plan_binary(first: Ints, left: int, lam: float, room: Room) -> None:
+def best_plan_binary(first: Ints, left: int, lam: float, room: Workspace) -> None:
     """``best_plan`` for two answers, level by level: four times as fast, for most problems are binary."""
     for m in range(left - 1, -1, -1):
         o, below, n = first[m], first[m + 1], m + 1
@@ -112,7 +112,7 @@ def best_plan_binary(first: Ints, left: int, lam: float, room: Room) -> None:
 
 
 @jit
-def limit_index(first: Ints, child: Ints, facts: Floats, m: int, root: int, room: Room) -> float:
+def limit_index(first: Ints, child: Ints, facts: Floats, m: int, root: int, room: Workspace) -> float:
     """G of node ``root`` of level m by Dinkelbach's iteration.
 
     It starts at the price that one label alone is worth, and climbs: the best plan at a price gives the next one. Plans
@@ -147,7 +147,7 @@ def limit_index(first: Ints, child: Ints, facts: Floats, m: int, root: int, room
 
 @jit
 def least_limit_index(
-    first: Ints, child: Ints, facts: Floats, m: int, root: int, w: int, room: Room, ahead: Ints, known: Floats
+    first: Ints, child: Ints, facts: Floats, m: int, root: int, w: int, room: Workspace, ahead: Ints, known: Floats
 ) -> float:
     """G(i, w) of node i = ``root`` of level m; ``known`` gets the indices that are new, ``ahead`` is for first[w+1]."""
     ahead[0] = root

@@ -26,8 +26,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 
 
-class LabelTable(Protocol):
-    """Recorded labels, one row a task, as ``simulate.replay.Recorded`` has them."""
+class CountTable(Protocol):
+    """Recorded labels, one row a task, as ``simulation.replay.Recorded`` has them."""
 
     @property
     def labels(self) -> Ints:
@@ -66,7 +66,7 @@ class LabelCounts:
         return cls(different, tasks)
 
     @classmethod
-    def of_table(cls, table: LabelTable, answers: int = 2) -> LabelCounts:
+    def of_table(cls, table: CountTable, answers: int = 2) -> LabelCounts:
         """From recorded labels."""
         labels = np.asarray(table.labels)
         if labels.size and labels.max() >= answers:

@@ -46,7 +46,7 @@ OF_COMPONENT = (
 FLAT = "The labels do not determine every parameter, so no standard errors are given."
 
 
-class Found(NamedTuple):
+class MethodResult(NamedTuple):
     """A prior before it is judged."""
 
     prior: Prior
@@ -128,21 +128,21 @@ def _gain(found: dict[str, LearntPrior]) -> str:
     return f"{found['ml'].log_likelihood:,.2f} against {found['moments'].log_likelihood:,.2f} of the moments"
 
 
-def _by_moments(counts: LabelCounts) -> Found:
+def _by_moments(counts: LabelCounts) -> MethodResult:
     alpha, _ = moments.moment_weights(counts)
-    return Found(prior_of(alpha), "moments", _named(alpha, moments.standard_errors(counts)), _cap_note([alpha]))
+    return MethodResult(prior_of(alpha), "moments", _named(alpha, moments.standard_errors(counts)), _cap_note([alpha]))
 
 
-def _by_likelihood(counts: LabelCounts) -> Found:
+def _by_likelihood(counts: LabelCounts) -> MethodResult:
     found = most_likely(counts)
     information = -likelihood(tails_of(counts.counts, counts.tasks), found.alpha)[2]
     of_weights = covariance(information, free_weights(found.alpha))
     errors = {} if of_weights is None else _named(found.alpha, np.sqrt(np.diag(of_weights)))
     note = _cap_note([found.alpha])
-    return Found(prior_of(found.alpha), "ml", errors, note, found.converged, found.steps)
+    return MethodResult(prior_of(found.alpha), "ml", errors, note, found.converged, found.steps)
 
 
-def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> Found:
+def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> MethodResult:
     mixed = best_mixture(counts, components, seed)
     k, names = len(mixed.prior.weights), parameter_names(mixed.prior)
     errors = standard_errors(mixed.prior, counts.ones, counts.labels, counts.tasks)
@@ -152,13 +152,13 @@ def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> Found:
     elif errors is None:
         note = f"{note} {FLAT}".strip()
     named = {} if errors is None else dict(zip(names, errors.tolist(), strict=True))
-    return Found(mixed.prior, "mixture", named, note, mixed.converged, mixed.steps)
+    return MethodResult(mixed.prior, "mixture", named, note, mixed.converged, mixed.steps)
 
 
-def _assumed(prior: Prior, method: str) -> Found:
+def _assumed(prior: Prior, method: str) -> MethodResult:
     if method == "mixture" and isinstance(prior, Beta):
         prior = BetaMixture((1.0,), (prior,))
-    return Found(prior, method, {}, "")
+    return MethodResult(prior, method, {}, "")
 
 
 def _cap_note(parts: Sequence[Floats]) -> str:
@@ -182,7 +182,7 @@ def _named(alpha: Floats, errors: Floats) -> dict[str, float]:
     return dict(sorted(zip(names, errors.tolist(), strict=True)))
 
 
-def _judged(counts: LabelCounts, found: Found, note: str) -> LearntPrior:
+def _judged(counts: LabelCounts, found: MethodResult, note: str) -> LearntPrior:
     """With the likelihood of the labels as they were given."""
     components = getattr(found.prior, "components", None)
     return LearntPrior(

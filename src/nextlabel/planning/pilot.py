@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.files.labels import read_labels
 from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.methods import learn_prior
 from nextlabel.planning.plan import check_target, roomy
 from nextlabel.problem.problem import Problem
-from nextlabel.records.convert import to_counts
-from nextlabel.records.read import read_labels
+from nextlabel.simulation.from_labels import to_counts
 from nextlabel.solve.curve import bound_curve
 
 DRAWS = 20

@@ -4,7 +4,7 @@
 symbol    code         meaning
 ========= ============ ==========================================================================
 U         budgets      labels to buy; the curve has some dozen of them
---        index        simulated value per task of the index policy, with half-widths (``simulate.curve``)
+--        index        simulated value per task of the index policy, with half-widths (``simulation.curve``)
 B(U)      bound        no policy has more (``solve.curve``)
 lam(U)    price        the price of the bound: its slope, B(U + 1) - B(U) times the tasks, to first order
 --        overlap      value per task of 1, 3, 5, 7 labels for every task
@@ -29,9 +29,9 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import LARGEST, Problem, whole
-from nextlabel.simulate.curve import ValueCurve, value_curve
-from nextlabel.simulate.engine import Engine
-from nextlabel.simulate.many import FEW_CLASSES
+from nextlabel.simulation.curve import ValueCurve, value_curve
+from nextlabel.simulation.engine import Engine
+from nextlabel.simulation.own_priors import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part

@@ -137,7 +137,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreTables:
     """Tables of one class: ``static`` [w, node], and ``rows`` (n, core, layers) for the states in ``core`` [w, node].
 
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
@@ -153,7 +153,7 @@ class Scores:
     facts: Floats | None = None
     quantiles: Floats | None = None
 
-    def times(self, factor: float) -> Scores:
+    def times(self, factor: float) -> ScoreTables:
         """The tables in another unit."""
         return replace(self, static=factor * self.static, rows=None if self.rows is None else factor * self.rows)
 
@@ -175,7 +175,7 @@ class Policy(ABC):
     priced: ClassVar[bool] = False
 
     @abstractmethod
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables for each class of the problem."""
 
     def check_answers(self, answers: int) -> None:
@@ -187,9 +187,9 @@ class Policy(ABC):
 class StaticPolicy(Policy):
     """A rule that looks at the task alone, not at the arrivals left."""
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """One static table a class."""
-        return [Scores(np.asarray(self.score(view), dtype=np.float64)) for view in setting.views]
+        return [ScoreTables(np.asarray(self.score(view), dtype=np.float64)) for view in setting.views]
 
     @abstractmethod
     def score(self, view: ClassView) -> Floats:

@@ -6,7 +6,7 @@ the no-delay index takes over.
 
 from __future__ import annotations
 
-from nextlabel.policies.base import ClassView, Policy, Scores, Setting
+from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.index import ClassIndex, IndexTable, index_table
 
@@ -26,7 +26,7 @@ class Index(Policy):
         self.table, self.cap = table, cap
         self.name = name  # type: ignore[misc]
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """The index table, spread over each class's own lattice."""
         table = solve_table(setting.problem, self.cap) if self.table is None else self.table
         return [spread(one, table, view) for one, view in zip(table.classes, setting.views, strict=True)]
@@ -38,7 +38,7 @@ def solve_table(problem: Problem, cap: int | None = None) -> IndexTable:
     return index_table(problem, cap=cap, tolerance=tolerance)
 
 
-def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> Scores:
+def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> ScoreTables:
     """Index rows of one class as score tables."""
     own = view.lattice.first
-    return Scores(one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau)
+    return ScoreTables(one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau)

@@ -14,7 +14,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
-from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
@@ -39,7 +39,7 @@ class Lagrangian(Policy):
     def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:
         self.tied, self.cap = tied, cap
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """Solve the relaxed problem once; rows hold the advantages at every arrival."""
         problem, unit = in_units(setting.problem)
         if problem.finite:
@@ -69,12 +69,12 @@ def no_delay_scores(problem: Problem, setting: Setting, cut: Cut) -> list[Floats
 
 def relaxed_scores(
     setting: Setting, cut: Cut, priced: PricedProblem, measure: Floats, static: list[Floats]
-) -> list[Scores]:
+) -> list[ScoreTables]:
     """Advantages at the prices that ``priced`` was swept with, and the plan's cumulative labels."""
     stack = priced.stack
     core = core_columns(stack.first, stack.node_of, cut.cap, cut.flight, setting.flight, setting.own)
     return [
-        Scores(
+        ScoreTables(
             static=static[c],
             rows=differences(priced.V[c, :-1, 0], stack.first, cut.cap, cut.flight)[:, :, None],
             core=core,

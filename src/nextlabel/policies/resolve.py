@@ -14,7 +14,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import ProblemError
-from nextlabel.policies.base import Policy, Scores, Setting
+from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import no_delay_scores, relaxed_scores
 from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
@@ -74,7 +74,7 @@ class Resolve(Policy):
             static=no_delay_scores(problem, setting, cut),
         )
 
-    def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[Scores]:
+    def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[ScoreTables]:
         """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
         whole, unit = in_units(setting.problem)
         problem = whole.with_budget(left)
@@ -86,7 +86,7 @@ class Resolve(Policy):
         priced.backward(found.prices)
         return [one.times(unit) for one in relaxed_scores(setting, solved.cut, priced, measure, solved.static)]
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables of the start, all tasks fresh."""
         fresh = [np.zeros((setting.flight + 1, view.nodes)) for view in setting.views]
         for table, entry in zip(fresh, setting.problem.classes, strict=True):

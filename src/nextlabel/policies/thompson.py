@@ -13,7 +13,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.kernels.draws import Z_END
-from nextlabel.policies.base import ClassView, Policy, Scores, Setting
+from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 
 LEVELS = 241
 
@@ -25,10 +25,10 @@ class Thompson(Policy):
     in_flight = "draws its outcome"
     two_answers = True
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """Gains of both answers and quantiles of theta for each node."""
         return [
-            Scores(np.zeros((view.flight + 1, view.nodes)), facts=view.gains, quantiles=quantiles(view))
+            ScoreTables(np.zeros((view.flight + 1, view.nodes)), facts=view.gains, quantiles=quantiles(view))
             for view in setting.views
         ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.policies.base import ClassView, Policy, Scores, Setting
+from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 
 
 class UCB1Tuned(Policy):
@@ -24,10 +24,10 @@ class UCB1Tuned(Policy):
     two_answers = True
     in_reward_units = False
 
-    def scores(self, setting: Setting) -> list[Scores]:
+    def scores(self, setting: Setting) -> list[ScoreTables]:
         """The base of the score and phat for each node."""
         return [
-            Scores(np.zeros((view.flight + 1, view.nodes)), facts=np.column_stack([self.base(view), phat(view)]))
+            ScoreTables(np.zeros((view.flight + 1, view.nodes)), facts=np.column_stack([self.base(view), phat(view)]))
             for view in setting.views
         ]
 

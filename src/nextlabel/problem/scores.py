@@ -39,7 +39,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ItemScores:
     """One score an item, in the order of the rows; ``moved`` of them were nearer to 0 or 1 than allowed."""
 
     values: Floats
@@ -56,7 +56,7 @@ class Scores:
         )
 
 
-def read_scores(path: str | Path, column: str = DEFAULT_COLUMN) -> Scores:
+def read_scores(path: str | Path, column: str = DEFAULT_COLUMN) -> ItemScores:
     """The scores in ``column`` of a CSV file with a header."""
     path = Path(path)
     try:
@@ -79,7 +79,7 @@ def read_scores(path: str | Path, column: str = DEFAULT_COLUMN) -> Scores:
     if not ((values >= 0.0) & (values <= 1.0)).all():
         _refuse(path, column, places, cells)
     inside = np.clip(values, LEAST, 1.0 - LEAST)
-    return Scores(inside, int((inside != values).sum()))
+    return ItemScores(inside, int((inside != values).sum()))
 
 
 def score_classes(

@@ -21,7 +21,7 @@ from anyio import to_thread
 
 from nextlabel.campaign.ledger import Store
 from nextlabel.service.links import Links
-from nextlabel.service.problems import NotAllowedError, TokenError
+from nextlabel.service.problem_details import NotAllowedError, TokenError
 from nextlabel.service.tokens import NAME, PREFIX, matches
 
 API = "/api/v1"
@@ -33,17 +33,17 @@ _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|
 _HINT = "Send the header 'Authorization: Bearer TOKEN'."
 
 
-class Who(NamedTuple):
+class Principal(NamedTuple):
     """The sender: a worker of one campaign, or the requester (None and None)."""
 
     campaign: str | None = None
     worker: str | None = None
 
 
-REQUESTER = Who()
+REQUESTER = Principal()
 
 
-class Doorkeeper:
+class Authenticator:
     """Tells senders apart."""
 
     def __init__(self, store: Store, links: Links, open_metrics: bool = False) -> None:
@@ -52,7 +52,7 @@ class Doorkeeper:
         self._kept: str | None = None
         self._read_at = float("-inf")
 
-    async def admit(self, path: str, authorization: bytes | None) -> Who | None:
+    async def admit(self, path: str, authorization: bytes | None) -> Principal | None:
         """The sender of a request, None where anybody may; or a TokenError or NotAllowedError."""
         if not path.startswith(API + "/") and path not in _METRICS:
             return None
@@ -63,7 +63,7 @@ class Doorkeeper:
             raise NotAllowedError("a worker's link is for work on tasks only.", "Use the requester's token.")
         return who
 
-    async def who(self, authorization: bytes | None) -> Who:
+    async def who(self, authorization: bytes | None) -> Principal:
         """The sender by the Authorization header."""
         scheme, _, token = (authorization or b"").decode("latin-1").partition(" ")
         token = token.strip()
@@ -73,7 +73,7 @@ class Doorkeeper:
             key = self._links.read_worker(token)
             if key is None:
                 raise TokenError("the token is not one of this service.", _HINT)
-            return Who(key.campaign, key.worker)
+            return Principal(key.campaign, key.worker)
         if not await self._is_requester(token):
             raise TokenError("the token is not the requester's.", "Make a new one with nextlabel token.")
         return REQUESTER

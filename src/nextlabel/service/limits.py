@@ -7,7 +7,7 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nextlabel.service.auth import API
-from nextlabel.service.problems import BodyTooLargeError
+from nextlabel.service.problem_details import BodyTooLargeError
 from nextlabel.service.settings import MIB, Settings
 
 _UPLOAD = re.compile(rf"{API}/campaigns/[^/]+/tasks|/new")

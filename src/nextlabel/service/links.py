@@ -23,10 +23,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
-from nextlabel.campaign.life import checked_worker
 from nextlabel.errors import InputError
-from nextlabel.service.problems import TokenError
+from nextlabel.service.problem_details import TokenError
 
 #: Name of the setting that holds the secret.
 NAME = "link_secret"

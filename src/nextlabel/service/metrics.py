@@ -36,7 +36,7 @@ GAUGES = {
 }
 
 
-class Tally:
+class Metrics:
     """What this process counts."""
 
     def __init__(self, store: Store) -> None:

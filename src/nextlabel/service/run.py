@@ -12,12 +12,12 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.service.app import create_app
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import Settings
 from nextlabel.service.tokens import first_token
-from nextlabel.store.office import Office
 from nextlabel.store.open import open_store
 
 #: How processes are told what they are for.
@@ -48,7 +48,7 @@ def serve(
         show_token(token)
     if workers == 1:
         log_to_stderr(settings.log_level)
-        app = create_app(Office(store), settings, pages, own=True)
+        app = create_app(CampaignService(store), settings, pages, own=True)
         _run(uvicorn.Server(uvicorn.Config(app, **_options(settings))))
         return
     store.close()
@@ -83,7 +83,7 @@ def app_from_environment() -> FastAPI:
     log_to_stderr(settings.log_level)
     module, _, name = os.environ.get(PAGES, "").partition(":")
     pages: Pages | None = getattr(import_module(module), name) if module else None
-    return create_app(Office(open_store(os.environ[STORE])), settings, pages, own=True)
+    return create_app(CampaignService(open_store(os.environ[STORE])), settings, pages, own=True)
 
 
 def _options(settings: Settings) -> dict[str, Any]:

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from nextlabel.campaigns.certificate import Certificates
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.links import Links
-from nextlabel.service.metrics import Tally
+from nextlabel.service.metrics import Metrics
 from nextlabel.service.settings import Settings
 from nextlabel.service.writer import Writer
-from nextlabel.store.certificate import Certificates
-from nextlabel.store.office import Office
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The office and its ways in."""
 
-    office: Office
+    campaign_service: CampaignService
     writer: Writer
     settings: Settings
     links: Links
-    tally: Tally
+    tally: Metrics
     certificates: Certificates
 
 

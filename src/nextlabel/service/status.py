@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from anyio import to_thread
 
-from nextlabel.campaign.life import Life
+from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.service.schemas import Rates, Status
+from nextlabel.service.response_models import Rates, Status
 from nextlabel.service.services import Services
 from nextlabel.service.times import iso, iso_or_none
 
@@ -21,22 +21,22 @@ TURN_S = 0.5
 
 async def row_now(services: Services, id: str) -> CampaignRow:
     """A campaign as it stands, what is over expired if that does not take long."""
-    row = await to_thread.run_sync(services.office.store.row, id)
-    over = row.deadline is not None and services.office.clock() >= row.deadline
+    row = await to_thread.run_sync(services.campaign_service.store.row, id)
+    over = row.deadline is not None and services.campaign_service.clock() >= row.deadline
     if row.reserved == 0 and (row.closed_seq is not None or not over):
         return row
     try:
-        return await asyncio.wait_for(after(services, id, Life.settle), TURN_S)
+        return await asyncio.wait_for(after(services, id, Commands.settle), TURN_S)
     except TimeoutError:
         return row
 
 
-async def after(services: Services, id: str, command: Callable[[Life], None]) -> CampaignRow:
+async def after(services: Services, id: str, command: Callable[[Commands], None]) -> CampaignRow:
     """The row after a command."""
 
-    def run(life: Life) -> CampaignRow:
-        command(life)
-        return replace(life.ledger.row)
+    def run(commands: Commands) -> CampaignRow:
+        command(commands)
+        return replace(commands.ledger.row)
 
     return await services.writer.run(id, run)
 

@@ -14,10 +14,10 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
-from nextlabel.campaign.life import Life
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError
-from nextlabel.service.tables import HastyDesk
-from nextlabel.store.office import Office
+from nextlabel.service.pending_tables import NonBlockingTableCache
 
 T = TypeVar("T")
 #: Commands of one transaction at most.
@@ -26,7 +26,7 @@ MOST = 64
 
 class _Job(NamedTuple):
     campaign: str
-    command: Callable[[Life], Any]
+    command: Callable[[Commands], Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
@@ -36,16 +36,16 @@ _End = tuple[_Job, Any, BaseException | None]
 
 
 class Writer:
-    """Runs commands of ``campaign.life`` in the order in which they come, by campaign."""
+    """Runs commands of ``campaign.commands`` in the order in which they come, by campaign."""
 
-    def __init__(self, office: Office, committed: Callable[[int], None] | None = None) -> None:
-        self._office, self._committed = office, committed
-        self._desk = HastyDesk(office.desk)
+    def __init__(self, campaign_service: CampaignService, committed: Callable[[int], None] | None = None) -> None:
+        self._office, self._committed = campaign_service, committed
+        self._desk = NonBlockingTableCache(campaign_service.table_cache)
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    async def run(self, campaign: str, command: Callable[[Life], T]) -> T:
+    async def run(self, campaign: str, command: Callable[[Commands], T]) -> T:
         """What a command returns, when it is durable; who stops waiting does not stop it."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -112,7 +112,7 @@ class Writer:
         with self._office.store.transaction(campaign) as ledger:
             for job in jobs:
                 try:
-                    value = job.command(Life(ledger, self._desk, self._office.clock()))
+                    value = job.command(Commands(ledger, self._desk, self._office.clock()))
                 except NextlabelError as error:
                     ends.append((job, None, error))
                 else:

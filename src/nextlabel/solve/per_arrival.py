@@ -173,11 +173,13 @@ def optimise_prices(
     for size, smoothing, iterations in schedule:
         if done():
             break
-        hats = Hats(U, min(size, U) if size > 0 else U)
+        hats = HatBasis(U, min(size, U) if size > 0 else U)
         scale = 1.0 / np.sqrt(np.maximum(hats.adjoint(arrive), 1e-12))
         eps = spread * smoothing
 
-        def objective(u: Floats, hats: Hats = hats, scale: Floats = scale, eps: float = eps) -> tuple[float, Floats]:
+        def objective(
+            u: Floats, hats: HatBasis = hats, scale: Floats = scale, eps: float = eps
+        ) -> tuple[float, Floats]:
             prices = hats.spread_out(u * scale)
             value = priced.backward(prices, eps) + float(prices @ arrive)
             priced.forward(prices, eps, 0)
@@ -202,7 +204,7 @@ def optimise_prices(
     return PriceOptimum(best, best_value, min(lower, best_value), plan, priced.evaluations)
 
 
-class Hats:
+class HatBasis:
     """Piecewise linear interpolation of G knots over U arrivals, and its adjoint, without a matrix."""
 
     def __init__(self, U: int, G: int) -> None:

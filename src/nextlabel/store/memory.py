@@ -13,16 +13,16 @@ from threading import RLock
 from typing import Any
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.project import project
+from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState
 
 
-def new_row(id: str, config: Config, now: float) -> CampaignRow:
+def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
     """A campaign before its first event."""
     return CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho)
 
@@ -173,7 +173,7 @@ class MemoryStore:
         self._lock = RLock()
 
     @contextmanager
-    def create(self, id: str, config: Config, now: float) -> Iterator[MemoryLedger]:
+    def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[MemoryLedger]:
         """A new campaign."""
         with self._lock:
             if id in self._ledgers:
@@ -288,5 +288,5 @@ def _replayed(old: MemoryLedger, events: int) -> MemoryLedger:
     for event in old.events[:events]:
         ledger.row.seq, ledger.row.last_at = event.seq, event.at
         ledger.events.append(event)
-        project(ledger, event)
+        apply_event(ledger, event)
     return ledger

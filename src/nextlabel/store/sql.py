@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.errors import ConflictError
@@ -27,9 +27,9 @@ from nextlabel.store.engine import checked_url, make_engine
 from nextlabel.store.memory import new_row, no_campaign
 from nextlabel.store.migrate import migrate
 from nextlabel.store.prepared import Runner
-from nextlabel.store.read_rows import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
-from nextlabel.store.sql_ledger import Kept, SqlLedger
-from nextlabel.store.tables import PROJECTIONS, campaigns, settings, shelf
+from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.sql_ledger import CachedRows, SqlLedger
+from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
 
 
 class SqlStore:
@@ -40,7 +40,7 @@ class SqlStore:
         self.engine: Engine = make_engine(self.url)
         migrate(self.engine)
         self._writer = self.engine.execution_options(writes=True)
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, CachedRows] = {}
         self._lock = Lock()
         self._shelf_lock = Lock()
         self._closed = False
@@ -53,7 +53,7 @@ class SqlStore:
         return self.engine.dialect.name
 
     @contextmanager
-    def create(self, id: str, config: Config, now: float) -> Iterator[SqlLedger]:
+    def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[SqlLedger]:
         """A new campaign."""
         row = new_row(id, config, now)
         with self._write() as connection:
@@ -62,7 +62,7 @@ class SqlStore:
                 number = int(found.scalar_one())
             except IntegrityError:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
-            ledger = SqlLedger(connection, number, row, Kept())
+            ledger = SqlLedger(connection, number, row, CachedRows())
             yield ledger
             ledger.flush()
         self._keep(ledger)
@@ -85,7 +85,7 @@ class SqlStore:
             for table in PROJECTIONS:
                 connection.execute(delete(table).where(table.c.campaign == number))
             self._take(id, -1)
-            ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), Kept())
+            ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), CachedRows())
             yield ledger
             ledger.flush()
         self._keep(ledger)
@@ -164,7 +164,7 @@ class SqlStore:
 
     def _kept_data(self, name: str) -> bytes | None:
         with self.engine.connect() as connection:
-            found = connection.execute(select(shelf.c.data).where(shelf.c.name == name)).scalar()
+            found = connection.execute(select(table_store.c.data).where(table_store.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
     def keep(self, name: str, data: bytes) -> None:
@@ -172,7 +172,7 @@ class SqlStore:
         with self._shelf_lock:
             if not self._closed:
                 with suppress(IntegrityError), self._write() as connection:
-                    connection.execute(insert(shelf).values(name=name, data=data))
+                    connection.execute(insert(table_store).values(name=name, data=data))
 
     def ping(self) -> None:
         """Raise if the database does not answer."""
@@ -194,11 +194,11 @@ class SqlStore:
             with self._turn, self._writer.begin() as connection:
                 yield connection
 
-    def _take(self, id: str, seq: int) -> Kept:
+    def _take(self, id: str, seq: int) -> CachedRows:
         """What was kept if it is still true; whoever has it gives it back when the transaction succeeded."""
         with self._lock:
             kept = self._kept.pop(id, None)
-        return kept if kept is not None and kept.seq == seq else Kept()
+        return kept if kept is not None and kept.seq == seq else CachedRows()
 
     def _keep(self, ledger: SqlLedger) -> None:
         with self._lock:

@@ -19,7 +19,7 @@ from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import statements as sql
 from nextlabel.store.prepared import Runner
-from nextlabel.store.read_rows import (
+from nextlabel.store.row_mapping import (
     changing_values,
     lease_from,
     lease_values,
@@ -35,7 +35,7 @@ CHUNK = 10_000
 
 
 @dataclass(slots=True)
-class Kept:
+class CachedRows:
     """What a process remembers of a campaign as it was after event ``seq``."""
 
     seq: int = -1
@@ -58,7 +58,7 @@ class Pending:
 class SqlLedger:
     """One campaign inside one transaction."""
 
-    def __init__(self, connection: Connection, number: int, row: CampaignRow, kept: Kept) -> None:
+    def __init__(self, connection: Connection, number: int, row: CampaignRow, kept: CachedRows) -> None:
         self.row, self.kept = row, kept
         self._connection, self._number = connection, number
         self._dialect = connection.dialect.name

@@ -15,7 +15,7 @@ leases       one row a lease; a worker never has two for one task
 workers      what each worker did
 ============ =======================================================================================
 
-All but ``settings``, ``shelf`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
+All but ``settings``, ``table_store`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ settings = Table(
     "settings", metadata, Column("name", String(64), primary_key=True), Column("value", Text, nullable=False)
 )
 
-shelf = Table(
+table_store = Table(
     "shelf", metadata, Column("name", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
 )
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from nextlabel.service.problems import NotAllowedError
+from nextlabel.service.problem_details import NotAllowedError
 from nextlabel.service.services import services_of
 
 

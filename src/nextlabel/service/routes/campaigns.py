@@ -7,19 +7,19 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
-from nextlabel.campaign.config import Config
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.ids import checked_campaign_id
-from nextlabel.campaign.life import Life
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NotFoundError
-from nextlabel.service.document import problems
-from nextlabel.service.given import Change, NewCampaign
-from nextlabel.service.names import CampaignName, campaign_named
-from nextlabel.service.schemas import Campaigns, Status
+from nextlabel.service.openapi import problems
+from nextlabel.service.path_names import CampaignName, campaign_named
+from nextlabel.service.request_models import Change, NewCampaign
+from nextlabel.service.response_models import Campaigns, Status
 from nextlabel.service.services import services_of
 from nextlabel.service.status import after, row_now, status_of
 from nextlabel.service.times import seconds_of
-from nextlabel.store.office import Office
 
 router = APIRouter(tags=["campaigns"])
 _MADE: dict[int | str, dict[str, Any]] = {
@@ -35,28 +35,28 @@ async def create(given: NewCampaign, request: Request, response: Response) -> St
     id = table.pop("id", None)
     if "deadline" in table:
         table["deadline"] = seconds_of("deadline", table["deadline"])
-    row, new = await to_thread.run_sync(_made, services_of(request).office, table, id)
+    row, new = await to_thread.run_sync(_made, services_of(request).campaign_service, table, id)
     response.status_code = 201 if new else 200
     return status_of(row)
 
 
-def _made(office: Office, table: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
-    config = Config.from_dict(table)
+def _made(campaign_service: CampaignService, table: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
+    config = CampaignSettings.from_dict(table)
     new = True
     if id is not None:
         checked_campaign_id(id)
         try:
-            office.store.row(id)
+            campaign_service.store.row(id)
             new = False
         except NotFoundError:
             pass
-    return office.create(config, id), new
+    return campaign_service.create(config, id), new
 
 
 @router.get("/campaigns", responses=problems())
 async def campaigns(request: Request) -> Campaigns:
     """All campaigns, newest first."""
-    rows = await to_thread.run_sync(services_of(request).office.store.campaigns)
+    rows = await to_thread.run_sync(services_of(request).campaign_service.store.campaigns)
     return Campaigns(campaigns=[status_of(row) for row in rows])
 
 
@@ -73,16 +73,16 @@ async def change(campaign: CampaignName, given: Change, request: Request) -> Sta
     if "deadline" in values:
         values["deadline"] = seconds_of("deadline", values["deadline"])
     id = campaign_named(campaign)
-    return status_of(await after(services_of(request), id, lambda life: life.change(**values)))
+    return status_of(await after(services_of(request), id, lambda commands: commands.change(**values)))
 
 
 @router.post("/campaigns/{campaign}/pause", responses=problems(404))
 async def pause(campaign: CampaignName, request: Request) -> Status:
     """No new leases; those that are out go on."""
-    return status_of(await after(services_of(request), campaign_named(campaign), Life.pause))
+    return status_of(await after(services_of(request), campaign_named(campaign), Commands.pause))
 
 
 @router.post("/campaigns/{campaign}/resume", responses=problems(404))
 async def resume(campaign: CampaignName, request: Request) -> Status:
     """New leases again."""
-    return status_of(await after(services_of(request), campaign_named(campaign), Life.resume))
+    return status_of(await after(services_of(request), campaign_named(campaign), Commands.resume))

@@ -8,8 +8,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from nextlabel.service.document import problems
-from nextlabel.service.schemas import Health
+from nextlabel.service.openapi import problems
+from nextlabel.service.response_models import Health
 from nextlabel.service.services import services_of
 from nextlabel.version import __version__
 
@@ -25,7 +25,7 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 @router.get("/healthz", responses=problems())
 async def healthz(request: Request) -> Health:
     """Answers if the store does."""
-    await to_thread.run_sync(services_of(request).office.store.ping)
+    await to_thread.run_sync(services_of(request).campaign_service.store.ping)
     return Health(status="ok", version=__version__)
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.service.document import problems
-from nextlabel.service.given import Page, WorkersPage
-from nextlabel.service.names import CampaignName, campaign_named
-from nextlabel.service.schemas import CertificateOut, Events, WorkerOut, Workers
+from nextlabel.service.openapi import problems
+from nextlabel.service.path_names import CampaignName, campaign_named
+from nextlabel.service.request_models import PageQuery, WorkersPage
+from nextlabel.service.response_models import CertificateOut, Events, WorkerOut, Workers
 from nextlabel.service.services import services_of
 from nextlabel.service.times import iso
 
@@ -24,10 +24,10 @@ _EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": Events}, **problems(4
 def events(
     campaign: CampaignName,
     request: Request,
-    page: Annotated[Page, Query()],
+    page: Annotated[PageQuery, Query()],
 ) -> Response:
     """The log: every event in order."""
-    found = services_of(request).office.store.events(campaign_named(campaign), page.after, page.limit)
+    found = services_of(request).campaign_service.store.events(campaign_named(campaign), page.after, page.limit)
     told = [{"seq": one.seq, "at": iso(one.at), "kind": one.kind, "data": one.data} for one in found]
     following = found[-1].seq if len(found) == page.limit else None
     return Response(json.dumps({"events": told, "next": following}), media_type="application/json")
@@ -36,7 +36,7 @@ def events(
 @router.get("/campaigns/{campaign}/workers", responses=problems(404))
 def workers(campaign: CampaignName, request: Request, page: Annotated[WorkersPage, Query()]) -> Workers:
     """What each worker did, those with most labels first."""
-    rows = services_of(request).office.store.workers(campaign_named(campaign), page.limit)
+    rows = services_of(request).campaign_service.store.workers(campaign_named(campaign), page.limit)
     told = [
         WorkerOut(
             worker=row.worker,

@@ -14,12 +14,12 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import Result, results_of
-from nextlabel.service.document import problems
-from nextlabel.service.given import ResultsPage
-from nextlabel.service.names import CampaignName, campaign_named
-from nextlabel.service.schemas import Results
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.openapi import problems
+from nextlabel.service.path_names import CampaignName, campaign_named
+from nextlabel.service.request_models import ResultsPage
+from nextlabel.service.response_models import Results
 from nextlabel.service.services import services_of
-from nextlabel.store.office import Office
 
 router = APIRouter(tags=["results"])
 #: Results of one piece of a stream.
@@ -39,27 +39,27 @@ def results(
     page: Annotated[ResultsPage, Query()],
 ) -> Response:
     """Each task's most likely label, its probability, the labels behind it, and the event that closed it."""
-    office, id = services_of(request).office, campaign_named(campaign)
-    row, format = office.store.row(id), page.format
+    campaign_service, id = services_of(request).campaign_service, campaign_named(campaign)
+    row, format = campaign_service.store.row(id), page.format
     if format == "json":
-        tasks = office.store.tasks(id, page.after, page.limit)
-        found = [asdict(result) for result in results_of(row, office.store.classes(id), tasks)]
+        tasks = campaign_service.store.tasks(id, page.after, page.limit)
+        found = [asdict(result) for result in results_of(row, campaign_service.store.classes(id), tasks)]
         following = tasks[-1].number if len(tasks) == page.limit else None
         return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
-    lines = _csv(office, id, row.config.labels) if format == "csv" else _jsonl(office, id)
+    lines = _csv(campaign_service, id, row.config.labels) if format == "csv" else _jsonl(campaign_service, id)
     name = {"content-disposition": f'attachment; filename="{id}.{format}"'}
     return StreamingResponse(lines, media_type=_TYPES[format], headers=name)
 
 
-def _jsonl(office: Office, id: str) -> Iterator[bytes]:
-    for some in _pieces(office, id):
+def _jsonl(campaign_service: CampaignService, id: str) -> Iterator[bytes]:
+    for some in _pieces(campaign_service, id):
         yield "".join(json.dumps(asdict(result)) + "\n" for result in some).encode()
 
 
-def _csv(office: Office, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
+def _csv(campaign_service: CampaignService, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
     plain = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
     yield _row([*plain, *(f"count_{label}" for label in labels), "payload"])
-    for some in _pieces(office, id):
+    for some in _pieces(campaign_service, id):
         yield b"".join(
             _row([*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)]) for r in some
         )
@@ -71,7 +71,7 @@ def _row(values: list[Any]) -> bytes:
     return line.getvalue().encode()
 
 
-def _pieces(office: Office, id: str) -> Iterator[list[Result]]:
-    found = office.results(id)
+def _pieces(campaign_service: CampaignService, id: str) -> Iterator[list[Result]]:
+    found = campaign_service.results(id)
     while some := list(islice(found, PIECE)):
         yield some

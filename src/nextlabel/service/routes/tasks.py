@@ -11,11 +11,11 @@ from fastapi import APIRouter, Header, Query, Request
 
 from nextlabel.campaign.replies import Added
 from nextlabel.errors import InputError
-from nextlabel.service.document import problems
-from nextlabel.service.given import Name, TaskColumns
-from nextlabel.service.names import CampaignName, campaign_named
-from nextlabel.service.problems import MediaTypeError
-from nextlabel.service.schemas import TasksAdded
+from nextlabel.service.openapi import problems
+from nextlabel.service.path_names import CampaignName, campaign_named
+from nextlabel.service.problem_details import MediaTypeError
+from nextlabel.service.request_models import Name, TaskColumns
+from nextlabel.service.response_models import TasksAdded
 from nextlabel.service.services import services_of
 from nextlabel.service.task_files import READERS, with_columns
 
@@ -45,7 +45,7 @@ async def add_tasks(
     idempotency_key: Annotated[Name | None, Header()] = None,
 ) -> TasksAdded:
     """Take tasks in, all of them or none: CSV with a header, JSON lines or a JSON list."""
-    office, id = services_of(request).office, campaign_named(campaign)
+    campaign_service, id = services_of(request).campaign_service, campaign_named(campaign)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in READERS:
         raise MediaTypeError(f"a body of the kind {kind[:60]!r} is not read.", f"Send {', '.join(READERS)}.")
@@ -55,7 +55,7 @@ async def add_tasks(
     key = batch if batch is not None else idempotency_key
     if key is not None and "\x00" in key:
         raise InputError("the batch's key has a null character.", "Give another key.")
-    await to_thread.run_sync(office.store.row, id)
+    await to_thread.run_sync(campaign_service.store.row, id)
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
         async for piece in request.stream():
             file.write(piece)
@@ -66,7 +66,7 @@ async def add_tasks(
             first = list(islice(tasks, 1))  # what is no list of tasks is refused even if the batch is known
             if not first:
                 raise InputError("the body has no tasks.", "Send at least one.")
-            return office.add_tasks(id, chain(first, tasks), key)
+            return campaign_service.add_tasks(id, chain(first, tasks), key)
 
         added = await to_thread.run_sync(take_in)
     return TasksAdded(added=added.added, known=added.known, tasks=added.tasks)

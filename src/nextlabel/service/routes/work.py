@@ -10,16 +10,16 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from nextlabel.campaign.life import Life
+from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError
-from nextlabel.service.document import body_of, problems
-from nextlabel.service.door import sender_of, visit_of
-from nextlabel.service.given import Answer, WhoAsks
-from nextlabel.service.names import CampaignName, LeaseName, campaign_for, campaign_of_lease
-from nextlabel.service.schemas import AskReply, ToldReply
+from nextlabel.service.middleware import context_of, sender_of
+from nextlabel.service.openapi import body_of, problems
+from nextlabel.service.path_names import CampaignName, LeaseName, campaign_for, campaign_of_lease
+from nextlabel.service.pending_tables import TablesPendingError
+from nextlabel.service.request_models import Answer, WhoAsks
+from nextlabel.service.response_models import AskReply, ToldReply
 from nextlabel.service.services import Services, services_of
-from nextlabel.service.tables import TablesPendingError
 from nextlabel.service.times import iso, iso_or_none
 
 router = APIRouter(tags=["work"])
@@ -39,7 +39,7 @@ async def ask(campaign: CampaignName, request: Request) -> Response:
         worker = who.worker
     elif worker is None:
         raise InputError("the ask does not name a worker.", 'Send {"worker": "ann"}, or use a worker\'s own token.')
-    visit_of(request).worker = worker
+    context_of(request).worker = worker
     reply = await _asked(services, id, worker)
     services.tally.asked("leased" if isinstance(reply, Lease) else reply.reason)
     return ask_response(reply)
@@ -49,7 +49,7 @@ async def _asked(services: Services, id: str, worker: str) -> Lease | NoTask:
     """An ask; only this worker waits while tables are worked out."""
     for _ in range(3):
         try:
-            return await services.writer.run(id, lambda life: life.ask(worker))
+            return await services.writer.run(id, lambda commands: commands.ask(worker))
         except TablesPendingError as pending:
             try:
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(pending.future)), TABLES_S)
@@ -64,7 +64,7 @@ async def tell(lease: LeaseName, request: Request) -> Response:
     who = sender_of(request)
     campaign_of_lease(lease, who)
     label = Answer.read(await request.body()).label
-    told = await _run(lease, request, lambda life: life.tell(lease, label, who.worker))
+    told = await _run(lease, request, lambda commands: commands.tell(lease, label, who.worker))
     services_of(request).tally.told(told.status)
     return told_response(told)
 
@@ -73,24 +73,24 @@ async def tell(lease: LeaseName, request: Request) -> Response:
 async def release(lease: LeaseName, request: Request) -> Response:
     """Pass a task on; it does not come back to the same worker."""
     worker = sender_of(request).worker
-    return told_response(await _run(lease, request, lambda life: life.release(lease, worker)))
+    return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker)))
 
 
 @router.post("/leases/{lease}/renew", responses=_TOLD, response_model=None)
 async def renew(lease: LeaseName, request: Request) -> Response:
     """More time for a lease that is out."""
     worker = sender_of(request).worker
-    return told_response(await _run(lease, request, lambda life: life.renew(lease, worker)))
+    return told_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
 
 
 @router.post("/leases/{lease}/undo", responses=_TOLD, response_model=None)
 async def undo(lease: LeaseName, request: Request) -> Response:
     """Take an answer back while its lease would still be out."""
     worker = sender_of(request).worker
-    return told_response(await _run(lease, request, lambda life: life.undo(lease, worker)))
+    return told_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
 
 
-async def _run(lease: str, request: Request, command: Callable[[Life], Told]) -> Told:
+async def _run(lease: str, request: Request, command: Callable[[Commands], Told]) -> Told:
     campaign = campaign_of_lease(lease, sender_of(request))
     return await services_of(request).writer.run(campaign, command)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from nextlabel.service.services import Services
-from nextlabel.web.dashboard import words
-from nextlabel.web.dashboard.room import Room
-from nextlabel.web.dashboard.routes import campaign, commands, enter, found, links, task
+from nextlabel.web.dashboard import formatting as words
+from nextlabel.web.dashboard.routes import campaign, commands, links, task
+from nextlabel.web.dashboard.routes import create as found
+from nextlabel.web.dashboard.routes import sign_in as enter
 from nextlabel.web.dashboard.session import Sessions
+from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import environment
 
 FILTERS = (
@@ -20,8 +22,8 @@ FILTERS = (
 def mount_dashboard(app: FastAPI) -> None:
     """Add the requester's pages; static files are ``mount_pages``' affair."""
     services: Services = app.state.services
-    app.state.dashboard = Room(services)
-    app.state.sessions = Sessions(services.office.store, services.links)
+    app.state.dashboard = DashboardState(services)
+    app.state.sessions = Sessions(services.campaign_service.store, services.links)
     environment().filters.update({one.__name__: one for one in FILTERS})
     for router in (enter.router, campaign.router, commands.router, task.router, links.router, found.router):
         app.include_router(router)

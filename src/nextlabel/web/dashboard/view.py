@@ -11,13 +11,13 @@ from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.web.dashboard.figures import BINS, Figures
-from nextlabel.web.dashboard.forecasts import Heading
-from nextlabel.web.dashboard.outlook import Outlook
-from nextlabel.web.dashboard.room import Room
-from nextlabel.web.dashboard.sentences import log_page
-from nextlabel.web.dashboard.team import MOST_WORKERS
-from nextlabel.web.dashboard.words import percent, points, reason_of, shortly, state_of, title_of
+from nextlabel.web.dashboard.bound_view import BoundView
+from nextlabel.web.dashboard.forecast_view import ForecastView
+from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, state_of, title_of
+from nextlabel.web.dashboard.log_sentences import log_page
+from nextlabel.web.dashboard.state import DashboardState
+from nextlabel.web.dashboard.state_summary import BINS, Figures
+from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS
 from nextlabel.web.render import rendered
 
 HARD_SHOWN, LEASES_SHOWN, LOG_LINES = 10, 10, 20
@@ -40,7 +40,7 @@ PARTS = (
 )
 
 
-def campaign_view(room: Room, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
+def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
     """All that the page of a campaign shows."""
     found, outlook = room.figures(row), room.outlook(row)
     heading = _proved(room.heading(row), outlook)
@@ -76,7 +76,7 @@ def campaign_view(room: Room, row: CampaignRow, before: int | None = None) -> di
 def charts_of(view: dict[str, Any]) -> dict[str, Any]:
     """The numbers behind the charts."""
     row: CampaignRow = view["row"]
-    outlook: Outlook | None = view["outlook"]
+    outlook: BoundView | None = view["outlook"]
     heading = view["heading"]
     return {
         "labels": [count for _, count in view["by_labels"]],
@@ -110,7 +110,7 @@ def summary(payload: Any) -> str:
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
-def _proved(heading: Heading | None, outlook: Outlook | None) -> Heading | None:
+def _proved(heading: ForecastView | None, outlook: BoundView | None) -> ForecastView | None:
     """What was simulated, no more than what is proved: the difference would be chance."""
     if heading is None or outlook is None or heading.mean is None:
         return heading
@@ -121,7 +121,7 @@ def _plain_more(gain: float) -> str:
     return f"+{gain:.3g}"
 
 
-def _hardest(room: Room, row: CampaignRow, found: Figures) -> list[dict[str, Any]]:
+def _hardest(room: DashboardState, row: CampaignRow, found: Figures) -> list[dict[str, Any]]:
     tasks = room.overview.tasks_in(row.id, found.hardest, HARD_SHOWN)
     results = results_of(row, room.classes(row), tasks)
     return [
@@ -130,7 +130,7 @@ def _hardest(room: Room, row: CampaignRow, found: Figures) -> list[dict[str, Any
     ]
 
 
-def _workers(room: Room, row: CampaignRow) -> list[dict[str, Any]]:
+def _workers(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
     team = room.team(row)
     shown = []
     for one in room.store.workers(row.id, MOST_WORKERS):
@@ -145,7 +145,7 @@ def _workers(room: Room, row: CampaignRow) -> list[dict[str, Any]]:
     return shown
 
 
-def _leases(room: Room, row: CampaignRow) -> list[dict[str, Any]]:
+def _leases(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
     out = room.overview.out_now(row.id, LEASES_SHOWN) if row.reserved else []
     tasks = room.overview.tasks_numbered(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
@@ -167,7 +167,7 @@ def _by_chance(found: Figures | None) -> list[tuple[str, int]]:
     return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(found.by_chance)]
 
 
-def _more(outlook: Outlook | None) -> list[tuple[int, float, float]]:
+def _more(outlook: BoundView | None) -> list[tuple[int, float, float]]:
     """(more labels, at most, gain) for some round numbers."""
     if outlook is None:
         return []

@@ -27,19 +27,19 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import InputError
-from nextlabel.service.auth import Who
-from nextlabel.service.door import visit_of
+from nextlabel.service.auth import Principal
 from nextlabel.service.links import WorkerKey
-from nextlabel.service.names import campaign_named, campaign_of_lease
-from nextlabel.service.problems import TokenError, kind_of
+from nextlabel.service.middleware import context_of
+from nextlabel.service.path_names import campaign_named, campaign_of_lease
+from nextlabel.service.problem_details import TokenError, kind_of
 from nextlabel.service.services import services_of
 from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page, rendered, sendable
 from nextlabel.web.worker import session as sessions
-from nextlabel.web.worker.item import parts_of
+from nextlabel.web.worker.actions import View, WorkerAction, renewed, step
+from nextlabel.web.worker.payload_view import parts_of
 from nextlabel.web.worker.session import Session
-from nextlabel.web.worker.step import Deed, View, renewed, step
-from nextlabel.web.worker.words import NOTES, REASONS, SKIP_KEY, UNDO_KEY, choices, time_left
+from nextlabel.web.worker.texts import NOTES, REASONS, SKIP_KEY, UNDO_KEY, choices, time_left
 
 router = APIRouter(include_in_schema=False)
 MOVES = ("tell", "release", "undo")
@@ -123,7 +123,7 @@ async def act(campaign: str, request: Request) -> Response:
     check_origin(request)
     session = _session(request, campaign)
     deed = _deed(await _form(request))
-    campaign_of_lease(deed.lease, Who(session.campaign, session.worker))
+    campaign_of_lease(deed.lease, Principal(session.campaign, session.worker))
     view = await _stepped(request, session, deed)
     if _wants_json(request):
         response = _shown(request, session, view)
@@ -141,7 +141,7 @@ async def renew(campaign: str, request: Request) -> Response:
     check_origin(request)
     session = _session(request, campaign)
     lease = (await _form(request)).get("lease", "")
-    campaign_of_lease(lease, Who(session.campaign, session.worker))
+    campaign_of_lease(lease, Principal(session.campaign, session.worker))
     left = await services_of(request).writer.run(campaign, renewed(session.worker, lease))
     return JSONResponse({"left": left})
 
@@ -155,7 +155,7 @@ def _enter(request: Request, key: WorkerKey) -> Response:
 
 def _session(request: Request, campaign: str) -> Session:
     session = sessions.session_of(request, campaign_named(campaign))
-    visit_of(request).worker = session.worker
+    context_of(request).worker = session.worker
     return session
 
 
@@ -166,14 +166,14 @@ async def _form(request: Request) -> dict[str, str]:
         raise InputError("the form cannot be read.", "Go back to the page and try again.") from None
 
 
-def _deed(form: dict[str, str]) -> Deed:
+def _deed(form: dict[str, str]) -> WorkerAction:
     answer, move = form.get("answer", ""), form.get("move", "tell")
     if move not in MOVES:
         raise InputError("the form does not say what to do.", "Go back to the page and use its buttons.")
-    return Deed(move, form.get("lease", ""), int(answer) if answer.isdecimal() and len(answer) < 4 else -1)
+    return WorkerAction(move, form.get("lease", ""), int(answer) if answer.isdecimal() and len(answer) < 4 else -1)
 
 
-async def _stepped(request: Request, session: Session, deed: Deed | None) -> View:
+async def _stepped(request: Request, session: Session, deed: WorkerAction | None) -> View:
     """The command; while tables are worked out only this worker waits, and not for long."""
     services = services_of(request)
     last = sessions.last_of(request)

@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from nextlabel.errors import InputError
 from nextlabel.service.links import Links, WorkerKey
-from nextlabel.service.problems import TokenError
+from nextlabel.service.problem_details import TokenError
 from nextlabel.service.services import services_of
 
 KIND = "s1"

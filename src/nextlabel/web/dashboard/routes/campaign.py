@@ -9,15 +9,15 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.service.given import ResultsPage
-from nextlabel.service.names import campaign_named
+from nextlabel.service.path_names import campaign_named
+from nextlabel.service.request_models import ResultsPage
 from nextlabel.service.routes.results import results
 from nextlabel.service.services import services_of
 from nextlabel.service.status import row_now
-from nextlabel.web.dashboard.gate import GuardedRoute
-from nextlabel.web.dashboard.room import Room, room_of
+from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.formatting import reason_of, state_of, title_of
+from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, charts_of, marks_of, parts_of
-from nextlabel.web.dashboard.words import reason_of, state_of, title_of
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -31,7 +31,7 @@ Cursor = Annotated[int | None, Query(ge=1, le=LARGEST)]
 @router.get("/")
 def campaigns(request: Request, number: Annotated[int, Query(alias="page", ge=1, le=10**6)] = 1) -> Response:
     """The list, newest first."""
-    room = room_of(request)
+    room = dashboard_state(request)
     rows = room.store.campaigns()
     some = rows[(number - 1) * A_PAGE : number * A_PAGE]
     shown = [
@@ -58,7 +58,7 @@ def campaigns_too() -> Response:
 async def campaign_page(campaign: str, request: Request, before: Cursor = None) -> Response:
     """One campaign."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(shown, room_of(request), row, before)
+    return await to_thread.run_sync(shown, dashboard_state(request), row, before)
 
 
 @router.get("/campaigns/{campaign}/live")
@@ -67,7 +67,7 @@ async def live(
 ) -> Response:
     """What changed since event ``after``; ``seen`` is what the last answer said about itself."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(_changes, room_of(request), row, after, seen)
+    return await to_thread.run_sync(_changes, dashboard_state(request), row, after, seen)
 
 
 @router.get("/campaigns/{campaign}/results.{format}")
@@ -76,7 +76,9 @@ def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -
     return results(campaign, request, ResultsPage.model_validate({"format": format}))
 
 
-def shown(room: Room, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200) -> Response:
+def shown(
+    room: DashboardState, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200
+) -> Response:
     """The page of a campaign, with a sentence about what went wrong if something did."""
     view = campaign_view(room, row, before)
     parts, charts = parts_of(view), charts_of(view)
@@ -86,7 +88,7 @@ def shown(room: Room, row: CampaignRow, before: int | None = None, problem: str 
 
 async def _row(request: Request, campaign: str) -> CampaignRow:
     """The campaign as it stands; leases that are over are expired only if there are any."""
-    services, room, id = services_of(request), room_of(request), campaign_named(campaign)
+    services, room, id = services_of(request), dashboard_state(request), campaign_named(campaign)
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = room.store.row(id), room.now()
@@ -98,7 +100,7 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
     return await row_now(services, id) if over else row
 
 
-def _changes(room: Room, row: CampaignRow, after: int, seen: str) -> Response:
+def _changes(room: DashboardState, row: CampaignRow, after: int, seen: str) -> Response:
     told, _, marks = seen.partition("~")
     if row.seq == after and told == room.version(row):
         return Response(status_code=204)
@@ -113,5 +115,5 @@ def _changes(room: Room, row: CampaignRow, after: int, seen: str) -> Response:
     return JSONResponse(body)
 
 
-def _seen(room: Room, row: CampaignRow, marks: dict[str, str]) -> str:
+def _seen(room: DashboardState, row: CampaignRow, marks: dict[str, str]) -> str:
     return room.version(row) + "~" + ",".join(f"{name}:{mark}" for name, mark in marks.items())

@@ -9,17 +9,17 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.campaign.life import Life
+from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.service.names import campaign_named
+from nextlabel.service.path_names import campaign_named
 from nextlabel.service.services import services_of
 from nextlabel.service.status import after
-from nextlabel.web.dashboard.founding import read_budget, read_time
-from nextlabel.web.dashboard.gate import GuardedRoute
-from nextlabel.web.dashboard.room import room_of
+from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.campaign_form import read_budget, read_time
+from nextlabel.web.dashboard.formatting import sentence, stamp
 from nextlabel.web.dashboard.routes.campaign import shown
-from nextlabel.web.dashboard.words import sentence, stamp
+from nextlabel.web.dashboard.state import dashboard_state
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -27,25 +27,25 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 @router.post("/campaigns/{campaign}/pause")
 async def pause(campaign: str, request: Request) -> Response:
     """No new leases."""
-    return await _done(request, campaign, Life.pause)
+    return await _done(request, campaign, Commands.pause)
 
 
 @router.post("/campaigns/{campaign}/resume")
 async def resume(campaign: str, request: Request) -> Response:
     """New leases again."""
-    return await _done(request, campaign, Life.resume)
+    return await _done(request, campaign, Commands.resume)
 
 
 @router.post("/campaigns/{campaign}/settings")
 async def settings(campaign: str, request: Request) -> Response:
     """Another budget, deadline or lease time; what is as it was shown stays."""
     fields = {name: str(value).strip() for name, value in (await request.form()).items()}
-    row = await to_thread.run_sync(room_of(request).store.row, campaign_named(campaign))
+    row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_named(campaign))
     try:
         values = _values(row, fields)
     except InputError as error:
         return await _refused(request, row, error)
-    return await _done(request, campaign, lambda life: life.change(**values))
+    return await _done(request, campaign, lambda commands: commands.change(**values))
 
 
 def field_time(seconds: float | None) -> str:
@@ -76,17 +76,17 @@ def _seconds(text: str) -> float | None:
         raise InputError(f"lease time {text[:40]!r} is not a number of seconds.", "Give e.g. 600.") from None
 
 
-async def _done(request: Request, campaign: str, command: Callable[[Life], None]) -> Response:
+async def _done(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
     services, id = services_of(request), campaign_named(campaign)
     try:
         await after(services, id, command)
     except NotFoundError:
         raise
     except InputError as error:
-        return await _refused(request, await to_thread.run_sync(room_of(request).store.row, id), error)
+        return await _refused(request, await to_thread.run_sync(dashboard_state(request).store.row, id), error)
     return RedirectResponse(f"/campaigns/{id}", 303)
 
 
 async def _refused(request: Request, row: CampaignRow, error: InputError) -> Response:
     said = f"{sentence(error.message)} {error.hint}"
-    return await to_thread.run_sync(shown, room_of(request), row, None, said, 422)
+    return await to_thread.run_sync(shown, dashboard_state(request), row, None, said, 422)

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from nextlabel.errors import InputError
 from nextlabel.service.links import PLATFORMS, join_url, worker_url
-from nextlabel.service.names import campaign_named
+from nextlabel.service.path_names import campaign_named
 from nextlabel.service.services import services_of
-from nextlabel.web.dashboard.gate import GuardedRoute
-from nextlabel.web.dashboard.room import room_of
-from nextlabel.web.dashboard.words import sentence, title_of
+from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -58,7 +58,7 @@ def _page(
     status: int = 200,
 ) -> Response:
     services, id = services_of(request), campaign_named(campaign)
-    row = room_of(request).store.row(id)
+    row = dashboard_state(request).store.row(id)
     join = join_url(services.settings.base_url, services.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=given, links=links or [], problem=problem,

@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from nextlabel.campaign.results import belief, results_of
 from nextlabel.errors import NotFoundError
-from nextlabel.service.names import campaign_named
-from nextlabel.web.dashboard.gate import GuardedRoute
-from nextlabel.web.dashboard.room import room_of
+from nextlabel.service.path_names import campaign_named
+from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.formatting import title_of
 from nextlabel.web.dashboard.routes.campaign import LARGEST
-from nextlabel.web.dashboard.words import title_of
+from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -23,7 +23,7 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 @router.get("/campaigns/{campaign}/tasks/{number}")
 def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
     """The task, what is believed of it, and who said what."""
-    room, id = room_of(request), campaign_named(campaign)
+    room, id = dashboard_state(request), campaign_named(campaign)
     row = room.store.row(id)
     task = room.overview.tasks_numbered(id, [number]).get(number)
     if task is None:

@@ -1,0 +1,295 @@
+"""The commands of a campaign. Each reads the ledger, decides, and writes events; ``apply_event`` makes the rows follow.
+
+Leases are judged by their times at the beginning of every command, so that nothing has to run in the background.
+``now`` is given (seconds since 1970) and never taken to be behind the last event; chance is drawn from streams that
+are numbered by lease.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nextlabel.campaign import scoring
+from nextlabel.campaign.chance import STARTS, chance
+from nextlabel.campaign.config import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.ids import lease_id
+from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.projection import apply_event, found
+from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, lease_seconds, wanted_rho
+from nextlabel.campaign.replies import Lease, NoTask, Told
+from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
+from nextlabel.campaign.table_cache import BELOW_PRICE, NO_ROOM, TableCache
+from nextlabel.campaign.transitions import LABELLED, LEASED, after
+from nextlabel.errors import ConflictError, InputError
+
+#: Leases that one command expires at most, and the seconds after which it is worth asking again.
+MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
+LONGEST_WORKER = 200
+
+
+class Commands:
+    """Commands on one campaign at one time, inside one transaction."""
+
+    def __init__(self, ledger: Ledger, table_cache: TableCache, now: float) -> None:
+        self.ledger, self.table_cache = ledger, table_cache
+        self.now = max(now, ledger.row.last_at)  # another machine's clock may be ahead of this one's
+
+    # What workers say
+
+    def ask(self, worker: str) -> Lease | NoTask:
+        """A task for the worker: the lease that is out, or the task where a label is worth most; else the reason."""
+        checked_worker(worker)
+        self._expire()
+        for lease in self.ledger.open_leases(worker):
+            return self._lease(lease, self.ledger.task(lease.task))
+        row = self.ledger.row
+        reason = self._shut()
+        if reason is not None:
+            return self._refuse(reason)
+        if row.left == 0:
+            return self._refuse("all_leased")
+        self._tune()
+        chosen = self._choose(worker)
+        if isinstance(chosen, str):
+            return self._refuse(chosen)
+        task, how = chosen
+        until = self.now + lease_seconds(row)
+        if row.deadline is not None:
+            until = min(until, row.deadline)
+        id = lease_id(row.id, row.given)
+        self._open_again()  # a label may have become worth its price again
+        self._record(
+            "leased",
+            {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
+        )
+        return self._lease(found(self.ledger, id), task)
+
+    def tell(self, id: str, label: object, worker: str | None = None) -> Told:
+        """The answer to a lease; a late one is kept, and counted if the budget allows."""
+        answer = self.ledger.row.config.answer(label)
+        self._expire()
+        lease = self._own(id, worker)
+        status = after(lease.status, "tell")
+        if status is None:
+            if lease.label != answer:
+                said = self.ledger.row.config.labels[lease.label or 0]
+                raise ConflictError(
+                    f"the lease was answered with {said!r} before.", "Undo that answer first, or leave it."
+                )
+            return self._told(lease)
+        row, task = self.ledger.row, self.ledger.task(lease.task)
+        most = scoring.limits(row.config, row.classes)[0]
+        if status == LABELLED:
+            # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
+            counted = row.spent < row.budget and task.labels < most
+        else:
+            counted = row.left > 0 and task.labels + task.w < most
+        self._record(status, {"lease": id, "label": answer, "counted": counted})
+        self._shut()
+        return self._told(found(self.ledger, id))
+
+    def release(self, id: str, worker: str | None = None) -> Told:
+        """The worker passes the task on; it does not come back to the same worker."""
+        self._expire()
+        lease = self._own(id, worker)
+        if after(lease.status, "release") is not None:
+            self._record("released", {"lease": id})
+        return self._told(found(self.ledger, id))
+
+    def renew(self, id: str, worker: str | None = None) -> Told:
+        """More time for a lease that is out."""
+        self._expire()
+        lease = self._own(id, worker)
+        after(lease.status, "renew")
+        row = self.ledger.row
+        until = self.now + lease_seconds(row)
+        if row.deadline is not None:
+            until = min(until, row.deadline)
+        if until > lease.expires_at:
+            self._record("renewed", {"lease": id, "expires_at": until})
+        return self._told(found(self.ledger, id))
+
+    def undo(self, id: str, worker: str | None = None) -> Told:
+        """Take an answer back while its lease would still be out; the worker has the task again."""
+        self._expire()
+        lease = self._own(id, worker)
+        if lease.status == LEASED:
+            return self._told(lease)
+        after(lease.status, "undo")
+        if self.now >= lease.expires_at or self._past_deadline():
+            raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
+        self._record("undone", {"lease": id, "label": lease.label})
+        self._open_again()
+        return self._told(found(self.ledger, id))
+
+    # What the requester says
+
+    def pause(self) -> None:
+        """No new leases until ``resume``; those that are out go on."""
+        self._expire()
+        if not self.ledger.row.paused:
+            self._record("paused", {})
+
+    def resume(self) -> None:
+        """New leases again."""
+        self._expire()
+        if self.ledger.row.paused:
+            self._record("resumed", {})
+
+    def change(self, **values: Any) -> None:
+        """Another ``budget``, ``deadline`` or ``lease_seconds``; None takes the last two away."""
+        checks = {"budget": checked_budget, "deadline": checked_deadline, "lease_seconds": checked_lease_seconds}
+        self._expire()
+        row = self.ledger.row
+        new: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in checks:
+                raise InputError(f"{name!r} cannot be changed.", f"It can be {', '.join(checks)}.")
+            checked: Any = checks[name](value)
+            if checked != getattr(row, name):
+                new[name] = checked
+        if new.get("budget", row.budget) < row.spent:
+            raise ConflictError(
+                f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",
+                f"Give at least {row.spent}.",
+            )
+        if new:
+            self._record("changed", new)
+            self._open_again()
+            self._shut()
+
+    # What the rules are made of
+
+    def settle(self) -> None:
+        """Expire what is over and close the campaign if nothing more can happen."""
+        self._expire()
+        self._shut()
+
+    def record_tasks(self, data: dict[str, Any]) -> None:
+        """Tasks that ``intake`` has checked."""
+        self._record("tasks_added", data)
+        self._open_again()
+
+    def _record(self, kind: str, data: dict[str, Any]) -> Event:
+        event = self.ledger.append(self.now, kind, data)
+        apply_event(self.ledger, event)
+        return event
+
+    def _expire(self) -> None:
+        """Leases whose time is over give their reservation back; after the deadline it is over for all of them."""
+        over = math.inf if self._past_deadline() else self.now
+        for lease in self.ledger.expired(over, MOST_EXPIRED):
+            self._record("expired", {"lease": lease.id})
+
+    def _shut(self) -> str | None:
+        """Why no lease can be given to anybody; a lasting reason closes the campaign, in the log too."""
+        row = self.ledger.row
+        if self._past_deadline():
+            return self._close("deadline_passed")
+        if row.spent >= row.budget:
+            return self._close("budget_spent")
+        if row.tasks == 0:
+            return "preparing"
+        if row.full >= row.tasks:
+            return self._close("finished") if row.reserved == 0 else "finished"
+        return "paused" if row.paused else None
+
+    def _past_deadline(self) -> bool:
+        deadline = self.ledger.row.deadline
+        return deadline is not None and self.now >= deadline
+
+    def _close(self, reason: str) -> str:
+        if self.ledger.row.closed_reason != reason:
+            self._record("closed", {"reason": reason})
+        return reason
+
+    def _open_again(self) -> None:
+        if self.ledger.row.closed_seq is not None:
+            self._record("reopened", {})
+
+    def _tune(self) -> None:
+        """Have the tables follow the rates, as soon as the new ones are there."""
+        ledger, row = self.ledger, self.ledger.row
+        rho = wanted_rho(row)
+        if (
+            row.classes > scoring.FEW_CLASSES
+            or rho == row.rho
+            or not self.table_cache.has(row.config, ledger.classes(), rho)
+        ):
+            return
+        rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
+        self._record("tuned", {"rho": rho, **rates})
+
+    def _choose(self, worker: str) -> tuple[TaskRow, dict[str, Any]] | str:
+        """The task and what it was chosen by, or why there is none."""
+        row = self.ledger.row
+        n = labels_before_deadline(row, self.now)
+        if row.classes > scoring.FEW_CLASSES:
+            return self._choose_by_score(worker, n)
+        tables_now = self.table_cache.ready(row.config, self.ledger.classes(), row.rho)
+        lot = chance(row.config.seed, STARTS, row.given)
+        barred: list[Group] = []
+        while True:
+            group = tables_now.choose(
+                self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given
+            )
+            if group == BELOW_PRICE:
+                return "nothing_left_for_you" if barred else self._below_price()
+            if group == NO_ROOM:
+                return "nothing_left_for_you" if barred else "all_leased"
+            assert isinstance(group, tuple)
+            task = self.ledger.pick(group, worker, lot)
+            if task is not None:
+                return task, {"left": n, "rho": tables_now.rho}
+            barred.append(group)
+
+    def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | str:
+        row = self.ledger.row
+        task = self.ledger.best(worker)
+        if task is None:
+            return "nothing_left_for_you" if self.ledger.any_score() else "all_leased"
+        if row.config.label_cost > 0 and (task.score or 0.0) < row.config.label_cost - scoring.TIED:
+            return self._below_price()
+        return task, {"left": n}
+
+    def _below_price(self) -> str:
+        return self._close("below_price") if self.ledger.row.reserved == 0 else "below_price"
+
+    def _refuse(self, reason: str) -> NoTask:
+        retry: float | None = None
+        expiry = self.ledger.next_expiry()
+        low, high = RETRY_RANGE
+        if reason == "all_leased" or (reason in ("below_price", "finished", "budget_spent") and expiry is not None):
+            retry = min(max((expiry or self.now) - self.now, low), high)
+        elif reason in ("paused", "nothing_left_for_you", "preparing"):
+            retry = high
+        return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
+
+    def _own(self, id: str, worker: str | None) -> LeaseRow:
+        """A lease, of that worker if one is named: another's does not exist for them."""
+        lease = found(self.ledger, id)
+        if worker is not None and lease.worker != worker:
+            return found(self.ledger, "")
+        return lease
+
+    def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
+        return Lease(
+            lease.id, self.ledger.row.id, task.key, task.payload, lease.worker, lease.status, lease.leased_at,
+            lease.expires_at,
+        )  # fmt: skip
+
+    def _told(self, lease: LeaseRow) -> Told:
+        name = None if lease.label is None else self.ledger.row.config.labels[lease.label]
+        until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
+        return Told(lease.id, self.ledger.task(lease.task).key, lease.status, name, lease.counted, until)
+
+
+def checked_worker(worker: Any) -> str:
+    """A worker's name."""
+    if not isinstance(worker, str) or not 0 < len(worker.strip()) <= LONGEST_WORKER or "\x00" in worker:
+        raise InputError(
+            f"a worker's name is a text of 1 to {LONGEST_WORKER} characters.", "Give e.g. the platform's worker id."
+        )
+    return worker

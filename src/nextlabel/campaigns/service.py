@@ -1,0 +1,143 @@
+"""All commands on all campaigns of one store: what a program, the command line and the service have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
+from nextlabel.campaign.intake import add_tasks, read_task
+from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.projection import apply_event
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.results import Result, results_of
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.scoring import FEW_CLASSES
+from nextlabel.campaign.table_cache import TableCache
+from nextlabel.errors import ConflictError, NotFoundError
+
+T = TypeVar("T")
+#: Rows and events that are read at once.
+CHUNK = 10_000
+#: The batch of the tasks that a campaign is created with.
+FIRST_BATCH = "create"
+
+Clock = Callable[[], float]
+
+
+class CampaignService:
+    """Commands by campaign; ``clock`` gives seconds since 1970."""
+
+    def __init__(self, store: Store, clock: Clock = time.time, table_cache: TableCache | None = None) -> None:
+        self.store, self.clock = store, clock
+        self.table_cache = table_cache if table_cache is not None else TableCache(store)
+
+    def create(self, config: CampaignSettings, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
+        """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
+        name = new_campaign_id() if id is None else checked_campaign_id(id)
+        try:
+            with self.store.create(name, config, self.clock()) as ledger:
+                ledger.append(ledger.row.created_at, "created", {"config": config.to_dict()})
+                _take_in(Commands(ledger, self.table_cache, ledger.row.created_at), tasks, FIRST_BATCH)
+        except ConflictError as error:
+            try:
+                row = self.store.row(name)
+            except NotFoundError:
+                raise error from None  # it was about the tasks
+            if row.config != config:
+                raise ConflictError(
+                    f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
+                ) from None
+            self.run(name, lambda commands: _take_in(commands, tasks, FIRST_BATCH))
+        self.warm(name)
+        return self.store.row(name)
+
+    def run(self, id: str, command: Callable[[Commands], T]) -> T:
+        """One command on one campaign, in a transaction of its own."""
+        with self.store.transaction(id) as ledger:
+            return command(Commands(ledger, self.table_cache, self.clock()))
+
+    def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
+        """Tasks as tables (``campaign.intake``), all of them or none."""
+        added = self.run(id, lambda commands: _take_in(commands, tasks, batch))
+        self.warm(id)
+        return added
+
+    def ask(self, id: str, worker: str) -> Lease | NoTask:
+        """A task for a worker."""
+        return self.run(id, lambda commands: commands.ask(worker))
+
+    def tell(self, lease: str, label: object, worker: str | None = None) -> Told:
+        """A worker's answer."""
+        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker))
+
+    def release(self, lease: str, worker: str | None = None) -> Told:
+        """A worker passes a task on."""
+        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker))
+
+    def renew(self, lease: str, worker: str | None = None) -> Told:
+        """A worker needs more time."""
+        return self.run(campaign_of(lease), lambda commands: commands.renew(lease, worker))
+
+    def undo(self, lease: str, worker: str | None = None) -> Told:
+        """A worker takes an answer back."""
+        return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
+
+    def pause(self, id: str) -> CampaignRow:
+        """No new leases."""
+        self.run(id, Commands.pause)
+        return self.store.row(id)
+
+    def resume(self, id: str) -> CampaignRow:
+        """New leases again."""
+        self.run(id, Commands.resume)
+        return self.store.row(id)
+
+    def change(self, id: str, values: Mapping[str, Any]) -> CampaignRow:
+        """Another budget, deadline or lease time."""
+        self.run(id, lambda commands: commands.change(**values))
+        return self.store.row(id)
+
+    def results(self, id: str) -> Iterator[Result]:
+        """Every task with what is known of it, in the order in which they came."""
+        row, classes, after = self.store.row(id), self.store.classes(id), -1
+        while True:
+            tasks = self.store.tasks(id, after, CHUNK)
+            yield from results_of(row, classes, tasks)
+            if len(tasks) < CHUNK:
+                return
+            after = tasks[-1].number
+
+    def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
+        """Make everything but the events anew from them."""
+        total = max(self.store.row(id).seq, 1)
+        with self.store.forget(id) as ledger:
+            while True:
+                some = self.store.events(id, ledger.row.seq, 1000)
+                for event in some:
+                    ledger.row.seq, ledger.row.last_at = event.seq, event.at
+                    apply_event(ledger, event)
+                if len(some) < 1000:
+                    break
+                if progress is not None:
+                    progress(ledger.row.seq / total)
+        return self.store.row(id)
+
+    def warm(self, id: str) -> None:
+        """Have the policy's tables made in the background."""
+        row = self.store.row(id)
+        if 0 < row.classes <= FEW_CLASSES:
+            self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
+
+    def close(self) -> None:
+        """Give back what is held open."""
+        self.table_cache.close()
+        self.store.close()
+
+
+def _take_in(commands: Commands, tasks: Iterable[Any], batch: str | None) -> Added:
+    config = commands.ledger.row.config
+    return add_tasks(commands, (read_task(config, task, place) for place, task in enumerate(tasks, start=1)), batch)

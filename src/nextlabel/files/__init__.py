@@ -1,0 +1,1 @@
+"""The one reader of tables: CSV, TSV, JSON lines, Parquet and Label Studio exports."""

@@ -1,0 +1,71 @@
+"""The truth about tasks, where it is known: one row a task, in any form that labels may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nextlabel.arrays import Ints
+from nextlabel.errors import FileFormatError
+from nextlabel.files.label_names import code_gold
+from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import read_columns
+from nextlabel.prose import counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gold:
+    """``label``: (N,) the truth about the tasks of a table as its labels are coded, -1 where it is not known."""
+
+    path: str
+    label: Ints
+    rows: int
+    blank: int
+    known: int
+    unknown_tasks: int
+
+    def sentences(self) -> list[str]:
+        """What was found, in plain English."""
+        out = [f"{self.path}: gold for {self.known:,} of {counted(len(self.label), 'task')}."]
+        if self.blank:
+            out.append(f"{counted(self.blank, 'row')} of gold without a task or a label left out.")
+        if self.unknown_tasks:
+            out.append(f"Gold for {counted(self.unknown_tasks, 'task')} without labels left out.")
+        return out
+
+
+def read_gold(path: str | Path, table: LabelTable, *, task: str = "task", label: str = "label") -> Gold:
+    """The truth about the tasks of ``table``; of an export of Label Studio, annotations marked as ground truth."""
+    found = read_columns(path, {"task": task, "label": label}, table.positive, gold=True)
+    rows = np.flatnonzero((found.task.codes >= 0) & (found.label.codes >= 0))
+    tasks, labels = found.task.kept(rows), found.label.kept(rows)
+    place = {name: i for i, name in enumerate(table.tasks)}
+    at = np.array([place.get(name, -1) for name in tasks.names], dtype=np.int64)
+    if not (at >= 0).any():
+        shown = repr(tasks.names[0]) if tasks.names else "none"
+        raise FileFormatError(
+            f"{path} has no gold for any task that has labels: its first task is {shown}, that of the labels is "
+            f"{table.tasks[0]!r}.",
+            "Give the gold that belongs to these labels, with the same names of tasks.",
+        )
+    met = at[tasks.codes] >= 0
+    value = code_gold(labels.names, table.labels, table.positive, str(path))[labels.codes]
+    out = np.full(len(table.tasks), -1, dtype=np.int64)
+    to, said = at[tasks.codes[met]], value[met]
+    out[to[::-1]] = said[::-1]
+    if (out[to] != said).any():
+        k = int(np.argmax(out[to] != said))
+        raise FileFormatError(
+            f"{path} says both {table.labels[out[to[k]]]} and {table.labels[said[k]]} for task {table.tasks[to[k]]!r}.",
+            "Give each task one gold label.",
+        )
+    return Gold(
+        path=str(path),
+        label=out,
+        rows=len(found),
+        blank=len(found) - len(rows),
+        known=int((out >= 0).sum()),
+        unknown_tasks=int((at < 0).sum()),
+    )

@@ -1,0 +1,178 @@
+"""The JSON export of Label Studio: a list of tasks, each with its annotations.
+
+=============== =====================================================================================
+here            in the export
+=============== =====================================================================================
+task            ``id``, or the field of ``data`` that is named
+worker          ``completed_by`` of the annotation: a number, or a person with ``id`` and ``email``
+label           the choice or the rating in ``result``; blank if ``was_cancelled`` (skipped) or empty
+submitted_at    ``created_at`` of the annotation, or ``updated_at`` where that is missing
+assigned_at     submitted_at - ``lead_time``, the seconds that the worker took
+gold            the labels of annotations with ``ground_truth``; they are no worker's labels
+=============== =====================================================================================
+
+Where a page asks more than one question, the label is the answer to the one that is named (``from_name``). Where a
+worker may tick more than one choice, the positive one has to be said, and the label is whether it was ticked.
+Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte a label.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nextlabel.errors import FileFormatError
+from nextlabel.files.columns import NO_LABEL, Columns, Words, arrow
+from nextlabel.files.times import seconds
+from nextlabel.prose import listed
+
+#: Kinds of results that hold a label, and the key of their value.
+KINDS = ("choices", "rating")
+HINT = "Export the project from Label Studio as JSON."
+
+
+def read_export(
+    path: Path, task: str | None, question: str | None, positive: str | None, *, gold: bool = False
+) -> Columns:
+    """Labels of an export, or with ``gold`` those that are marked as ground truth."""
+    pa = arrow()
+    rows = [
+        (_task_name(path, entry, task), annotation) for entry in _load(path) for annotation in _annotations(path, entry)
+    ]
+    marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
+    rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
+    if not rows:
+        kind = "annotation that is marked as ground truth" if gold else "annotation of a worker"
+        raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
+    asked = _question(path, [annotation for _, annotation in rows], question)
+    created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
+    submitted = seconds(path, "created_at", pa.array([str(x) if x else None for x in created], pa.string()))
+    took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
+    assigned = submitted - took
+    return Columns(
+        task=Words.of(name for name, _ in rows),
+        label=Words.of(_label(path, annotation, asked, positive) for _, annotation in rows),
+        worker=_workers([annotation for _, annotation in rows]),
+        assigned_at=assigned if np.isfinite(assigned).any() else None,
+        submitted_at=submitted if np.isfinite(submitted).any() else None,
+        gold_marks=0 if gold else marks,
+    )
+
+
+def _load(path: Path) -> list[dict[str, Any]]:
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig") as stream:
+            found = json.load(stream)
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} is not UTF-8 text.", HINT) from error
+    except json.JSONDecodeError as error:
+        empty = path.stat().st_size == 0
+        why = "is empty" if empty else f"is not JSON: {error.msg} in line {error.lineno}"
+        raise FileFormatError(f"{path} {why}.", HINT) from error
+    except (OSError, EOFError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}.", HINT) from error
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise FileFormatError(f"{path} is not an export of Label Studio, which is a list of tasks.", HINT)
+    if not found:
+        raise FileFormatError(f"{path} is a list without tasks.", HINT)
+    if any("annotation_id" in entry and "annotations" not in entry for entry in found):
+        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
+    if not any("annotations" in entry or "completions" in entry for entry in found):
+        raise FileFormatError(f"{path} is not an export of Label Studio: no task in it has annotations.", HINT)
+    return found
+
+
+def _annotations(path: Path, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    given = entry.get("annotations", entry.get("completions", []))
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise FileFormatError(
+            f"{path} is not an export of Label Studio: the annotations of task {entry.get('id')!r} are no list.", HINT
+        )
+    yield from given
+
+
+def _task_name(path: Path, entry: dict[str, Any], field: str | None) -> str | None:
+    """The number of the task, or a field of its data; without either it is blank."""
+    if field is None:
+        return None if entry.get("id") is None else str(entry["id"])
+    data = entry.get("data")
+    if not isinstance(data, dict) or field not in data:
+        there = listed(sorted(data)) if isinstance(data, dict) else "none"
+        raise FileFormatError(
+            f"task {entry.get('id')!r} of {path} has no {field!r} in its data; its fields are {there}.",
+            "Name one of them with --task-column, or leave it out to use the task's id.",
+        )
+    return str(data[field]).strip()
+
+
+def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
+    given = annotation.get("result")
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
+def _question(path: Path, annotations: list[dict[str, Any]], wanted: str | None) -> str:
+    """The ``from_name`` whose answers are the labels."""
+    asked: dict[str, None] = {}
+    kinds: dict[str, None] = {}
+    for annotation in annotations:
+        for one in _results(annotation):
+            kinds[str(one.get("type"))] = None
+            if one.get("type") in KINDS:
+                asked[str(one.get("from_name"))] = None
+    names = list(asked)
+    if wanted is not None and wanted in asked:
+        return wanted
+    if not names:
+        there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
+        raise FileFormatError(f"{path} has {there}, not choices or ratings.", "Export a project with a Choices tag.")
+    if wanted is not None:
+        raise FileFormatError(
+            f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
+        )
+    if len(names) > 1 and "label" not in asked:
+        raise FileFormatError(
+            f"{path} asks more than one question: {listed(names)}.",
+            f"Name the one whose answers are the labels, e.g. --label-column {names[0]}.",
+        )
+    return names[0] if len(names) == 1 else "label"
+
+
+def _label(path: Path, annotation: dict[str, Any], asked: str, positive: str | None) -> str | None:
+    """The answer to the question, None where it was skipped."""
+    if annotation.get("was_cancelled") or annotation.get("skipped"):
+        return None
+    ticked: list[str] = []
+    for one in _results(annotation):
+        kind, value = one.get("type"), one.get("value")
+        if kind in KINDS and str(one.get("from_name")) == asked and isinstance(value, dict):
+            given = value.get(kind)
+            ticked += [str(x).strip() for x in (given if isinstance(given, list) else [given]) if x is not None]
+    different = [word for word in dict.fromkeys(ticked) if word and word.casefold() not in NO_LABEL]
+    if len(different) > 1 and positive is None:
+        raise FileFormatError(
+            f"annotation {annotation.get('id')} in {path} has more than one answer to {asked!r}: {listed(different)}.",
+            f"Say which one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
+        )
+    if positive is not None and positive.strip() in different:
+        return positive.strip()
+    return different[0] if different else None
+
+
+def _workers(annotations: list[dict[str, Any]]) -> Words | None:
+    names = []
+    for annotation in annotations:
+        by = annotation.get("completed_by")
+        if isinstance(by, dict):
+            by = by.get("id") if by.get("id") is not None else by.get("email")
+        names.append(None if by is None else str(by).strip())
+    return Words.of(names) if any(names) else None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

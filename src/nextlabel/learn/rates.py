@@ -1,0 +1,191 @@
+"""Rates from recorded times: how often workers come, how fast they are, and how far both are from the model's.
+
+======== ============= ==========================================================================================
+symbol   code          meaning
+======== ============= ==========================================================================================
+lambda   arrivals      workers who take a task, per unit of time: from the gaps between moments of assignment
+mu       durations     labels that come in per unit of time and task in flight: from submitted_at - assigned_at
+--       active        lambda without the pauses
+--       pauses        gaps longer than (median gap / ln 2) ln(gaps / PAUSE): nights, weekends, an empty account
+======== ============= ==========================================================================================
+
+Of exponential gaps one in a set would count as a pause with chance PAUSE; the median keeps pauses from hiding
+themselves. Only labels that count are arrivals: a skipped task or a second answer is none. Where moments of assignment
+are not known those of submission stand in for them: in the long run they come at the same rate. Labels still out at the
+end are not in the file, so that durations as long as the whole campaign are missed.
+Guarantee: see ``exponential``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import InputError
+from nextlabel.files.label_table import LabelTable
+from nextlabel.learn.exponential import DRAWS, ExponentialFit, fit_exponential
+from nextlabel.prose import counted, percent
+
+Unit = Literal["s", "min", "hour", "day"]
+SECONDS: dict[str, float] = {"s": 1.0, "min": 60.0, "hour": 3600.0, "day": 86400.0}
+NAMES = {"s": "second", "min": "minute", "hour": "hour", "day": "day"}
+PAUSE = 0.01
+#: Fewer arrivals than this say nothing.
+LEAST = 3
+HINT = "Name the columns with --assigned-column and --submitted-column."
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Gaps that are too long to be chance, in the user's unit; ``share``: of the time from first to last arrival."""
+
+    count: int
+    longer_than: float
+    longest: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """Arrival and completion rate per ``unit``, how well they fit, and what could not be used."""
+
+    unit: Unit
+    arrivals: ExponentialFit
+    arrivals_from: Literal["assigned_at", "submitted_at"]
+    pauses: Pauses
+    active: ExponentialFit | None
+    durations: ExponentialFit | None
+    without_time: int
+    backwards: int
+
+    @property
+    def arrival_rate(self) -> float:
+        """Workers per unit of time, pauses included."""
+        return self.arrivals.rate
+
+    @property
+    def completion_rate(self) -> float | None:
+        """Labels per unit of time and task in flight; None where durations are not known."""
+        return None if self.durations is None else self.durations.rate
+
+    def sentences(self) -> list[str]:
+        """Rates, fits and what was left out, in plain English."""
+        out = [f"Arrivals: {self._rate(self.arrivals)}, from {counted(len(self.arrivals), 'gap')}."]
+        if self.arrivals_from == "submitted_at":
+            out.append("Arrivals are counted when labels came in, because it is not known when tasks were assigned.")
+        out += self._fit("Gaps between arrivals", self.arrivals)
+        out += self._pauses()
+        if self.durations is None:
+            out.append("The completion rate cannot be told: it needs the times of assignment and of submission.")
+        else:
+            out.append(f"Completions: {self._rate(self.durations)}, from {counted(len(self.durations), 'duration')}.")
+            out += self._fit("Durations", self.durations)
+        if self.backwards:
+            out.append(
+                f"{counted(self.backwards, 'label')} submitted before it was assigned left out of the durations."
+            )
+        if self.without_time:
+            out.append(f"{counted(self.without_time, 'label')} without these times left out.")
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """The numbers, without the times."""
+        return {
+            "unit": self.unit,
+            "arrival_rate": self.arrival_rate,
+            "completion_rate": self.completion_rate,
+            "arrivals_from": self.arrivals_from,
+            "arrivals": self.arrivals.as_dict(),
+            "active": None if self.active is None else self.active.as_dict(),
+            "durations": None if self.durations is None else self.durations.as_dict(),
+            "pauses": {
+                "count": self.pauses.count,
+                "longer_than": self.pauses.longer_than,
+                "longest": self.pauses.longest,
+                "share_of_time": self.pauses.share,
+            },
+            "labels_without_time": self.without_time,
+            "submitted_before_assigned": self.backwards,
+        }
+
+    def _rate(self, fit: ExponentialFit) -> str:
+        lower, upper = fit.robust if fit.doubtful else (fit.lower, fit.upper)
+        whatever = ", whatever their distribution" if fit.doubtful else ""
+        return f"{fit.rate:.4g} per {NAMES[self.unit]} (95% interval {lower:.4g} to {upper:.4g}{whatever})"
+
+    def _fit(self, what: str, fit: ExponentialFit) -> list[str]:
+        out = [fit.sentence(what)]
+        if fit.grid > 0:
+            step = next(name for key, name in NAMES.items() if abs(SECONDS[key] / SECONDS[self.unit] - fit.grid) < 1e-9)
+            out.append(f"{what} are in whole {step}s, which the test takes into account.")
+        elif fit.zeros > 0:
+            out.append(f"{percent(fit.zeros)} of them are 0: several labels of one moment, as batches have them.")
+        return out
+
+    def _pauses(self) -> list[str]:
+        if self.active is None:
+            return []
+        name = NAMES[self.unit]
+        out = [
+            f"{counted(self.pauses.count, 'gap')} longer than {self.pauses.longer_than:.3g} {name}s (the longest "
+            f"{self.pauses.longest:.3g}) {'holds' if self.pauses.count == 1 else 'hold'} {percent(self.pauses.share)} "
+            f"of the time, as nights would; between them arrivals are {self._rate(self.active)}."
+        ]
+        return out + self._fit("Gaps between arrivals, pauses left out,", self.active)
+
+
+def estimate_rates(table: LabelTable, *, unit: Unit = "s", seed: int = 0, draws: int = DRAWS) -> Rates:
+    """Arrival and completion rate of the labels in ``table``, per ``unit`` of time."""
+    if unit not in get_args(Unit):
+        raise InputError(f"unit {unit!r} is not known.", f"Use one of {', '.join(get_args(Unit))}.")
+    scale = SECONDS[unit]
+    source, times = _moments(table)
+    gaps = np.diff(np.sort(times))
+    if not (gaps > 0).any():
+        raise InputError("all labels have the same time.", HINT)
+    limit = _limit(gaps)
+    long = gaps > limit
+    pauses = Pauses(int(long.sum()), limit / scale, float(gaps.max()) / scale, float(gaps[long].sum() / gaps.sum()))
+    some = bool(long.any()) and int((gaps[~long] > 0).sum()) >= LEAST
+    took, backwards = _durations(table)
+    return Rates(
+        unit=unit,
+        arrivals=fit_exponential(gaps, scale, seed, draws, in_a_row=True),
+        arrivals_from=source,
+        pauses=pauses,
+        active=fit_exponential(gaps[~long], scale, seed, draws, in_a_row=True) if some else None,
+        durations=None if took is None else fit_exponential(took, scale, seed + 1, draws),
+        without_time=len(table) - len(times),
+        backwards=backwards,
+    )
+
+
+def _moments(table: LabelTable) -> tuple[Literal["assigned_at", "submitted_at"], Floats]:
+    """Moments of arrival: of the assignments, unless more submissions are known."""
+    assigned, submitted = (
+        np.empty(0) if times is None else times[np.isfinite(times)] for times in (table.assigned_at, table.submitted_at)
+    )
+    if max(len(assigned), len(submitted)) < LEAST:
+        known = max(len(assigned), len(submitted))
+        raise InputError(f"{known} of {counted(len(table), 'label')} have a time, and rates need {LEAST}.", HINT)
+    return ("assigned_at", assigned) if len(assigned) >= len(submitted) else ("submitted_at", submitted)
+
+
+def _durations(table: LabelTable) -> tuple[Floats | None, int]:
+    """How long each label took, and how many came in before they were asked for; None where too few are known."""
+    if table.assigned_at is None or table.submitted_at is None:
+        return None, 0
+    took = table.submitted_at - table.assigned_at
+    took = took[np.isfinite(took)]
+    good = took[took >= 0]
+    enough = len(good) >= LEAST and bool((good > 0).any())
+    return (good if enough else None), len(took) - len(good)
+
+
+def _limit(gaps: Floats) -> float:
+    """What a gap has to exceed to be a pause."""
+    return float(np.median(gaps[gaps > 0])) / log(2.0) * log(len(gaps) / PAUSE)

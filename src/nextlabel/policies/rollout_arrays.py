@@ -1,0 +1,123 @@
+"""A problem and a policy as the arrays that the rollout kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Tables
+from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.rollout import World
+from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.problem.units import reward_unit
+from nextlabel.solve.advantage import Advantage
+
+
+def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> World:
+    """Lattices of all classes one after another; tasks are numbered class by class."""
+    problem, views = setting.problem, setting.views
+    start = _starts(setting)
+    child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)])
+    depth = np.repeat([setting.depth] * len(views) if limits is None else limits, [v.nodes for v in views])
+    return World(
+        level=np.concatenate([v.level for v in views]),
+        reward=np.concatenate([v.lattice.reward for v in views]),
+        prob=np.concatenate([v.lattice.prob for v in views]),
+        child=child.astype(np.int64),
+        limit=depth.astype(np.int64),
+        root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
+        budget=problem.budget,
+        starts=problem.rate_pieces[0],
+        rates=problem.rate_pieces[1],
+        mu=problem.completion_rate,
+        horizon=problem.horizon,
+        wait=wait,
+    )
+
+
+def make_tables(setting: Setting, policy: Policy) -> Tables:
+    """The policy's scores over all classes."""
+    policy.check_answers(setting.problem.answers)
+    return join_scores(setting, policy, policy.scores(setting))
+
+
+def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> Tables:
+    """Scores of the classes side by side."""
+    static, rows, core = _join([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
+    planned = np.zeros((0, 0))
+    mode = BY_TABLE
+    if any(s.planned is not None for s in scores):
+        planned = np.concatenate([_planned(s) for s in scores], axis=1)
+        mode = BY_DEFICIT
+    elif scores[0].quantiles is not None:
+        mode = BY_DRAW
+    elif scores[0].facts is not None:
+        mode = BY_CONFIDENCE
+    facts = [s.facts for s in scores if s.facts is not None]
+    quantiles = [s.quantiles for s in scores if s.quantiles is not None]
+    cost = setting.problem.label_cost
+    tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
+    least = cost - tied if cost > 0 and policy.priced else -np.inf
+    tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
+    return Tables(
+        static=static,
+        rows=rows,
+        core=core,
+        tau=tau,
+        random_ties=policy.random_ties,
+        mode=mode,
+        planned=planned,
+        tied=tied,
+        facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
+        quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
+        price=np.full(max(setting.problem.budget, 1), least),
+    )
+
+
+def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap:
+    """Advantages of all classes at the bound's prices."""
+    prices = np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64)
+    past = [np.concatenate(tables, axis=2) for tables in zip(*[(p.past_best, p.past_gain) for p in parts], strict=True)]
+    _, best, core = _join([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], [p.core for p in parts])
+    _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
+    return Gap(np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices)
+
+
+def no_gap() -> Gap:
+    """Switches the estimate of the gap off."""
+    none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
+    return Gap(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0))
+
+
+def _starts(setting: Setting) -> Ints:
+    sizes = [view.nodes for view in setting.views]
+    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+
+
+def _planned(scores: ScoreTables) -> Floats:
+    assert scores.planned is not None
+    return scores.planned
+
+
+def _join(
+    static: list[Floats], rows: Sequence[Floats | None], core: Sequence[Ints | None]
+) -> tuple[Floats, Floats, Ints]:
+    """Tables of several classes side by side; shorter rows are continued with their last one."""
+    all_static = np.concatenate(static, axis=1)
+    known = [r for r in rows if r is not None]
+    if not known:
+        return all_static, np.zeros((0, 0, 1)), np.full(all_static.shape, -1, dtype=np.int64)
+    longest = max(len(r) for r in known)
+    joined: list[Floats] = []
+    columns: list[Ints] = []
+    at = 0
+    for table, r, c in zip(static, rows, core, strict=True):
+        if r is None or c is None:
+            columns.append(np.full(table.shape, -1, dtype=np.int64))
+            continue
+        joined.append(np.concatenate([r, np.repeat(r[-1:], longest - len(r), axis=0)]))
+        columns.append(np.where(c >= 0, c + at, -1))
+        at += r.shape[1]
+    return all_static, np.ascontiguousarray(np.concatenate(joined, axis=1)), np.concatenate(columns, axis=1)

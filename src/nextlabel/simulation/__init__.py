@@ -1,0 +1,1 @@
+"""The simulator: policies side by side on the same randomness, on a model or on recorded labels."""

@@ -1,0 +1,45 @@
+"""Tables of labels as other parts of the library want them: for the replay, and for learning priors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.errors import InputError, TooLargeError
+from nextlabel.files.gold import Gold
+from nextlabel.files.label_table import LabelTable
+from nextlabel.learn.counts import LabelCounts
+from nextlabel.prose import listed
+from nextlabel.simulation.replay import Recorded
+
+#: Cells of the replay's table, one for each task and label of the task with most labels.
+MOST_CELLS = 500_000_000
+
+
+def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = False) -> Recorded:
+    """Labels of each task in the order of the file, or of their submission, with the truth where it is known."""
+    if len(table.labels) != 2:
+        raise InputError(
+            f"the labels are {listed(list(table.labels))}; a replay has two.", "Say which one counts as 1: --positive."
+        )
+    if by_time and (table.submitted_at is None or not np.isfinite(table.submitted_at).all()):
+        raise InputError("not every label has a time of submission.", "Replay them in the order of the file.")
+    counts = table.per_task
+    N, most = len(table.tasks), int(counts.max())
+    if N * most > MOST_CELLS:
+        raise TooLargeError(
+            f"a task has {most:,} labels, and a table of {N:,} tasks with as many does not fit.",
+            "Leave that task out.",
+        )
+    last = (table.submitted_at,) if by_time and table.submitted_at is not None else ()
+    order = np.lexsort((*last, table.task))
+    task = table.task[order]
+    padded = np.full((N, most), -1, dtype=np.int64)
+    padded[task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)] = table.label[order]
+    truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
+    return Recorded(tasks=table.tasks, labels=padded, counts=counts, gold=truth)
+
+
+def to_counts(table: LabelTable) -> LabelCounts:
+    """How many labels of each kind each task has."""
+    N, J = len(table.tasks), len(table.labels)
+    return LabelCounts.of_counts(np.bincount(table.task * J + table.label, minlength=N * J).reshape(N, J))

@@ -1,0 +1,149 @@
+"""Problems with many kinds of tasks: one score table a class, small lattices, a heap of tasks.
+
+The index is here that of the settled table without delay (Gittins for a task with nothing in flight, the least of it
+over the outcomes of the labels in flight otherwise), which does not depend on the arrivals left. A campaign meets few
+of the states that 100,000 priors have, so the index of a state is worked out when a task first gets there.
+Cost: with two answers 5.9 kB a class for the index (DEPTH + AHEAD levels), 5.1 kB for other rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import Lattice
+from nextlabel.errors import InputError
+from nextlabel.kernels.own_priors import TIED, rollout_many
+from nextlabel.policies.base import ClassView, Policy, StaticPolicy
+from nextlabel.policies.index import Index
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import ENDLESS, stack_classes
+
+#: More classes than this are simulated task by task.
+FEW_CLASSES = 64
+#: Labels a task, in flight at once, and levels that the index looks ahead beyond them.
+DEPTH = 12
+FLIGHT = 4
+AHEAD = 12
+#: Classes whose lattices are made at once.
+CHUNK = 64
+
+
+class ClassTables(ClassView):
+    """The lattices of B classes as one, node i of class c being i B + c: a policy scores them in one go.
+
+    Levels follow one another as in each of them, and no node has a child in another class's.
+    """
+
+    def __init__(
+        self, classes: Sequence[TaskClass], reward: Floats, ceiling: Floats, prob: Floats, depth: int, flight: int
+    ) -> None:
+        super().__init__(classes[0], depth, flight)
+        B, one = len(classes), self.lattice
+        self.size = B
+        self.level, self.counts = np.repeat(self.level, B), np.repeat(self.counts, B, axis=0)
+        # A rule that asks for the threshold asks it of every node.
+        self.threshold = np.tile([c.threshold for c in classes], one.nodes)  # type: ignore[assignment]
+        self.lattice = Lattice(
+            one.first * B,
+            reward.T.ravel(),
+            ceiling.T.ravel(),
+            prob.transpose(1, 0, 2).reshape(-1, one.answers),
+            (one.child[:, None, :] * B + np.arange(B)[None, :, None]).reshape(-1, one.answers),
+        )
+
+    def by_class(self, scores: Floats) -> Floats:
+        """(flight + 1, nodes of the forest) as (B, flight + 1, nodes of a class)."""
+        return np.moveaxis(scores.reshape(len(scores), -1, self.size), -1, 0)
+
+
+def class_arrays(classes: Sequence[TaskClass], depth: int) -> tuple[Floats, Floats, Floats]:
+    """Rewards and ceilings (B, nodes) and probabilities of the answers (B, nodes, J)."""
+    if len(classes) == 1:  # a stack of one would be lumped
+        lattice = classes[0].lattice(depth)
+        return lattice.reward[None], lattice.ceiling[None], lattice.prob[None]
+    stack = stack_classes(classes, depth, ENDLESS)
+    return stack.reward, stack.ceiling, stack.prob
+
+
+def many_tables(problem: Problem, policy: Policy, progress: Progress | None = None) -> tuple[Floats, Floats]:
+    """Scores (classes, w, node) of one policy and facts (classes, node, J), as ``kernels.own_priors`` has them.
+
+    For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
+    """
+    classes = problem.classes
+    if not isinstance(policy, StaticPolicy | Index):
+        raise InputError(
+            f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",
+            "Use index, okg, uncertainty, uniform or another rule that looks at the task alone.",
+        )
+    if isinstance(policy, Index) and (policy.table is not None or policy.cap is not None):
+        raise InputError(
+            f"with more than {FEW_CLASSES} kinds of tasks the index takes neither a table nor a cap.",
+            "Use Index(), which works out what it needs.",
+        )
+    policy.check_answers(problem.answers)
+    static = isinstance(policy, StaticPolicy)
+    depth, flight = _limits(problem)
+    first, _ = _shape(classes[0], depth, static)
+    scores = np.full((len(classes), flight + 1 if static else 1, int(first[depth + 1])), np.nan)
+    facts = np.empty((len(classes), int(first[-1]), problem.answers))
+
+    def fill(start: int) -> None:
+        some, here = classes[start : start + CHUNK], slice(start, start + CHUNK)
+        reward, ceiling, prob = class_arrays(some, len(first) - 2)
+        facts[here, :, 0] = reward
+        for j in range(problem.answers - 1):
+            facts[here, :, 1 + j] = prob[:, :, j] + (facts[here, :, j] if j > 0 else 0.0)
+        if isinstance(policy, StaticPolicy):
+            forest = ClassTables(some, reward, ceiling, prob, depth, flight)
+            scores[here] = forest.by_class(policy.score(forest))
+
+    starts = range(0, len(classes), CHUNK)
+    with ThreadPoolExecutor(cpu_count() or 1) as pool:
+        for done, _ in enumerate(pool.map(fill, starts), start=1):
+            if progress is not None:
+                progress(done / len(starts))
+    return scores, facts
+
+
+def run_many_chunk(
+    problem: Problem, kind: Ints, scores: Floats, facts: Floats, wait: bool, seed: int, first: int, count: int
+) -> tuple[Floats, Ints]:
+    """Replications first .. first + count - 1.
+
+    Indices found on the way are kept in ``scores``, where other chunks may find them: each has one value only.
+    """
+    out = np.zeros((count, 5))
+    depth, flight = _limits(problem)
+    levels, child = _shape(problem.classes[0], depth, scores.shape[1] > 1)
+    cost = problem.label_cost
+    least = cost - TIED if cost > 0 and scores.shape[1] == 1 else -np.inf  # only the index is in the unit of a price
+    scores = np.require(scores, requirements="W")  # what a cluster sends may be for reading only
+    rollout_many(
+        levels, child, facts, scores, least, kind, depth, flight, problem.budget, *problem.rate_pieces,
+        problem.completion_rate, problem.horizon, wait, seed, first, out,
+    )  # fmt: skip
+    return out, np.zeros((0, 0), dtype=np.int64)
+
+
+def kinds(problem: Problem) -> Ints:
+    """Class of each task."""
+    return np.repeat(np.arange(len(problem.classes)), [c.count for c in problem.classes]).astype(np.int64)
+
+
+def _limits(problem: Problem) -> tuple[int, int]:
+    """Labels a task can be given, and of them in flight."""
+    depth = min(DEPTH, problem.budget)
+    return depth, min(FLIGHT, depth)
+
+
+def _shape(entry: TaskClass, depth: int, static: bool) -> tuple[Ints, Ints]:
+    """``first`` and ``child`` of the lattices: as deep as a task can get, deeper for the index."""
+    lattice = entry.lattice(depth if static else depth + AHEAD)
+    return lattice.first, lattice.child

@@ -1,0 +1,211 @@
+"""Replay recorded labels: what a policy would have made of a crowd that really answered.
+
+========= ========= ============ ==================================================================
+symbol    code      shape        meaning
+========= ========= ============ ==================================================================
+--        labels    (N, most)    recorded labels of each task in the order of the file, -1 past its last
+--        counts    (N,)         how many there are
+--        gold      (N,)         the truth, -1 where it is not known
+I         --        --           P(theta > d) after the labels that came in; the decision is 1{I > 1/2}
+========= ========= ============ ==================================================================
+
+A replication draws K of the N tasks and their order, and the order of each task's labels, from the uniforms of (seed,
+replication, task, label): every policy meets the same tasks and the same labels in the same order, whatever the chunks.
+Labels are used without replacement; a task that has none left is no longer offered. Arrivals and durations are those of
+the model. Budgets for which a policy has the same tables are played in one pass (``kernels.replay``); it changes no
+digit. Guarantee: accuracy against gold on this data set, with the interval of the replay's own randomness only; it
+is no estimate for another crowd, and the bound of the model is no bound for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.errors import InputError
+from nextlabel.kernels.choice import BY_DEFICIT, Tables
+from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
+from nextlabel.kernels.replay import Crowd, replay_budgets
+from nextlabel.kernels.rollout import World
+from nextlabel.policies.base import Policy, Setting
+from nextlabel.policies.registry import make_policy
+from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.problem.problem import Problem, TaskClass, whole
+from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
+from nextlabel.simulation.study import Estimate
+from nextlabel.solve.progress import Progress, part
+
+ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
+#: What a task counts for whose posterior is a coin flip: half a task, or as if it were decided one way.
+TIES = {"half": -1, "positive": 1, "negative": 0}
+EVEN = 1e-9
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Tasks with the labels they were given, and the truth where it is known."""
+
+    tasks: tuple[str, ...]
+    labels: Ints
+    counts: Ints
+    gold: Ints
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def subset(self, rows: Ints) -> Recorded:
+        """The tasks in ``rows``, in that order."""
+        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows])
+
+    def shares(self) -> Floats:
+        """Share of positive labels of each task."""
+        return np.asarray((self.labels == 1).sum(axis=1) / self.counts, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One policy on recorded labels with one budget."""
+
+    name: str
+    budget: int
+    accuracy: Estimate
+    accuracies: Floats
+    labels_used: float
+    most_labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayCampaign:
+    """One policy and budgets that it plays in one pass, rising; ``world`` has the last of them."""
+
+    world: World
+    tables: Tables
+    crowd: Crowd
+    budgets: tuple[int, ...]
+
+
+def replay(
+    recorded: Recorded,
+    policies: Sequence[Policy | str],
+    *,
+    budget: int | Sequence[int],
+    tasks: int | None = None,
+    prior: Beta | None = None,
+    threshold: float = 0.5,
+    order: str = "random",
+    ties: str = "half",
+    replications: int = 1000,
+    seed: int = 0,
+    arrival_rate: float = 0.1,
+    completion_rate: float = 0.4,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> list[Replayed]:
+    """Every policy with every budget, on ``tasks`` tasks drawn anew in each replication (all of them if not given).
+
+    One entry a policy and budget: all budgets of the first policy as they were given, then those of the next one.
+    """
+    K = len(recorded) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
+    wanted = budget if isinstance(budget, Sequence) else [budget]
+    budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
+    _check(recorded, K, budgets, order, ties)
+    whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
+    kinds, classes = _classes(recorded, K, prior or Beta(1, 1), threshold)
+    most = int(kinds[-1])
+    problems = [Problem(classes, b, arrival_rate, completion_rate) for b in sorted(set(budgets))]
+    settings = [Setting.of(problem, most, most) for problem in problems]
+    crowds = [_crowd(recorded, kinds, setting, prior or Beta(1, 1), ORDERS[order], TIES[ties]) for setting in settings]
+    out = []
+    for k, given in enumerate(policies):
+        policy = make_policy(given) if isinstance(given, str) else given
+        campaigns = _campaigns(policy, settings, crowds, kinds, K)
+        found: dict[int, Floats] = {}
+        for c, one in enumerate(campaigns):
+            mine = part(part(progress, k, len(policies)), c, len(campaigns))
+            result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, seed), count, mine)
+            found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
+        out += [_replayed(policy.name, b, found[b]) for b in budgets]
+    return out
+
+
+def replay_chunk(campaign: ReplayCampaign, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+    """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
+    out = np.zeros((count, len(campaign.budgets), 3))
+    budgets = np.array(campaign.budgets, dtype=np.int64)
+    world = campaign.world._replace(root=np.zeros_like(campaign.world.root))
+    replay_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out)
+    return out, NOTHING
+
+
+def _campaigns(
+    policy: Policy, settings: Sequence[Setting], crowds: Sequence[Crowd], kinds: Ints, K: int
+) -> list[ReplayCampaign]:
+    """Neighbouring budgets with the same tables are one campaign."""
+    out: list[ReplayCampaign] = []
+    for setting, crowd in zip(settings, crowds, strict=True):
+        tables = make_tables(setting, policy)
+        world = make_world(setting, True, np.minimum(kinds, setting.depth))._replace(root=np.zeros(K, dtype=np.int64))
+        budgets: tuple[int, ...] = (setting.problem.budget,)
+        if out and same_choices(out[-1].tables, tables):
+            budgets = out.pop().budgets + budgets
+        out.append(ReplayCampaign(world, tables, crowd, budgets))
+    return out
+
+
+def same_choices(small: Tables, large: Tables) -> bool:
+    """Whether two budgets' tables say the same wherever arrivals so far and arrivals left are the same."""
+    if small.mode == BY_DEFICIT or small.mode != large.mode:
+        return False
+    pairs = [(getattr(small, name), getattr(large, name)) for name in ("static", "rows", "core", "facts", "quantiles")]
+    pairs.append((small.price, large.price[: len(small.price)]))
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _replayed(name: str, budget: int, found: Floats) -> Replayed:
+    accuracies, used, most = found[:, 0].copy(), found[:, 1], found[:, 2]
+    return Replayed(name, budget, Estimate.of(accuracies), accuracies, float(used.mean()), int(most.max()))
+
+
+def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
+    if order not in ORDERS:
+        raise InputError(f"order {order!r} is not known.", f"Use one of {', '.join(ORDERS)}.")
+    if ties not in TIES:
+        raise InputError(f"ties {ties!r} is not known.", f"Use one of {', '.join(TIES)}.")
+    if len(recorded) < K:
+        raise InputError(f"{K} tasks are asked for, but {len(recorded)} are recorded.", "Ask for fewer tasks.")
+    if not budgets:
+        raise InputError("no budget is given.", "Give at least one number of labels.")
+
+
+def _crowd(recorded: Recorded, kinds: Ints, setting: Setting, prior: Beta, order: int, tie: int) -> Crowd:
+    """Where a task with so many labels starts, and what every node is decided as."""
+    sizes = [view.nodes for view in setting.views]
+    start = np.zeros(int(kinds[-1]) + 1, dtype=np.int64)
+    start[kinds] = np.cumsum([0, *sizes[:-1]])
+    decision = [decisions_of(prior, view.threshold, setting.depth) for view in setting.views]
+    return Crowd(recorded.labels, recorded.counts, recorded.gold, start, order, np.concatenate(decision), tie)
+
+
+def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple[Ints, tuple[TaskClass, ...]]:
+    """Numbers of labels that occur, and a class of tasks for each, in the proportions of the data."""
+    kinds, many = np.unique(recorded.counts, return_counts=True)
+    counts = np.maximum(1, np.round(many * (K / len(recorded)))).astype(np.int64)
+    return kinds, tuple(TaskClass(int(c), prior, threshold) for c in counts)
+
+
+def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
+    """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
+    level, ones = triangle_counts(depth)
+    return decide(prior.above(threshold, level, ones))
+
+
+def decide(above: Floats) -> Ints:
+    """1{I > 1/2}, -1 where I is 1/2."""
+    return np.where(np.abs(above - 0.5) < EVEN, -1, (above > 0.5).astype(np.int64))

@@ -1,0 +1,245 @@
+"""Compare policies on one problem: means, paired differences, and the gap to the bound.
+
+========== ============ ==============================================================================
+symbol     code         meaning
+========== ============ ==============================================================================
+B          bound        upper bound on every policy's value (``solve.bound``)
+--         reward       sum of R over the tasks at the end of a replication, less what the labels cost
+G          gap          Lagrangian martingale: sum over arrivals and all tasks of
+                        max{V(w), V(w+1) - lam} - value of what was done, and unused prices
+========== ============ ==============================================================================
+
+E[reward] = B - E[G] for any policy: completions are martingale steps of V and drop out, every term of G is >= 0. G
+varies far less than the reward, so the gap is estimated by G (``variance_ratio`` says how much better that is).
+Guarantee: unbiased, 95% normal intervals. The gap is available for infinite T with ``pending="wait"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import InputError
+from nextlabel.kernels.gap import Gap
+from nextlabel.policies.base import Policy, Setting
+from nextlabel.policies.registry import make_policy
+from nextlabel.policies.resolve import Resolve
+from nextlabel.policies.rollout_arrays import make_gap, make_tables, make_world, no_gap
+from nextlabel.problem.problem import Problem, whole
+from nextlabel.problem.units import in_units
+from nextlabel.simulation.adaptive import run_adaptive_chunk
+from nextlabel.simulation.engine import Engine, run, run_chunks
+from nextlabel.simulation.own_priors import DEPTH, FEW_CLASSES, kinds, many_tables, run_many_chunk
+from nextlabel.solve.advantage import advantages
+from nextlabel.solve.bound import Bound, upper_bound
+from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.truncation import make_cut
+
+Z95 = 1.959963984540054
+PENDING = ("wait", "discard")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and the half-width of its 95% interval."""
+
+    mean: float
+    half_width: float
+
+    @classmethod
+    def of(cls, sample: Floats, scale: float = 1.0) -> Estimate:
+        """Estimate of the mean of ``sample`` divided by ``scale``."""
+        spread = float(sample.std(ddof=1)) if len(sample) > 1 else float("nan")
+        return cls(float(sample.mean()) / scale, float(Z95 * spread / np.sqrt(len(sample)) / scale))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """One policy on one problem."""
+
+    name: str
+    per_task: Estimate
+    gap: Estimate | None
+    gap_percent: Estimate | None
+    variance_ratio: float | None
+    labels_used: float
+    most_labels: int
+    cap_binds: bool
+    rewards: Floats
+    gaps: Floats
+    table_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Policies side by side on the same arrivals, durations and labels."""
+
+    problem: Problem
+    bound: Bound
+    results: tuple[PolicyResult, ...]
+    replications: int
+    seed: int
+    pending: str
+
+    def difference(self, a: str, b: str) -> Estimate:
+        """Paired difference of the values per task, policy ``a`` minus policy ``b``."""
+        one, two = self.result(a), self.result(b)
+        return Estimate.of(one.rewards - two.rewards, self.problem.tasks)
+
+    def result(self, name: str) -> PolicyResult:
+        """The result of the policy called ``name``."""
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise InputError(f"policy {name!r} is not in this study.", f"It has {', '.join(r.name for r in self.results)}.")
+
+
+def simulate(
+    problem: Problem,
+    policies: Sequence[Policy | str],
+    *,
+    replications: int = 1000,
+    seed: int = 0,
+    engine: Engine | None = None,
+    pending: str = "wait",
+    prices: str = "scalar",
+    bound: Bound | None = None,
+    most_labels: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Simulate every policy on the same randomness; ``prices`` chooses the bound that gaps are measured to."""
+    if pending not in PENDING:
+        raise InputError(f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival.")
+    count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
+    whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
+    chosen = [make_policy(p) if isinstance(p, str) else p for p in policies]
+    engine = engine or Engine()
+    if len(problem.classes) > FEW_CLASSES:
+        if most_labels is not None:
+            raise InputError(
+                f"with more than {FEW_CLASSES} kinds of tasks a task is given up to {DEPTH} labels, no other number.",
+                "Leave --most-labels out.",
+            )
+        bound = bound or upper_bound(problem, prices)
+        return _simulate_many(problem, chosen, count, seed, engine, pending, bound, progress)
+    setting = Setting.of(problem, most_labels)
+    world = make_world(setting, pending == "wait")
+    if bound is None:
+        bound = upper_bound(problem, prices)
+    gap, correction = _gap(setting, bound) if pending == "wait" and not problem.finite else (no_gap(), 0.0)
+    results = []
+    for k, policy in enumerate(chosen):
+        begin = perf_counter()
+        mine = part(progress, k, len(chosen))
+        if isinstance(policy, Resolve):
+            chunk = partial(run_adaptive_chunk, setting, policy, policy.prepare(setting), world, gap, seed)
+            solved = perf_counter()
+            out, _ = run_chunks(engine, chunk, count, mine)
+        else:
+            tables = make_tables(setting, policy)
+            solved = perf_counter()
+            out, _ = run(engine, world, tables, gap, count, seed, progress=mine)
+        seconds = perf_counter() - solved
+        results.append(_result(policy.name, setting, bound, gap, correction, out, solved - begin, seconds))
+    if progress is not None:
+        progress(1.0)
+    return Study(problem, bound, tuple(results), count, seed, pending)
+
+
+def _simulate_many(
+    original: Problem,
+    policies: Sequence[Policy],
+    count: int,
+    seed: int,
+    engine: Engine,
+    pending: str,
+    bound: Bound,
+    progress: Progress | None,
+) -> Study:
+    """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
+    results = []
+    problem, unit = in_units(original)
+    for k, policy in enumerate(policies):
+        begin = perf_counter()
+        scores, facts = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
+        solved = perf_counter()
+        chunk = partial(run_many_chunk, problem, kinds(problem), scores, facts, pending == "wait", seed)
+        out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
+        rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
+        gaps = bound.value - rewards
+        comparable = pending == "wait"
+        most = int(out[:, 2].max())
+        results.append(
+            PolicyResult(
+                name=policy.name,
+                per_task=Estimate.of(rewards, problem.tasks),
+                gap=Estimate.of(gaps, problem.tasks) if comparable else None,
+                gap_percent=_percent(gaps, bound) if comparable else None,
+                variance_ratio=1.0 if comparable else None,
+                labels_used=float(out[:, 1].mean()),
+                most_labels=most,
+                cap_binds=most >= DEPTH < problem.budget,
+                rewards=rewards,
+                gaps=gaps,
+                table_seconds=solved - begin,
+                seconds=perf_counter() - solved,
+            )
+        )
+    return Study(original, bound, tuple(results), count, seed, pending)
+
+
+def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
+    """The gap in percent of the bound's size; None where the bound is 0."""
+    return Estimate.of(gaps, abs(bound.value) / 100.0) if bound.value != 0.0 else None
+
+
+def _gap(setting: Setting, bound: Bound) -> tuple[Gap, float]:
+    """Advantages at the bound's prices, and how much their own bound is above the one reported."""
+    problem, unit = in_units(setting.problem)
+    price = np.array([bound.price]) if bound.prices is None else bound.prices
+    cut = make_cut(problem, bound.cap, bound.flight)
+    parts = [
+        advantages(problem, entry, price / unit, cut, setting.flight, setting.depth).times(unit)
+        for entry in problem.classes
+    ]
+    charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
+    own = sum(entry.count * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
+    return make_gap(setting, parts, price), own - bound.value
+
+
+def _result(
+    name: str,
+    setting: Setting,
+    bound: Bound,
+    gap: Gap,
+    correction: float,
+    out: Floats,
+    table_seconds: float,
+    seconds: float,
+) -> PolicyResult:
+    K = setting.problem.tasks
+    rewards, gaps = out[:, 0] - setting.problem.label_cost * out[:, 1], out[:, 3] - correction
+    measured = len(gap.price) > 0
+    most = int(out[:, 2].max())
+    noise = float(gaps.var())
+    return PolicyResult(
+        name=name,
+        per_task=Estimate.of(rewards, K),
+        gap=Estimate.of(gaps, K) if measured else None,
+        gap_percent=_percent(gaps, bound) if measured else None,
+        variance_ratio=(float(rewards.var()) / noise if noise > 0 else float("inf")) if measured else None,
+        labels_used=float(out[:, 1].mean()),
+        most_labels=most,
+        cap_binds=most >= setting.depth < setting.problem.budget,
+        rewards=rewards,
+        gaps=gaps if measured else np.zeros(0),
+        table_seconds=table_seconds,
+        seconds=seconds,
+    )

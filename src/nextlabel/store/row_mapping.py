@@ -1,0 +1,92 @@
+"""Rows of a database as the campaign's dataclasses, and back."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
+from nextlabel.store.prepared import Row
+from nextlabel.store.statements import FIXED
+from nextlabel.store.tables import campaigns
+
+_NAMES = tuple(column.name for column in campaigns.c)
+_CHANGING = tuple(name for name in _NAMES if name not in FIXED)
+
+
+@lru_cache(maxsize=1024)
+def _config(text: str) -> CampaignSettings:
+    return CampaignSettings.from_dict(json.loads(text))
+
+
+def campaign_from(row: Row) -> tuple[int, CampaignRow]:
+    """A row of ``campaigns``: the campaign's number in the database, and the rest."""
+    values = dict(zip(_NAMES, row, strict=True))
+    number = int(values.pop("number"))
+    values["config"] = _config(values["config"])
+    values["paused"] = bool(values["paused"])
+    return number, CampaignRow(**values)
+
+
+def campaign_values(row: CampaignRow) -> dict[str, Any]:
+    """The inverse, without the number."""
+    return {"id": row.id, "config": row.config.to_json(), "created_at": row.created_at, **changing_values(row)}
+
+
+def changing_values(row: CampaignRow) -> dict[str, Any]:
+    """What may change in the life of a campaign."""
+    return {name: getattr(row, name) for name in _CHANGING}
+
+
+def event_from(row: Row) -> Event:
+    """A row of ``events``."""
+    seq, at, kind, data = row
+    return Event(seq, at, kind, json.loads(data))
+
+
+def task_from(row: Row) -> TaskRow:
+    """A row of ``tasks``, columns as in ``statements.TASK``."""
+    number, key, payload, *rest = row
+    return TaskRow(number, key, json.loads(payload), *rest)
+
+
+def task_values(campaign: int, task: TaskRow) -> dict[str, Any]:
+    """The inverse."""
+    return {
+        "campaign": campaign, "number": task.number, "key": task.key, "payload": json.dumps(task.payload),
+        "klass": task.klass, "lot": task.lot, "node": task.node, "w": task.w, "labels": task.labels,
+        "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq,
+    }  # fmt: skip
+
+
+def lease_from(row: Row) -> LeaseRow:
+    """A row of ``leases``, columns as in ``statements.LEASE``."""
+    lease = LeaseRow(*row)
+    if lease.counted is not None:
+        lease.counted = bool(lease.counted)
+    return lease
+
+
+def lease_values(campaign: int, lease: LeaseRow) -> dict[str, Any]:
+    """The inverse; ``b_id`` is the id where a row is looked for."""
+    return {
+        "campaign": campaign, "id": lease.id, "b_id": lease.id, "task": lease.task, "worker": lease.worker,
+        "status": lease.status, "leased_at": lease.leased_at, "expires_at": lease.expires_at, "seq": lease.seq,
+        "ended_at": lease.ended_at, "label": lease.label, "counted": lease.counted,
+    }  # fmt: skip
+
+
+def worker_from(row: Row) -> WorkerRow:
+    """A row of ``workers``, columns as in ``statements.WORKER``."""
+    return WorkerRow(*row)
+
+
+def worker_values(campaign: int, tally: WorkerRow) -> dict[str, Any]:
+    """The inverse."""
+    return {
+        "campaign": campaign, "worker": tally.worker, "given": tally.given, "labels": tally.labels, "late": tally.late,
+        "expired": tally.expired, "released": tally.released, "seconds": tally.seconds, "last_at": tally.last_at,
+    }  # fmt: skip

@@ -1,0 +1,84 @@
+"""What every page of the dashboard passes: the session, the origin of forms, errors as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+from anyio import to_thread
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from nextlabel.service.middleware import context_of
+from nextlabel.service.problem_details import kind_of, problem
+from nextlabel.web.dashboard.formatting import sentence
+from nextlabel.web.dashboard.session import Sessions
+from nextlabel.web.origin import check_origin
+from nextlabel.web.render import page
+
+#: Addresses that need no session.
+OPEN = ("/sign-in",)
+_TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Not available now"}
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class GuardedRoute(APIRoute):
+    """A page for the requester."""
+
+    def get_route_handler(self) -> Handler:
+        """The page, for those who may see it."""
+        inner = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            try:
+                if request.method not in ("GET", "HEAD"):
+                    check_origin(request)
+                if request.url.path not in OPEN and not await to_thread.run_sync(
+                    sessions_of(request).signed_in, request
+                ):
+                    return _to_sign_in(request)
+                return await inner(request)
+            except Exception as error:
+                return _told(request, error)
+
+        return guarded
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The sessions of the app that a request came to."""
+    sessions: Sessions = request.app.state.sessions
+    return sessions
+
+
+def local(address: str) -> str:
+    """An address of this site, ``/`` if it is another's."""
+    safe = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if safe else "/"
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a script asks."""
+    return request.headers.get("accept", "").startswith("application/json")
+
+
+def _to_sign_in(request: Request) -> Response:
+    if wants_json(request):
+        return Response(status_code=401)
+    back = request.url.path if request.method == "GET" else "/"
+    return RedirectResponse("/sign-in" + (f"?next={quote(back)}" if back != "/" else ""), 303)
+
+
+def _told(request: Request, error: Exception) -> Response:
+    status = kind_of(error).status
+    if status >= 500 and status != 503:
+        raise error
+    if wants_json(request):
+        return problem(error, context_of(request).request_id)
+    message = getattr(error, "message", "") or getattr(error, "detail", "") or "this cannot be done."
+    if status == 503:
+        message = "the service cannot reach its database; try again in a moment."
+    title = _TITLES.get(status, "This cannot be done")
+    return page("dashboard/error.html", status, title=title, message=sentence(str(message)))

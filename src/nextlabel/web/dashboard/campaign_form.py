@@ -1,0 +1,142 @@
+"""A campaign from a file and a form, in one transaction: with all its tasks, or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import IO, Any
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.ids import new_campaign_id
+from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import InputError
+from nextlabel.web.dashboard.csv_files import read_rows
+from nextlabel.web.dashboard.drafts import Draft
+
+#: Labels a task that a form suggests.
+LABELS_A_TASK = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What was filled in, as texts; checked by ``config`` and ``columns``."""
+
+    name: str = ""
+    question: str = ""
+    labels: str = "no\nyes"
+    budget: str = ""
+    shown: tuple[str, ...] = ()
+    id_column: str = ""
+    score_column: str = ""
+    deadline: str = ""
+    label_cost: str = ""
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> Form:
+        """From a form that was sent."""
+        names = ("name", "question", "labels", "budget", "id_column", "score_column", "deadline", "label_cost")
+        return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
+
+    @classmethod
+    def suggested(cls, draft: Draft) -> Form:
+        """A first filling for a file: columns by their names."""
+        low = {name.lower(): name for name in reversed(draft.columns)}
+        id_column = next((low[n] for n in ("id", "key", "task_id", "item_id") if n in low), "")
+        score = next((low[n] for n in ("score", "probability", "model_score", "prob") if n in low), "")
+        shown = tuple(name for name in draft.columns if name not in (id_column, score)) or tuple(draft.columns)
+        title = draft.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
+        return cls(
+            name=title[:1].upper() + title[1:], budget=str(LABELS_A_TASK * draft.rows), shown=shown,
+            id_column=id_column, score_column=score,
+        )  # fmt: skip
+
+    def config(self, now: float) -> CampaignSettings:
+        """The campaign's settings."""
+        labels = [line.strip() for line in self.labels.splitlines() if line.strip()]
+        deadline = read_time(self.deadline)
+        if deadline is not None and deadline <= now:
+            raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
+        return CampaignSettings(
+            budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
+            deadline=deadline, label_cost=_cost(self.label_cost),
+        )  # fmt: skip
+
+    def check_columns(self, draft: Draft) -> None:
+        """Refuse columns that the file does not have, and a form that shows workers nothing."""
+        for name in (*self.shown, self.id_column, self.score_column):
+            if name and name not in draft.columns:
+                raise InputError(f"the file has no column {name[:60]!r}.", "Choose one of its columns.")
+        if not self.shown:
+            raise InputError("no column is shown to workers.", "Tick at least one.")
+
+
+def create_campaign(campaign_service: CampaignService, draft: Draft, file: IO[bytes], form: Form) -> str:
+    """Make the campaign; its id."""
+    now = campaign_service.clock()
+    config = form.config(now)
+    form.check_columns(draft)
+    if form.score_column and config.answers != 2:
+        raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
+    id = new_campaign_id()
+    with campaign_service.store.create(id, config, now) as ledger:
+        ledger.append(now, "created", {"config": config.to_dict()})
+        add_tasks(Commands(ledger, campaign_service.table_cache, now), _tasks(config, file, form))
+    campaign_service.warm(id)
+    return id
+
+
+def read_budget(text: str) -> int:
+    """A whole number as people write it."""
+    plain = text.replace(",", "").replace(" ", "").replace("\u202f", "").strip()
+    if not plain.isdecimal() or len(plain) > 15:
+        raise InputError(f"budget {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
+    return int(plain)
+
+
+def read_time(text: str) -> float | None:
+    """A time of a form, in UTC; None if the field is empty."""
+    if not text.strip():
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(f"deadline {text[:40]!r} is not a time.", "Give e.g. 2026-07-01T12:00.") from None
+
+
+def _cost(text: str) -> float:
+    try:
+        cost = float(text) if text.strip() else 0.0
+    except ValueError:
+        cost = math.nan
+    if not 0 <= cost < 1:
+        raise InputError(f"label cost {text[:40]!r} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
+    return cost
+
+
+def _tasks(config: CampaignSettings, file: IO[bytes], form: Form) -> Iterator[NewTask]:
+    rows = read_rows(file)
+    _, header = next(rows)
+    place = {name: n for n, name in enumerate(header)}
+    seen: dict[str, int] = {}
+    for row, cells in rows:
+        given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
+        if form.id_column:
+            key = cells[place[form.id_column]].strip()
+            if not 0 < len(key) <= LONGEST_KEY:
+                raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Mend it.")
+            if key in seen:
+                raise InputError(f"row {row:,} has the id {key[:60]!r} of row {seen[key]:,}.", "Give each its own.")
+            seen[key] = row
+            given["id"] = key
+        if form.score_column:
+            given["score"] = cells[place[form.score_column]].strip()
+        try:
+            yield read_task(config, given, row)
+        except InputError as error:
+            said = error.message.replace(f"task {row}", f"row {row:,}")
+            raise InputError(said, error.hint) from None

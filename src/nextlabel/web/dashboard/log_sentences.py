@@ -1,0 +1,115 @@
+"""Events of the log as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.replies import REASONS
+from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaigns.overview import LARGE, Overview
+from nextlabel.web.dashboard.formatting import count, duration, rate, when
+
+
+class Line(NamedTuple):
+    """One line of the log; ``task`` is the number of the task that it is about, if any."""
+
+    seq: int
+    at: float
+    kind: str
+    text: str
+    task: int | None = None
+
+
+class LogPage(NamedTuple):
+    """Lines, newest first; ``before`` is the cursor of the next page, None at the end."""
+
+    lines: list[Line]
+    before: int | None
+
+
+def log_page(overview: Overview, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
+    """Some lines of a campaign's log."""
+    events = overview.events_before(id, before, limit)
+    leases = overview.leases_named(id, [e.data["lease"] for e in events if "lease" in e.data])
+    tasks = overview.tasks_numbered(id, [lease.task for lease in leases.values()])
+    lines = [_line(config, event, leases, tasks) for event in events]
+    return LogPage(_merged(lines), events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
+
+
+def _line(config: CampaignSettings, event: Event, leases: Mapping[str, LeaseRow], tasks: Mapping[int, TaskRow]) -> Line:
+    data = event.data
+    lease = leases.get(data.get("lease", ""))
+    task = tasks.get(lease.task) if lease is not None else None
+    who = lease.worker if lease is not None else "Somebody"
+    what = task.key if task is not None else "a task"
+    text = _TEXTS[event.kind](config, who, what, data)
+    return Line(event.seq, event.at, event.kind, text, None if lease is None else lease.task)
+
+
+def _merged(lines: Sequence[Line]) -> list[Line]:
+    """A batch of tasks is many events; it is told of once."""
+    out: list[Line] = []
+    for line in lines:
+        if out and line.kind == LARGE == out[-1].kind and line.at == out[-1].at:
+            continue
+        out.append(line)
+    return out
+
+
+def _label(config: CampaignSettings, data: Mapping[str, Any]) -> str:
+    number: int = data["label"]
+    return config.labels[number]
+
+
+def _told(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    counted = "" if data["counted"] else "; it does not count, the budget was spent"
+    return f"{who} labelled {what} as {_label(config, data)}{counted}."
+
+
+def _late(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    kept = "counted" if data["counted"] else "kept but not counted"
+    return f"{who} labelled {what} as {_label(config, data)} after the lease had expired; it was {kept}."
+
+
+def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    parts = []
+    if "budget" in data:
+        parts.append(f"the budget to {count(data['budget'])} labels")
+    if "deadline" in data:
+        deadline = data["deadline"]
+        parts.append("the deadline to none" if deadline is None else f"the deadline to {when(deadline)}")
+    if "lease_seconds" in data:
+        lease = data["lease_seconds"]
+        parts.append("the lease time to what is learnt" if lease is None else f"the lease time to {duration(lease)}")
+    return f"The requester changed {' and '.join(parts)}."
+
+
+def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    arrivals = rate(data.get("arrival_rate"))
+    return f"The policy's tables now follow the workers: {arrivals}, {data['rho']:g} labels in flight on average."
+
+
+def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    return f"The campaign closed: {REASONS.get(data['reason'], data['reason'])}"
+
+
+_TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
+    "created": lambda c, who, what, d: "The campaign was created.",
+    "tasks_added": lambda c, who, what, d: "Tasks were added.",
+    "leased": lambda c, who, what, d: f"{who} was given {what}.",
+    "labelled": _told,
+    "late": _late,
+    "expired": lambda c, who, what, d: f"The time of {who} for {what} was over.",
+    "released": lambda c, who, what, d: f"{who} passed {what} on.",
+    "renewed": lambda c, who, what, d: f"{who} got more time for {what}.",
+    "undone": lambda c, who, what, d: f"{who} took back the label {_label(c, d)} of {what}.",
+    "paused": lambda c, who, what, d: "The requester paused the campaign.",
+    "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
+    "changed": _changed,
+    "tuned": _tuned,
+    "closed": _closed,
+    "reopened": lambda c, who, what, d: "The campaign is open again.",
+}

@@ -1,0 +1,95 @@
+"""What the states of a campaign's tasks say: nothing here looks at a task.
+
+============ ======================================================================================
+field        meaning
+============ ======================================================================================
+accuracy     expected share of tasks whose most likely label is right, if the campaign stopped here
+by_labels    tasks with 0, 1, 2, ... labels
+by_chance    tasks with a label by the probability of the second label (two labels) or of the best, in ``BINS`` bins
+hardest      groups of tasks with a label in which the two likeliest labels are closest, closest first
+============ ======================================================================================
+
+Cost: a few milliseconds for few classes; a second for every 100,000 tasks that have priors of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.prior import Prior
+from nextlabel.beliefs.simplex import nodes_of
+from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.results import STEP
+from nextlabel.campaign.rows import Group
+
+#: Bins of the probabilities; groups of hard tasks that are named; classes whose beliefs are worked out together.
+BINS, HARD_GROUPS, TOGETHER = 20, 200, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one campaign at one time."""
+
+    tasks: int
+    labelled: int
+    accuracy: float
+    by_labels: tuple[int, ...]
+    by_chance: tuple[int, ...]
+    hardest: tuple[Group, ...]
+
+
+def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> Figures | None:
+    """None for a campaign without tasks."""
+    table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
+    if not len(table):
+        return None
+    klass, node, w, members = table.T
+    level = levels(config, node)
+    truth = truths(config, classes, klass, node, level)
+    best = truth.max(axis=1)
+    told = level > 0
+    shown = truth[:, 1] if config.answers == 2 else best
+    bins = np.minimum((shown * BINS).astype(np.int64), BINS - 1)
+    ordered = np.sort(truth, axis=1)
+    margin = ordered[:, -1] - ordered[:, -2]
+    order = np.lexsort((node, klass, -level, np.round(margin, 12)))
+    hard = [k for k in order[: HARD_GROUPS + int((~told).sum())] if told[k]][:HARD_GROUPS]
+    return Figures(
+        tasks=int(members.sum()),
+        labelled=int(members[told].sum()),
+        accuracy=float(best @ members / members.sum()),
+        by_labels=tuple(int(n) for n in np.bincount(level, members)),
+        by_chance=tuple(int(n) for n in np.bincount(bins[told], members[told], BINS)),
+        hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard),
+    )
+
+
+def levels(config: CampaignSettings, node: Ints) -> Ints:
+    """Labels behind each node."""
+    last = np.array([nodes_of(config.answers, m) for m in range(config.most_labels + 1)], dtype=np.int64)
+    return np.searchsorted(last, node, side="right").astype(np.int64)
+
+
+def truths(config: CampaignSettings, classes: Sequence[Prior], klass: Ints, node: Ints, level: Ints) -> Floats:
+    """Probabilities of the truths (groups, answers) in each state, some classes of one kind at a time."""
+    out = np.zeros((len(node), config.answers))
+    order = np.argsort(klass, kind="stable")
+    used, start = np.unique(klass[order], return_index=True)
+    ends = np.append(start[1:], len(order))
+    kinds: dict[type[Prior], list[int]] = {}
+    for place, number in enumerate(used):
+        kinds.setdefault(type(classes[number]), []).append(place)
+    for kind, places in kinds.items():
+        for first in range(0, len(places), TOGETHER):
+            some = places[first : first + TOGETHER]
+            rows = np.concatenate([order[start[p] : ends[p]] for p in some])
+            which = np.repeat(np.arange(len(some)), [ends[p] - start[p] for p in some])
+            depth = STEP * (1 + int(level[rows].max()) // STEP)
+            priors = [classes[int(used[p])] for p in some]
+            _, truth = kind.believe_all(priors, np.full(len(some), config.threshold), depth)
+            out[rows] = truth[which, node[rows]]
+    return out

@@ -1,0 +1,49 @@
+"""How workers do: pace and agreement with what the campaign believes now, from each one's last labels.
+
+A worker's own labels are part of what the campaign believes, so that agreement flatters those with many labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaigns.overview import Overview, RecentAnswers
+from nextlabel.web.dashboard.state_summary import truths
+
+#: Workers that are looked at, and labels of each.
+MOST_WORKERS, MOST_LABELS = 50, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSummary:
+    """Of one worker: median seconds, and the share of ``labels`` that are what the campaign believes."""
+
+    median_s: float | None
+    agreement: float | None
+    labels: int
+
+
+def summarise_workers(
+    row: CampaignRow, classes: Sequence[Prior], workers: Sequence[WorkerRow], overview: Overview
+) -> dict[str, WorkerSummary]:
+    """Of the workers with most labels."""
+    return {
+        one.worker: _summary(row, classes, overview.said_by(row.id, one.worker, MOST_LABELS))
+        for one in workers[:MOST_WORKERS]
+        if one.labels > 0
+    }
+
+
+def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswers]) -> WorkerSummary:
+    seconds = [one.seconds for one in said if one.seconds is not None]
+    if not said:
+        return WorkerSummary(None, None, 0)
+    label, klass, node, level = np.array([(s.label, s.klass, s.node, s.labels) for s in said], dtype=np.int64).T
+    believed = truths(row.config, classes, klass, node, level).argmax(axis=1)
+    return WorkerSummary(median(seconds) if seconds else None, float((believed == label).mean()), len(said))

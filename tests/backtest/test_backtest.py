@@ -1,0 +1,382 @@
+"""Backtests: exact against direct counting, the replay's own digits, savings, read-outs, and what is said."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nextlabel.backtest.pilot import hold_out
+from nextlabel.backtest.readout import accuracy_of, credits, decisions, drawn_labels, with_all_labels
+from nextlabel.backtest.report import backtest_page, point_rows, saving_rows
+from nextlabel.backtest.run import Backtest, make_backtest
+from nextlabel.backtest.savings import saving
+from nextlabel.backtest.sentences import assumptions, headline, sentences
+from nextlabel.backtest.tally import tally_overlap
+from nextlabel.beliefs.beta import Beta
+from nextlabel.cli.app import run
+from nextlabel.errors import InputError
+from nextlabel.experiments.datasets import find_set
+from nextlabel.simulation.replay import Recorded, replay
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+HAS_CROWDKIT = importlib.util.find_spec("crowdkit") is not None
+
+
+@pytest.fixture(scope="module")
+def rte() -> Recorded:
+    if not (DATA / "rte" / "labels.csv").is_file():
+        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
+    return find_set(DATA, "rte")
+
+
+@pytest.fixture(scope="module")
+def on_rte(rte: Recorded) -> Backtest:
+    return make_backtest(rte, replications=12)
+
+
+def crowd(tasks: int = 60, most: int = 7, seed: int = 1, *, uneven: bool = False) -> Recorded:
+    rng = np.random.default_rng(seed)
+    theta = rng.beta(2.0, 1.5, tasks)
+    labels = (rng.random((tasks, most)) < theta[:, None]).astype(np.int64)
+    counts = rng.integers(2, most + 1, tasks) if uneven else np.full(tasks, most)
+    labels[np.arange(most)[None, :] >= counts[:, None]] = -1
+    return Recorded(tuple(f"t{x}" for x in range(tasks)), labels, counts, (theta > 0.5).astype(np.int64))
+
+
+def write(path: Path, recorded: Recorded, *, more: str = "") -> Path:
+    rows = [
+        f"{name},w{j},{recorded.labels[i, j]}"
+        for i, name in enumerate(recorded.tasks)
+        for j in range(int(recorded.counts[i]))
+    ]
+    path.write_text("task,worker,label\n" + "\n".join(rows) + "\n" + more, encoding="utf-8")
+    return path
+
+
+def write_gold(path: Path, recorded: Recorded) -> Path:
+    rows = [f"{name},{recorded.gold[i]}" for i, name in enumerate(recorded.tasks)]
+    path.write_text("task,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+# --- exactness ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["file", "reversed"])
+def test_overlap_is_what_counting_by_hand_gives(order: str) -> None:
+    recorded = crowd(uneven=True)
+    found = make_backtest(recorded, policies=["uniform"], prior=Beta(1, 1), order=order, replications=2)
+    for one in found.overlaps:
+        right, used = 0.0, 0
+        for i in range(len(recorded)):
+            m = int(recorded.counts[i])
+            own = recorded.labels[i, :m][:: 1 if order == "file" else -1][: one.budget]
+            used += len(own)
+            ones, zeros = int(own.sum()), int((1 - own).sum())
+            right += 0.5 if ones == zeros else float((ones > zeros) == recorded.gold[i])
+        # with Beta(1, 1) and 1/2 the posterior is the vote count
+        assert one.accuracy.mean == pytest.approx(right / len(recorded), abs=1e-12)
+        assert one.labels_used == used
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("ties", ["half", "positive"])
+def test_curves_are_those_of_the_replay(uneven: bool, ties: str) -> None:
+    recorded = crowd(uneven=uneven)
+    budgets, names = [70, 150, 200], ["okg", "ucb1-tuned", "uncertainty", "uniform"]
+    rates = {"arrival_rate": 2.0, "completion_rate": 1.0}
+    found = make_backtest(
+        recorded,
+        policies=names,
+        budgets=budgets,
+        prior=Beta(2, 1.5),
+        threshold=0.55,
+        ties=ties,
+        replications=6,
+        **rates,
+    )
+    other = replay(
+        recorded, names, budget=budgets, prior=Beta(2, 1.5), threshold=0.55, ties=ties, replications=6, **rates
+    )
+    for one in other:
+        point = found.find("posterior", one.name, one.budget)
+        assert point is not None
+        assert point.accuracy.mean == pytest.approx(one.accuracy.mean, abs=1e-12)
+        assert point.labels_used == one.labels_used
+
+
+def test_uniform_with_k_labels_a_task_is_overlap_k() -> None:
+    found = make_backtest(crowd(), policies=["uniform"], labels_per_task=[3, 5], prior=Beta(2, 1), replications=10)
+    for readout in ("posterior", "majority"):
+        for k in (3, 5):
+            point = found.find(readout, "uniform", k * found.tasks)
+            fixed = next(one for one in found.overlaps if (one.readout, one.budget) == (readout, k))
+            assert point is not None
+            assert point.accuracy.mean == pytest.approx(fixed.accuracy.mean, abs=1e-12)
+
+
+def test_all_labels_are_the_ceiling() -> None:
+    recorded = crowd(uneven=True)
+    total = int(recorded.counts.sum())
+    found = make_backtest(recorded, policies=["index", "okg"], budgets=[total], prior=Beta(2, 1.5), replications=3)
+    for name in ("index", "okg"):
+        for readout, ceiling in found.ceilings.items():
+            point = found.find(readout, name, total)
+            assert point is not None
+            assert point.accuracy.mean == pytest.approx(ceiling, abs=1e-12)
+
+
+def test_ties_and_read_outs() -> None:
+    majority = decisions("majority", Beta(5, 1), 0.5, 2)
+    assert majority.tolist() == [-1, 0, 1, 0, -1, 1]
+    assert decisions("posterior", Beta(5, 1), 0.5, 2).tolist()[4] == 1
+    assert credits(np.array([-1]), "half").tolist() == [[0.5, 0.5]]
+    assert credits(np.array([-1]), "positive").tolist() == [[0.0, 1.0]]
+    assert credits(np.array([-1, 1]), "negative").tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_drawn_labels_are_those_that_were_counted() -> None:
+    recorded = crowd(uneven=True)
+    found = make_backtest(recorded, policies=["uniform"], prior=Beta(1, 1), replications=2)
+    tally = tally_overlap(found.stage, [1, 3], 2, keep=2)
+    for rep in range(2):
+        order = drawn_labels(recorded, "random", 0, rep)
+        for b, k in enumerate((1, 3)):
+            taken = tally.taken[rep, b]
+            assert (taken == np.minimum(recorded.counts, k)).all()
+            ones = [recorded.labels[i, order[i, : taken[i]]].sum() for i in range(len(recorded))]
+            nodes = taken * (taken + 1) // 2 + np.array(ones)
+            assert (np.bincount(nodes, minlength=tally.ends.shape[2]) == tally.ends[rep, b].sum(axis=1)).all()
+
+
+# --- savings --------------------------------------------------------------------------------------
+
+
+def test_savings_of_a_known_curve() -> None:
+    budgets = np.array([100, 200, 300, 400])
+    curve = np.tile([0.6, 0.8, 0.78, 0.9], (50, 1))
+    found = saving(budgets, curve, np.full(50, 0.7), 300.0, 0)
+    assert found["labels"] == pytest.approx(150.0)
+    assert [found["saved"], found["low"], found["high"]] == pytest.approx([0.5] * 3)
+    assert saving(budgets, curve, np.full(50, 0.85), 400.0, 0)["labels"] == pytest.approx(350.0)
+    never = saving(budgets, curve, np.full(50, 0.95), 400.0, 0)
+    assert never["saved"] is None and never["reached"] == 0.0
+    assert saving(budgets, curve, np.full(50, 0.5), 400.0, 0)["at_first"] is True
+    assert saving(budgets, np.full((50, 4), 0.7), np.full(50, 0.7), 400.0, 0)["flat"] is True
+
+
+def test_the_interval_of_savings_covers_the_truth() -> None:
+    rng, covered = np.random.default_rng(5), 0
+    budgets = np.linspace(100, 700, 25).astype(np.int64)
+    for trial in range(100):
+        noise = rng.normal(0.0, 0.02, (100, 1))  # replications are paired: luck is shared
+        curve = 0.7 + 0.0003 * budgets + noise + rng.normal(0.0, 0.01, (100, 25))
+        level = 0.7 + 0.0003 * 300 + noise[:, 0] + rng.normal(0.0, 0.01, 100)
+        found = saving(budgets, np.sort(curve, axis=1), level, 500.0, trial, draws=400)
+        assert isinstance(found["low"], float) and isinstance(found["high"], float)
+        covered += found["low"] <= 0.4 <= found["high"]
+    assert covered >= 85
+
+
+# --- the RTE set ----------------------------------------------------------------------------------
+
+
+def test_rte_numbers(on_rte: Backtest) -> None:
+    assert on_rte.tasks == 750
+    assert on_rte.stage.threshold == pytest.approx(0.55)
+    assert (on_rte.stage.prior.alpha, on_rte.stage.prior.beta) == pytest.approx((1.7838, 1.4595), abs=1e-3)
+    some = [one.saved for one in on_rte.savings if (one.policy, one.overlap) == ("okg", 5)]
+    assert len(some) == len(on_rte.readouts) ** 2
+    assert all(saved is not None and 0.2 < saved < 0.5 for saved in some)
+    # docs/results.md, another program over the same draws
+    point = on_rte.find("posterior", "index", 5 * 750)
+    assert point is not None
+    assert point.accuracy.mean == pytest.approx(0.900, abs=0.004)
+    assert on_rte.ceilings["majority"] == pytest.approx(0.896, abs=0.003)
+
+
+def test_rte_words(on_rte: Backtest) -> None:
+    said = sentences(on_rte)
+    assert said[0].startswith("index has the accuracy of overlap 5 (0.84") and "fewer labels (95% interval" in said[0]
+    assert [one.overlap for one in headline(on_rte)] == [5, 7]
+    rests = " ".join(assumptions(on_rte))
+    assert "random order" in rests and "ties count half" in rests and "learnt from the pilot's gold" in rests
+    assert len(point_rows(on_rte, asked=True)) == 2 * (6 * 4 + 4 + 1)
+    assert {row["overlap"] for row in saving_rows(on_rte)} == {3, 5, 7}
+    page = backtest_page(on_rte, "nextlabel backtest x.csv", ["x.csv: 1 row read."])
+    assert page.count("<img") == 1 and 'src="http' not in page and "nextlabel backtest x.csv" in page
+
+
+def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> None:
+    found = make_backtest(rte, policies=["index", "overlap"], threshold=0.5, replications=40)
+    said = " ".join(sentences(found))
+    assert "overlap is ahead of the index: at 3 labels a task by" in said
+    assert "What may explain it" in said and "threshold 0.5 is not this crowd's" in said
+
+
+@pytest.mark.slow
+def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: Recorded) -> None:
+    found = make_backtest(rte, policies=["index", "okg"], arrival_rate=25.0, completion_rate=1.0, replications=40)
+    for each in (3, 4, 5, 6):
+        okg = found.find("posterior", "okg", each * 750)
+        assert okg is not None and okg.minus_index is not None
+        assert okg.minus_index.mean + okg.minus_index.half_width < 0
+
+
+# --- without gold, without room -------------------------------------------------------------------
+
+
+def test_without_gold_all_labels_together_are_the_truth() -> None:
+    recorded = crowd(tasks=80, most=6)
+    blind = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.full(80, -1))
+    found = make_backtest(blind, policies=["okg"], prior=Beta(1, 1), replications=5)
+    tied = int(((recorded.labels == 1).sum(axis=1) * 2 == 6).sum())
+    assert (found.truth, found.undecided, found.known) == ("consensus", tied, 80 - tied)
+    assert found.ceilings["posterior"] == 1.0
+    assert "flatters every rule" in " ".join(sentences(found))
+    assert found.stage.threshold == 0.5
+
+
+def test_three_labels_a_task_leave_no_room() -> None:
+    found = make_backtest(crowd(most=3), policies=["index"], prior=Beta(2, 1.5), replications=3)
+    assert any(one.startswith("No room: all tasks have 3 labels or fewer") for one in sentences(found))
+    assert {one.budget for one in found.points if one.asked} == {180}
+
+
+def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
+    recorded = crowd(tasks=100)
+    some = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.where(np.arange(100) < 60, recorded.gold, -1))
+    found = make_backtest(some, policies=["okg"], pilot=20, replications=3)
+    assert (found.tasks, found.known, found.pilot.size) == (80, 40, 20)
+
+
+# --- Dawid-Skene ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not HAS_CROWDKIT, reason="crowd-kit is not installed (pip install 'nextlabel[crowdkit]')")
+def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
+    recorded = crowd(tasks=40)
+    workers = np.tile(np.arange(7), (40, 1))
+    found = make_backtest(
+        recorded, policies=["okg"], labels_per_task=[3, 7], prior=Beta(2, 1.5), readouts=["posterior", "dawid-skene"],
+        workers=workers, replications=3,
+    )  # fmt: skip
+    end = found.find("dawid-skene", "okg", 7 * 40)
+    assert end is not None
+    assert end.accuracy.mean == pytest.approx(found.ceilings["dawid-skene"])
+    assert found.find("dawid-skene", "okg", 3 * 40) is not None
+
+
+def test_without_crowdkit_the_read_out_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "crowdkit.aggregation", None)
+    with pytest.raises(InputError, match=r"nextlabel\[crowdkit\]"):
+        make_backtest(crowd(), readouts=["dawid-skene"], prior=Beta(1, 1))
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_command_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = crowd(tasks=90)
+    more = "t0,w0,1\nt0,w0,0\n"  # the same worker again
+    labels = write(tmp_path / "labels.csv", recorded, more=more)
+    gold = write_gold(tmp_path / "gold.csv", recorded)
+    options = ["--policy", "index", "--policy", "uniform", "--replications", "3", "--pilot", "30"]
+    written = ["--out", str(tmp_path / "out"), "--report", str(tmp_path / "page.html")]
+    assert run(["backtest", str(labels), "--gold", str(gold), *options, *written, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["tasks"], answer["pilot"], answer["order"], answer["ties"]) == (60, 30, "random", "half")
+    assert any("2 labels by a worker who had labelled the task before" in one for one in answer["read"])
+    assert {row["policy"] for row in answer["accuracy"]} >= {"index", "uniform", "overlap 5", "all labels"}
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["backtest.csv", "backtest.png", "savings.csv"]
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "had labelled the task before" in page and "nextlabel backtest" in page
+    assert run(["backtest", str(labels), *options, "--order", "file", "--ties", "negative"]) == 0
+    shown = capsys.readouterr().out
+    assert "in the order of the file; ties are decided as 0" in shown and "flatters every rule" in shown
+
+
+def test_the_same_seed_gives_the_same_digits_whatever_the_jobs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    labels = write(tmp_path / "labels.csv", crowd(tasks=40))
+    found = []
+    for jobs in ("1", "2"):
+        options = ["--prior", "2,1", "--policy", "okg", "--replications", "9", "--jobs", jobs, "--json"]
+        assert run(["backtest", str(labels), *options]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        found.append((answer["accuracy"], answer["savings"]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--pilot", "60"], "60 tasks are to be held out"),
+        (["--pilot", "1"], "--pilot is 1, which is less than 2"),
+        (["--policy", "nobody"], "policy 'nobody' is not known"),
+        (["--policy", "okg", "--policy", "okg"], "policy 'okg' is given twice"),
+        (["--policy", "resolve"], "resolve cannot be replayed"),
+        (["--labels-per-task", "9"], "(9 a task) is asked for"),
+        (["--labels-per-task", "three"], "labels per task is 'three'"),
+        (["--labels-per-task", "3", "--budget", "100"], "two ways to say the same"),
+        (["--budget", "0"], "--budget is 0"),
+        (["--in-flight", "-1"], "labels in flight is -1"),
+        (["--in-flight", "2", "--arrival-rate", "1"], "ratio of the two rates"),
+        (["--arrival-rate", "1"], "one rate without the other"),
+        (["--readout", "guess"], "read-out 'guess' is not known"),
+        (["--prior", "1,2,3"], "has 3 numbers"),
+        (["--threshold", "1.5"], "threshold 1.5 is outside (0, 1)"),
+        (["--replications", "1"], "less than 2"),
+        (["--label-column", "answer"], "no column 'answer'"),
+        (["--gold", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["--report", "/no/such/folder/x.html"], "does not exist"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = write(tmp_path / "labels.csv", crowd(tasks=55))
+    assert run(["backtest", str(labels), *options]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("error: ") and error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_million_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = crowd(tasks=100_000, most=10)
+    labels = write(tmp_path / "labels.csv", recorded)
+    gold = write_gold(tmp_path / "gold.csv", recorded)
+    options = ["--labels-per-task", "5", "--replications", "10", "--json"]
+    assert run(["backtest", str(labels), "--gold", str(gold), *options]) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"] == 99_950
+
+
+def test_accuracy_with_all_labels() -> None:
+    recorded = crowd(uneven=True)
+    said = with_all_labels("majority", recorded, Beta(1, 1), 0.5)
+    same = with_all_labels("posterior", recorded, Beta(1, 1), 0.5)
+    assert (said == same).all()
+    by_hand = np.where(said < 0, 0.5, said == recorded.gold).mean()
+    assert accuracy_of(said, recorded.gold, "half") == pytest.approx(by_hand)
+
+
+def test_a_policy_that_is_solved_for_each_budget_is_paired_with_the_index() -> None:
+    found = make_backtest(
+        crowd(tasks=20), policies=["index", "lagrangian"], labels_per_task=[2, 3], prior=Beta(2, 1.5), replications=3
+    )
+    mine = [one for one in found.points if one.policy == "lagrangian"]
+    assert {one.budget for one in mine} == {40, 60}
+    assert all(one.minus_index is not None for one in mine)
+
+
+def test_one_task_is_not_many() -> None:
+    labels = np.array([[1, 0, 1], [0, 0, 1]])
+    recorded = Recorded(("a", "b"), labels, np.array([3, 3]), np.array([1, -1]))
+    with pytest.raises(InputError, match=r"^2 tasks are to be held out for the prior, and 1 task with gold is there\."):
+        hold_out(recorded, 2, None, None, "moments", 0)

@@ -1,0 +1,320 @@
+"""Every command in any order, on every store, against a model that knows nothing of events or tables."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from nextlabel.campaign import scoring
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import ConflictError
+from stores import KINDS, Clock, everything, opened, simple
+
+WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
+LABELS = st.sampled_from(["no", "yes"])
+WHICH = st.integers(0, 10**6)
+LEASE_S = 60.0
+
+
+@dataclass
+class Known:
+    """A lease as the model has it."""
+
+    task: str
+    worker: str
+    expires: float
+    status: str = "leased"
+    label: str | None = None
+    counted: bool | None = None
+
+
+class Machine(RuleBasedStateMachine):
+    campaign_service: ClassVar[CampaignService]
+    clock: ClassVar[Clock]
+
+    @initialize(
+        budget=st.integers(1, 12), tasks=st.integers(0, 5), most=st.integers(1, 4), flight=st.integers(1, 3),
+        many=st.booleans(),
+    )  # fmt: skip
+    def begin(self, budget: int, tasks: int, most: int, flight: int, many: bool) -> None:
+        self.most, self.flight, self.budget = most, flight, budget
+        config = simple(budget, most_labels=most, most_in_flight=flight, lease_seconds=LEASE_S)
+        self.id = self.campaign_service.create(config).id
+        self.leases: dict[str, Known] = {}
+        self.tasks: list[str] = []
+        self.deadline: float | None = None
+        self.paused = False
+        if tasks:
+            self.add(tasks, many)
+
+    @rule(number=st.integers(1, 3), many=st.booleans())
+    def add(self, number: int, many: bool) -> None:
+        """With ``many`` each task has a prior of its own, which after a few turns is another way to keep them."""
+        keys = [f"t{len(self.tasks) + k}" for k in range(number)]
+        more = [{"id": key, **({"score": 0.3 + len(self.tasks) / 1000} if many else {})} for key in keys]
+        assert self.campaign_service.add_tasks(self.id, more).added == number
+        self.tasks += keys
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, LEASE_S, 1000.0]))
+    def wait(self, seconds: float) -> None:
+        self.clock.forward(seconds)
+
+    @rule(turns=st.lists(st.tuples(WORKERS, st.sampled_from(["no", "yes", "hold", "pass"])), min_size=3, max_size=12))
+    def work(self, turns: list[tuple[str, str]]) -> None:
+        """Workers come one after another, answer, keep the task for a while or pass it on."""
+        for worker, does in turns:
+            self.ask(worker)
+            out = [id for id, lease in self.leases.items() if lease.worker == worker and lease.status == "leased"]
+            if out and does == "pass":
+                self.release(list(self.leases).index(out[0]))
+            elif out and does != "hold":
+                self.tell(list(self.leases).index(out[0]), does)
+            self.counters_are_right()
+
+    @rule(worker=WORKERS)
+    def ask(self, worker: str) -> None:
+        self.expire()
+        answer = self.campaign_service.ask(self.id, worker)
+        out = [id for id, lease in self.leases.items() if lease.worker == worker and lease.status == "leased"]
+        if out:
+            assert answer and answer.id == out[0]
+            return
+        free = [task for task in self.tasks if self.room(task)]
+        mine = [task for task in free if not self.held(task, worker)]
+        if not answer:
+            now = self.clock.now
+            if self.deadline is not None and now >= self.deadline:
+                expected = "deadline_passed"
+            elif self.spent >= self.budget:
+                expected = "budget_spent"
+            elif not self.tasks:
+                expected = "preparing"
+            elif all(self.labels(task) >= self.most for task in self.tasks):
+                expected = "finished"
+            elif self.paused:
+                expected = "paused"
+            elif self.spent + self.out >= self.budget or not free:
+                expected = "all_leased"
+            else:
+                assert not mine
+                expected = "nothing_left_for_you"
+            assert answer.reason == expected
+            return
+        assert answer.task in mine and not self.paused and self.spent + self.out < self.budget
+        until = self.clock.now + LEASE_S
+        self.leases[answer.id] = Known(answer.task, worker, min(until, self.deadline or until))
+
+    @precondition(lambda self: self.leases)
+    @rule(which=WHICH, label=LABELS)
+    def tell(self, which: int, label: str) -> None:
+        id = list(self.leases)[which % len(self.leases)]
+        self.expire()
+        lease = self.leases[id]
+        if lease.status in ("labelled", "late"):
+            if label == lease.label:
+                assert self.campaign_service.tell(id, label).counted == lease.counted
+            else:
+                with pytest.raises(ConflictError):
+                    self.campaign_service.tell(id, label)
+            return
+        if lease.status == "leased":
+            counted = self.spent < self.budget and self.labels(lease.task) < self.most
+        else:
+            counted = (
+                self.spent + self.out < self.budget and self.labels(lease.task) + self.in_flight(lease.task) < self.most
+            )
+        told = self.campaign_service.tell(id, label)
+        lease.status = "labelled" if lease.status == "leased" else "late"
+        lease.label, lease.counted = label, counted
+        assert (told.status, told.label, told.counted) == (lease.status, label, counted)
+
+    @precondition(lambda self: self.leases)
+    @rule(which=WHICH)
+    def release(self, which: int) -> None:
+        id = list(self.leases)[which % len(self.leases)]
+        self.expire()
+        lease = self.leases[id]
+        if lease.status in ("labelled", "late"):
+            with pytest.raises(ConflictError):
+                self.campaign_service.release(id)
+            return
+        self.campaign_service.release(id)
+        if lease.status == "leased":
+            lease.status = "released"
+
+    @precondition(lambda self: self.leases)
+    @rule(which=WHICH)
+    def renew(self, which: int) -> None:
+        id = list(self.leases)[which % len(self.leases)]
+        self.expire()
+        lease = self.leases[id]
+        if lease.status != "leased":
+            with pytest.raises(ConflictError):
+                self.campaign_service.renew(id)
+            return
+        until = self.clock.now + LEASE_S
+        lease.expires = max(lease.expires, min(until, self.deadline or until))
+        assert self.campaign_service.renew(id).expires_at == lease.expires
+
+    @precondition(lambda self: self.leases)
+    @rule(which=WHICH)
+    def undo(self, which: int) -> None:
+        id = list(self.leases)[which % len(self.leases)]
+        self.expire()
+        lease = self.leases[id]
+        if lease.status == "leased" or (lease.status == "labelled" and not self.over(lease)):
+            assert self.campaign_service.undo(id).status == "leased"
+            lease.status, lease.label, lease.counted = "leased", None, None
+        else:
+            with pytest.raises(ConflictError):
+                self.campaign_service.undo(id)
+
+    @rule()
+    def pause(self) -> None:
+        self.campaign_service.pause(self.id)
+        self.paused = True
+
+    @rule()
+    def resume(self) -> None:
+        self.campaign_service.resume(self.id)
+        self.paused = False
+
+    @rule(budget=st.integers(1, 12))
+    def change_budget(self, budget: int) -> None:
+        self.expire()
+        if budget < self.spent:
+            with pytest.raises(ConflictError):
+                self.campaign_service.change(self.id, {"budget": budget})
+            return
+        self.campaign_service.change(self.id, {"budget": budget})
+        self.budget = budget
+
+    @rule(seconds=st.sampled_from([None, 10.0, 500.0]))
+    def change_deadline(self, seconds: float | None) -> None:
+        self.deadline = None if seconds is None else self.clock.now + seconds
+        self.campaign_service.change(self.id, {"deadline": self.deadline})
+
+    @rule()
+    def rebuild(self) -> None:
+        before = everything(self.campaign_service.store, self.id)
+        self.campaign_service.rebuild(self.id)
+        assert everything(self.campaign_service.store, self.id) == before
+
+    @invariant()
+    def counters_are_right(self) -> None:
+        if not hasattr(self, "id"):
+            return
+        row = self.campaign_service.store.row(self.id)
+        assert (row.budget, row.tasks, row.paused) == (self.budget, len(self.tasks), self.paused)
+        assert row.spent == self.spent <= row.budget
+        assert row.given == len(self.leases)
+        held = self.campaign_service.store.leases(self.id, range(row.tasks))
+        assert row.reserved == sum(1 for lease in held if lease.status == "leased")
+        for lease in held:
+            known = self.leases[lease.id]
+            # What is over is noticed, here and there, at the next command that does something.
+            noticed = {lease.status, known.status} == {"leased", "expired"} and self.over(known)
+            assert lease.status == known.status or noticed
+        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks
+        told = [lease for lease in self.leases.values() if lease.label is not None]
+        assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
+        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.most)
+        for result in self.campaign_service.results(self.id):
+            said = [lease.label for lease in told if lease.task == result.task and lease.counted]
+            assert result.labels == len(said) <= self.most
+            assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
+
+    def teardown(self) -> None:
+        if hasattr(self, "id"):
+            self.rebuild()
+
+    def expire(self) -> None:
+        for lease in self.leases.values():
+            if lease.status == "leased" and self.over(lease):
+                lease.status = "expired"
+
+    def over(self, lease: Known) -> bool:
+        return lease.expires <= self.clock.now or (self.deadline is not None and self.deadline <= self.clock.now)
+
+    def labels(self, task: str) -> int:
+        return sum(1 for lease in self.leases.values() if lease.task == task and lease.counted)
+
+    def in_flight(self, task: str) -> int:
+        return sum(1 for lease in self.leases.values() if lease.task == task and lease.status == "leased")
+
+    def room(self, task: str) -> bool:
+        return self.in_flight(task) < self.flight and self.labels(task) + self.in_flight(task) < self.most
+
+    def held(self, task: str, worker: str) -> bool:
+        return any(lease.task == task and lease.worker == worker for lease in self.leases.values())
+
+    @property
+    def spent(self) -> int:
+        return sum(1 for lease in self.leases.values() if lease.counted)
+
+    @property
+    def out(self) -> int:
+        return sum(1 for lease in self.leases.values() if lease.status == "leased" and not self.over(lease))
+
+
+@pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
+def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Machine]]:
+    """With two classes at most in groups, campaigns soon keep tasks by score."""
+    kind, few = request.param
+    monkeypatch.setattr(scoring, "FEW_CLASSES", few)
+    with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder)) as store:
+        clock = Clock()
+        campaign_service = CampaignService(store, clock)
+        yield type("M", (Machine,), {"office": campaign_service, "clock": clock})
+        campaign_service.table_cache.close()
+
+
+def test_every_command_in_any_order(machine: type[Machine]) -> None:
+    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=25))
+
+
+MOVES = ("ask",) * 8 + ("tell",) * 6 + ("wait", "release", "renew", "undo", "undo", "change_budget", "change_deadline")
+RARE = ("add", "pause", "resume", "rebuild")
+
+
+def walk(machine: Machine, random: Random, steps: int) -> None:
+    """Hypothesis looks for short stories; this one goes on for long, with little budget and few tasks."""
+    machine.begin(random.randint(1, 6), random.randint(1, 4), random.randint(1, 3), random.randint(1, 3), True)
+    for _ in range(steps):
+        move = random.choice(RARE if random.random() < 0.08 else MOVES)
+        if move in ("tell", "release", "renew", "undo") and not machine.leases:
+            continue
+        recent = max(len(machine.leases) - 1 - int(random.expovariate(0.7)), 0)
+        arguments: dict[str, tuple[object, ...]] = {
+            "ask": (random.choice(["ann", "bob", "cy", "di"]),),
+            "tell": (recent, random.choice(["no", "yes"])),
+            "wait": (random.choice([1.0, 30.0, LEASE_S]),),
+            "change_budget": (random.randint(1, 12),),
+            "change_deadline": (random.choice([None, None, 500.0]),),
+            "add": (1, random.random() < 0.5),
+        }
+        which = (recent,) if move in ("release", "renew", "undo") else ()
+        getattr(machine, move)(*arguments.get(move, which))
+        machine.counters_are_right()
+    machine.teardown()
+
+
+def test_long_walks(machine: type[Machine]) -> None:
+    for seed in range(12):
+        walk(machine(), Random(seed), 120)

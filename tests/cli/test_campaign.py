@@ -1,0 +1,167 @@
+"""``nextlabel campaign`` and ``nextlabel serve`` from the command line, on real files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from benchmarks.live.server import free_port
+
+from nextlabel.campaigns.facade import Campaign
+from nextlabel.cli.app import run
+
+TASKS = "id,text,p\na,Great kettle,0.9\nb,It broke,0.2\nc,Well well,0.5\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.csv").write_text(TASKS)
+    return tmp_path
+
+
+def create(*more: str) -> int:
+    return run(["campaign", "create", "tasks.csv", "--id", "mine", "--budget", "9", "--score-column", "p", *more])
+
+
+def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--labels", "bad,good", "--question", "Is it good?", "--policy", "okg-pending") == 0
+    assert capsys.readouterr().out == "mine\n"
+    with Campaign.open("nextlabel.db") as campaign:
+        assert campaign.id == "mine" and campaign.status.config.question == "Is it good?"
+        for worker in ("ann", "bob"):
+            for _ in range(3):
+                lease = campaign.ask(worker)
+                assert lease and set(lease.payload) == {"text"}
+                campaign.tell(lease.id, "good" if lease.task == "a" else "bad")
+    assert run(["campaign", "export", "mine", "--out", "labels.csv"]) == 0
+    rows = {row["task"]: row for row in csv.DictReader((folder / "labels.csv").read_text().splitlines())}
+    assert [rows[k]["label"] for k in "abc"] == ["good", "bad", "bad"]
+    assert rows["a"]["labels"] == "2" and rows["a"]["count_good"] == "2"
+    capsys.readouterr()
+    assert run(["campaign", "export", "mine", "--format", "jsonl"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0]["payload"] == {"text": "Great kettle"}
+
+
+def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == 0
+    for words, said in (
+        (["pause", "mine"], "mine is paused"),
+        (["resume", "mine"], "mine is open"),
+        (["budget", "mine", "+3"], "may buy 12 labels"),
+        (["budget", "mine", "20"], "may buy 20 labels"),
+        (["deadline", "mine", "2099-01-01T00:00:00Z"], "mine is open"),
+        (["deadline", "mine", "none"], "mine is open"),
+        (["rebuild", "mine"], "counters as before"),
+    ):
+        assert run(["campaign", *words]) == 0
+        assert said in capsys.readouterr().err
+    assert run(["campaign", "status", "mine", "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["tasks"], status["budget"], status["state"]) == (3, 20, "open")
+    assert status["now"] < status["upper"] <= 1.0
+    assert run(["campaign", "status", "mine"]) == 0
+    assert "can be expected to get past" in " ".join(capsys.readouterr().out.split())
+    assert run(["campaign", "status"]) == 0
+    assert "0 of 20" in capsys.readouterr().out
+    assert run(["campaign", "events", "mine", "--after", "2"]) == 0
+    kinds = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
+    assert kinds == ["paused", "resumed", "changed", "changed", "changed", "changed"]
+    assert run(["campaign", "links", "mine", "ann", "--json"]) == 0
+    assert "/w/w1." in json.loads(capsys.readouterr().out)["workers"]["ann"]
+
+
+def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == create() == 0
+    with Campaign.open("nextlabel.db") as campaign:
+        assert campaign.status.tasks == 3
+    assert run(["campaign", "create", "tasks.csv", "--id", "mine", "--budget", "8", "--score-column", "p"]) == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["create", "tasks.csv"], "has no budget"),
+        (["create", "tasks.csv", "--budget", "many"], "not a number"),
+        (["create", "tasks.csv", "--budget", "0"], "from 1 to"),
+        (["create", "none.csv", "--budget", "5"], "cannot read none.csv"),
+        (["create", "tasks.csv", "--budget", "5", "--labels", "one"], "give 2 to 26"),
+        (["create", "tasks.csv", "--budget", "5", "--policy", "best"], "policy 'best' is not known"),
+        (["create", "tasks.csv", "--budget", "5", "--policy", "lagrangian"], "plans for one budget"),
+        (["create", "tasks.csv", "--budget", "5", "--deadline", "soon"], "is not a time"),
+        (["create", "tasks.csv", "--budget", "5", "--score-column", "q"], "has no 'q'"),
+        (["create", "bad.csv", "--budget", "5", "--score-column", "p"], "task 2: score '9'"),
+        (["create", "head.csv", "--budget", "5"], "head.csv has no tasks"),
+        (["create", "empty.csv", "--budget", "5"], "has no header"),
+        (["create", "tasks.csv", "--budget", "5", "--id", "A B"], "is not allowed"),
+        (["create", "tasks.csv", "--budget", "5", "--prior", "1,1,1"], "has 3 answers"),
+        (["status", "none"], "there is no campaign 'none'"),
+        (["budget", "none", "5"], "there is no campaign 'none'"),
+        (["status", "--db", "no/folder/x.db"], "does not exist"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    words: list[str], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.csv").write_text("id,text,p\na,x,0.5\nb,y,9\n")
+    (folder / "head.csv").write_text("id,text\n")
+    (folder / "empty.csv").write_text("")
+    assert run(["campaign", *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert run(["campaign", "status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"campaigns": []}
+
+
+def test_serve_shows_the_token_once_and_ends_with_ctrl_c(folder: Path) -> None:
+    port = free_port()
+
+    def served() -> tuple[int, str]:
+        command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve", "--port", str(port)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as reply:
+                    assert reply.status == 200
+                break
+            except OSError:
+                time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        return process.returncode, said
+
+    code, first = served()
+    assert code == 0 and "requester token" in first and "ended." in first
+    code, second = served()
+    assert code == 0 and "nl_" not in second
+
+
+def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from nextlabel.service.tokens import NAME, matches
+    from nextlabel.store.sql import SqlStore
+
+    assert run(["token"]) == run(["token"]) == 0
+    first, second = capsys.readouterr().out.split()
+    store = SqlStore("nextlabel.db")
+    assert matches(second, store.setting(NAME)) and not matches(first, store.setting(NAME))
+    store.close()
+
+
+def test_serve_refuses_a_port_that_is_taken(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert run(["serve", "--port", str(taken.getsockname()[1])]) == 2
+    assert "cannot be listened on" in capsys.readouterr().err
+    assert not (folder / "nextlabel.db").exists()

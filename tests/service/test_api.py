@@ -1,0 +1,457 @@
+"""The API over real HTTP: every route, idempotent retries, paging, imports, problem details, limits, metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI, Response
+from sqlalchemy.exc import OperationalError
+
+from nextlabel.service.logs import JsonLines
+from nextlabel.service.middleware import SECURITY
+from nextlabel.service.routes import work
+from service_fixtures import QUICK, Service, on_sqlite, running
+
+CAMPAIGN = {**QUICK, "id": "demo"}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with on_sqlite(tmp_path_factory.mktemp("service"), most_body=2000, most_upload=200_000) as service:
+        yield service
+
+
+@pytest.fixture
+def http(shared: Service) -> Iterator[httpx.Client]:
+    with shared.http() as client:
+        yield client
+
+
+def check_problem(response: httpx.Response, status: int, *words: str) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"].startswith("application/problem+json")
+    problem = response.json()
+    assert set(problem) == {"type", "title", "status", "detail", "hint", "request_id"}
+    assert problem["status"] == status
+    assert problem["request_id"] == response.headers["x-request-id"]
+    for word in words:
+        assert word in problem["detail"] + problem["hint"], problem
+    return dict(problem)
+
+
+class TestCampaigns:
+    def test_create_again_and_otherwise(self, http: httpx.Client) -> None:
+        first = http.post("/campaigns", json={**CAMPAIGN, "id": "again"})
+        assert first.status_code == 201
+        assert first.json()["state"] == "open"
+        again = http.post("/campaigns", json={**CAMPAIGN, "id": "again"})
+        assert again.status_code == 200
+        assert again.json()["created_at"] == first.json()["created_at"]
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "id": "again", "budget": 21}), 409, "other settings")
+
+    def test_an_id_is_made_up(self, http: httpx.Client) -> None:
+        made = http.post("/campaigns", json=QUICK)
+        assert made.status_code == 201
+        assert made.json()["id"] in [c["id"] for c in http.get("/campaigns").json()["campaigns"]]
+
+    def test_status_tells_settings_counters_and_rates(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("told", lease_seconds=60)
+        assert http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["task"].startswith("t")
+        status = http.get(f"/campaigns/{id}").json()
+        assert (status["tasks"], status["budget"], status["reserved"], status["left"]) == (5, 20, 1, 19)
+        assert status["lease_seconds"] == 60
+        assert status["rates"] == {"arrivals": None, "completions": None}
+        assert status["settings"]["labels"] == ["no", "yes"]
+
+    def test_change_keeps_what_is_left_out_and_null_takes_away(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("change")
+        when = datetime.now(UTC) + timedelta(days=1)
+        changed = http.patch(f"/campaigns/{id}", json={"budget": 30, "deadline": when.isoformat(), "lease_seconds": 50})
+        status = changed.json()
+        assert (status["budget"], status["lease_seconds"]) == (30, 50)
+        assert abs(datetime.fromisoformat(status["deadline"]) - when) < timedelta(seconds=1)
+        status = http.patch(f"/campaigns/{id}", json={"deadline": None}).json()
+        assert (status["budget"], status["deadline"], status["settings"]["lease_seconds"]) == (30, None, 50)
+        status = http.patch(f"/campaigns/{id}", json={"deadline": when.timestamp()}).json()
+        assert status["deadline"].endswith("Z")
+        check_problem(http.patch(f"/campaigns/{id}", json={"deadline": "2030-01-01T00:00:00"}), 422, "time zone")
+        check_problem(http.patch(f"/campaigns/{id}", json={"deadline": "soon"}), 422, "'soon' is not a time")
+        check_problem(http.patch(f"/campaigns/{id}", json={"labels": ["a", "b"]}), 422, "labels")
+
+    def test_pause_and_resume(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("pause")
+        for _ in range(2):
+            assert http.post(f"/campaigns/{id}/pause").json()["state"] == "paused"
+        refused = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"})
+        assert refused.status_code == 200
+        assert (refused.json()["lease"], refused.json()["reason"]) == (None, "paused")
+        assert refused.headers["retry-after"] == str(int(refused.json()["retry_after"]))
+        assert http.post(f"/campaigns/{id}/resume").json()["state"] == "open"
+        assert http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]
+
+    def test_no_such_campaign(self, http: httpx.Client) -> None:
+        for method, path in (("GET", ""), ("GET", "/results"), ("GET", "/events"), ("GET", "/workers"),
+                             ("GET", "/certificate"), ("POST", "/pause"), ("PATCH", ""), ("POST", "/links"),
+                             ("POST", "/tasks"), ("POST", "/ask")):  # fmt: skip
+            for id in ("nobody", "NOT-A-NAME", "%00"):
+                body: dict[str, Any] = {"json": {"/tasks": [], "/ask": {"worker": "ann"}}.get(path, {})}
+                check_problem(http.request(method, f"/campaigns/{id}{path}", **body), 404, "no campaign")
+
+
+class TestWork:
+    def test_the_life_of_a_lease(self, shared: Service) -> None:
+        id = shared.campaign("life")
+        with shared.worker("ann", id) as ann:
+            reply = ann.post(f"/campaigns/{id}/ask").json()
+            lease = reply["lease"]
+            assert (reply["reason"], reply["retry_after"]) == (None, None)
+            assert lease["payload"] == {"text": f"text {lease['task'][1:]}"}
+            assert lease["expires_at"] > lease["leased_at"]
+            assert ann.post(f"/campaigns/{id}/ask").json()["lease"]["id"] == lease["id"]
+            at = f"/leases/{lease['id']}"
+            assert ann.post(f"{at}/renew").json()["expires_at"] >= lease["expires_at"]
+            for _ in range(2):
+                told = ann.post(f"{at}/tell", json={"label": "yes"})
+                assert told.json()["status"] == "labelled"
+                assert told.json()["counted"] is True
+            check_problem(ann.post(f"{at}/tell", json={"label": "no"}), 409, "answered with 'yes' before")
+            assert ann.post(f"{at}/undo").json()["status"] == "leased"
+            check_problem(ann.post(f"{at}/tell", json={"label": "maybe"}), 422, "no, yes")
+            assert ann.post(f"{at}/tell", json={"label": "no"}).json()["label"] == "no"
+            other = ann.post(f"/campaigns/{id}/ask").json()["lease"]
+            assert other["task"] != lease["task"]
+            for _ in range(2):
+                assert ann.post(f"/leases/{other['id']}/release").json()["status"] == "released"
+            check_problem(ann.post(f"/leases/{other['id']}/renew"), 409, "released")
+
+    def test_a_lease_that_is_over_is_told_late_and_status_knows(self, tmp_path: Path) -> None:
+        with on_sqlite(tmp_path) as service, service.http() as http:
+            id = service.campaign(lease_seconds=30)
+            lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]
+            service.clock.ahead = 31
+            status = http.get(f"/campaigns/{id}").json()
+            assert (status["reserved"], status["expired"], status["left"]) == (0, 1, 20)
+            told = http.post(f"/leases/{lease}/tell", json={"label": "yes"}).json()
+            assert (told["status"], told["counted"], told["expires_at"]) == ("late", True, None)
+            assert http.get(f"/campaigns/{id}/workers").json()["workers"][0]["late"] == 1
+
+    def test_the_requester_names_the_worker(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("named")
+        check_problem(http.post(f"/campaigns/{id}/ask"), 422, "name a worker")
+        check_problem(http.post(f"/campaigns/{id}/ask", json={"worker": ""}), 422, "body.worker")
+        check_problem(http.post(f"/campaigns/{id}/ask", json={"wörker": "ann"}), 422, "body.wörker")
+        check_problem(http.post(f"/campaigns/{id}/ask", content=b"{"), 422, "body")
+        assert http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["worker"] == "ann"
+
+    def test_until_the_budget_is_spent(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("spent", tasks=2, budget=2)
+        for worker in ("ann", "bob"):
+            lease = http.post(f"/campaigns/{id}/ask", json={"worker": worker}).json()["lease"]["id"]
+            assert http.post(f"/leases/{lease}/tell", json={"label": "yes"}).status_code == 200
+        refused = http.post(f"/campaigns/{id}/ask", json={"worker": "cy"})
+        assert refused.json() == {
+            "lease": None, "reason": "budget_spent", "detail": "All labels of this campaign have been bought.",
+            "retry_after": None,
+        }  # fmt: skip
+        assert "retry-after" not in refused.headers
+        status = http.get(f"/campaigns/{id}").json()
+        assert (status["state"], status["closed_reason"]) == ("closed", "budget_spent")
+
+    def test_no_such_lease(self, http: httpx.Client) -> None:
+        for lease in ("x", "demo-1-abc", "%00-1-a", "nobody-0-aaaaaaaaaaaa"):
+            for move in ("tell", "release", "renew", "undo"):
+                check_problem(http.post(f"/leases/{lease}/{move}", json={"label": "yes"}), 404)
+
+
+class TestTasks:
+    def test_csv_with_named_columns(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("csv", tasks=0)
+        text = '﻿url,text,model\na,"Good, really",0.9\n\nb,Bad,0.2\n'
+        given: dict[str, Any] = {"params": {"id_column": "url", "score_column": "model"},
+                                 "headers": {"Content-Type": "text/csv; charset=utf-8"}}  # fmt: skip
+        added = http.post(f"/campaigns/{id}/tasks", content=text.encode(), **given)
+        assert added.json() == {"added": 2, "known": 0, "tasks": 2}
+        again = http.post(f"/campaigns/{id}/tasks", content=text.encode(), **given)
+        assert again.json() == {"added": 0, "known": 2, "tasks": 2}
+        found = http.get(f"/campaigns/{id}/results").json()["results"]
+        assert [(r["task"], r["label"], r["payload"]) for r in found] == [
+            ("a", "yes", {"url": "a", "text": "Good, really"}), ("b", "no", {"url": "b", "text": "Bad"}),
+        ]  # fmt: skip
+        assert found[0]["probability"] > 0.9
+
+    @pytest.mark.parametrize(
+        ("kind", "body", "words"),
+        [
+            ("text/csv", "id,score\na,0.5\nb,1.5\nc,0.5\n", "task 2"),
+            ("text/csv", "id,text\na,x\nb\nc,x\n", "task 2 has 1 columns"),
+            ("text/csv", 'id,text\na,x\nb,"x\n', "after task 1"),
+            ("text/csv", "", "no header"),
+            ("text/csv", "id,id\na,b\n", "no header"),
+            ("text/csv", "id,text\n", "no tasks"),
+            ("application/json", " [ ] ", "no tasks"),
+            ("text/csv", b"id,text\na,x\nb,\xff\n", "UTF-8"),
+            ("text/csv", "id,prior\na,[1\n", "prior of task 1"),
+            ("application/x-ndjson", '{"id": "a"}\n\n{"id": \n{"id": "c"}\n', "task 2 is not JSON"),
+            ("application/x-ndjson", '{"id": "a"}\n{"id": "b", "prior": [1, 2, 3]}\n', "task 2"),
+            ("application/x-ndjson", '{"id": "a"}\n{"id": "\\ud800"}\n', "id of task 2"),
+            ("application/x-ndjson", '{"id": "a", "payload": NaN}\n', "payload of task 1"),
+            ("application/x-ndjson", "[" * 100_000, "task 1"),
+            ("application/json", '[{"id": "a"}, {"id": "b", "score": 7}]', "task 2"),
+            ("application/json", '[{"id": "a"}, {"id": ', "task 2"),
+            ("application/json", '[{"id": "a"} {"id": "b"}]', "after task 1"),
+            ("application/json", '[{"id": "a"}', "after task 1"),
+            ("application/json", '[{"id": "a"}] x', "follows"),
+            ("application/json", '{"id": "a"}', "not a JSON list"),
+        ],
+    )
+    def test_a_bad_row_and_nothing_is_taken_in(
+        self, shared: Service, http: httpx.Client, kind: str, body: str | bytes, words: str
+    ) -> None:
+        id = shared.campaign("bad", tasks=0)
+        data = body if isinstance(body, bytes) else body.encode()
+        check_problem(http.post(f"/campaigns/{id}/tasks", content=data, headers={"Content-Type": kind}), 422, words)
+        status = http.get(f"/campaigns/{id}").json()
+        assert (status["tasks"], status["seq"]) == (0, 1)
+
+    def test_batches_come_in_once(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("batch", tasks=0)
+        lines = b'{"text": "no id"}\n{"text": "no id"}\n'
+        kind = {"Content-Type": "application/x-ndjson"}
+        first = http.post(f"/campaigns/{id}/tasks", content=lines, headers=kind, params={"batch": "one"})
+        assert first.json() == {"added": 2, "known": 0, "tasks": 2}
+        again = http.post(f"/campaigns/{id}/tasks", content=lines, headers={**kind, "Idempotency-Key": "one"})
+        assert again.json() == {"added": 0, "known": 2, "tasks": 2}
+        other = http.post(f"/campaigns/{id}/tasks", content=lines, headers={**kind, "Idempotency-Key": "two"})
+        assert other.json() == {"added": 2, "known": 0, "tasks": 4}
+        both = {**kind, "Idempotency-Key": "two"}
+        bad = http.post(f"/campaigns/{id}/tasks", content=lines, headers=both, params={"batch": "one"})
+        check_problem(bad, 422, "differ")
+
+    def test_a_long_list_comes_in_pieces(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("list", tasks=0)
+        tasks = [{"id": f"t{k}", "text": "é" * 30 + f'"{k}"', "n": 10**15 + k} for k in range(800)]
+        body = json.dumps(tasks, ensure_ascii=False, indent=1).encode()
+        assert len(body) > 1 << 16
+        kind = {"Content-Type": "application/json"}
+        assert http.post(f"/campaigns/{id}/tasks", content=body, headers=kind).json()["added"] == 800
+        found = http.get(f"/campaigns/{id}/results", params={"limit": 1000}).json()["results"]
+        assert [r["payload"]["n"] for r in found] == [task["n"] for task in tasks]
+
+    def test_other_payload_under_the_same_id(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("other")
+        check_problem(http.post(f"/campaigns/{id}/tasks", json=[{"id": "t0", "text": "else"}]), 409, "'t0'")
+
+    def test_media_type(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("media")
+        sent = http.post(f"/campaigns/{id}/tasks", content=b"<x/>", headers={"Content-Type": "text/xml"})
+        check_problem(sent, 415, "text/xml", "text/csv")
+
+    def test_a_column_that_is_not_there(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("column")
+        sent = http.post(f"/campaigns/{id}/tasks", json=[{"a": 1}], params={"id_column": "b"})
+        check_problem(sent, 422, "task 1 has no 'b'")
+
+
+class TestReading:
+    def test_results_by_cursor_and_whole(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("pages", tasks=7)
+        found: list[str] = []
+        after: int | None = -1
+        while after is not None:
+            page = http.get(f"/campaigns/{id}/results", params={"after": after, "limit": 3}).json()
+            found += [r["task"] for r in page["results"]]
+            after = page["next"]
+        assert found == [f"t{k}" for k in range(7)]
+        csv = http.get(f"/campaigns/{id}/results", params={"format": "csv"})
+        assert csv.headers["content-type"].startswith("text/csv")
+        assert csv.text.splitlines()[0].startswith("task,label,probability")
+        assert len(csv.text.splitlines()) == 8
+        lines = http.get(f"/campaigns/{id}/results", params={"format": "jsonl"})
+        assert [json.loads(line)["task"] for line in lines.text.splitlines()] == found
+
+    def test_events_by_cursor(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("events")
+        http.post(f"/campaigns/{id}/pause")
+        http.post(f"/campaigns/{id}/resume")
+        first = http.get(f"/campaigns/{id}/events", params={"limit": 3}).json()
+        assert [(e["seq"], e["kind"]) for e in first["events"]] == [(1, "created"), (2, "tasks_added"), (3, "paused")]
+        rest = http.get(f"/campaigns/{id}/events", params={"after": first["next"], "limit": 3}).json()
+        assert [e["kind"] for e in rest["events"]] == ["resumed"]
+        assert rest["next"] is None
+
+    def test_limits_of_pages(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("limits")
+        for path in ("results", "events", "workers"):
+            check_problem(http.get(f"/campaigns/{id}/{path}", params={"limit": 0}), 422, "query.limit")
+
+    def test_certificate(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("bound", tasks=0)
+        check_problem(http.get(f"/campaigns/{id}/certificate"), 409, "no tasks")
+        http.post(f"/campaigns/{id}/tasks", json=[{"id": f"t{k}"} for k in range(5)])
+        told = http.get(f"/campaigns/{id}/certificate").json()
+        assert told["now"] == pytest.approx(0.5)
+        assert told["now"] < told["upper"] < told["ceiling"] <= 1
+        assert told["gap"] == pytest.approx(told["upper"] - told["now"])
+        assert [more["labels"] for more in told["more"]] == [100, 500, 2]
+        assert all(0 <= more["gain"] < 1 for more in told["more"])
+        assert http.get(f"/campaigns/{id}/certificate").json() == told
+        lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]
+        http.post(f"/leases/{lease}/tell", json={"label": "yes"})
+        until = time.monotonic() + 30
+        while http.get(f"/campaigns/{id}/certificate").json()["spent"] != 1:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+    def test_metrics_and_health(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("gauged")
+        http.post(f"/campaigns/{id}/ask", json={"worker": "ann"})
+        for path in ("/metrics", "/api/v1/metrics"):
+            page = http.get(shared.url + path)
+            assert page.headers["content-type"].startswith("text/plain")
+            assert f'nextlabel_campaign_reserved{{campaign="{id}"}} 1.0' in page.text
+            assert 'nextlabel_asks_total{outcome="leased"}' in page.text
+            assert 'route="/campaigns/{campaign}/ask"' in page.text
+            assert "nextlabel_request_seconds_bucket" in page.text
+            assert id not in page.text.replace(f'campaign="{id}"', "")
+        for path in ("/healthz", "/api/v1/healthz"):
+            assert httpx.get(shared.url + path).json()["status"] == "ok"
+
+
+class TestProblems:
+    def test_wrong_fields_are_named(self, http: httpx.Client) -> None:
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "budget": "many"}), 422, "body.budget")
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "bugdet": 3}), 422, "body.bugdet")
+        check_problem(http.post("/campaigns", json={"labels": ["a", "b"]}), 422, "body.budget")
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "id": "No Name"}), 422, "'No Name'")
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "policy": "magic"}), 422, "magic")
+        check_problem(http.post("/campaigns", json={**CAMPAIGN, "prior": [1, -1]}), 422)
+        check_problem(http.post("/campaigns", content=b"{", headers={"Content-Type": "application/json"}), 422)
+
+    def test_no_such_address_or_method(self, shared: Service, http: httpx.Client) -> None:
+        check_problem(http.get("/nothing"), 404, "openapi.json")
+        check_problem(httpx.get(shared.url + "/nothing"), 404)
+        assert "POST" in http.delete("/campaigns").headers["allow"]
+        check_problem(http.delete("/campaigns"), 405)
+        check_problem(http.get("/campaigns/demo/ask"), 405)
+
+    def test_bodies_over_the_limit(self, shared: Service, http: httpx.Client) -> None:
+        shared.campaign("large")
+        big = json.dumps({**CAMPAIGN, "question": "x" * 3000}).encode()
+        kind = {"Content-Type": "application/json"}
+
+        def pieces() -> Iterator[bytes]:
+            for start in range(0, len(big), 500):
+                yield big[start : start + 500]
+
+        for path in ("/campaigns", "/campaigns/large/ask", "/campaigns/large/links"):
+            check_problem(http.post(path, content=big, headers=kind), 413, "2,000 bytes")
+            check_problem(http.post(path, content=pieces(), headers=kind), 413, "2,000 bytes")
+        huge = b"{}\n" * 100_000
+        kind = {"Content-Type": "application/x-ndjson"}
+        check_problem(http.post("/campaigns/large/tasks", content=huge, headers=kind), 413, "200,000 bytes")
+        chunked = (huge[k : k + 10_000] for k in range(0, len(huge), 10_000))
+        check_problem(http.post("/campaigns/large/tasks", content=chunked, headers=kind), 413, "200,000 bytes")
+        assert http.get("/campaigns/large").json()["tasks"] == 5
+
+    def test_request_ids(self, http: httpx.Client) -> None:
+        given = http.get("/campaigns", headers={"X-Request-ID": "mine-1.2_3"})
+        assert given.headers["x-request-id"] == "mine-1.2_3"
+        for bad in ("with space", "x" * 65, "a\tb", "{}"):
+            made = http.get("/campaigns", headers={"X-Request-ID": bad}).headers["x-request-id"]
+            assert made != bad
+            assert len(made) == 16
+
+    def test_security_headers_everywhere(self, shared: Service, http: httpx.Client) -> None:
+        for response in (http.get("/campaigns"), http.get("/nothing"), httpx.get(f"{shared.url}/api/v1/campaigns"),
+                         http.get("/campaigns/nobody/results")):  # fmt: skip
+            for name, value in SECURITY:
+                assert response.headers[name.decode()] == value.decode()
+
+    def test_a_fault_is_told_without_its_trace(
+        self, shared: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken() -> None:
+            raise ZeroDivisionError("secret words")
+
+        monkeypatch.setattr(shared.campaign_service.store, "campaigns", broken)
+        problem = check_problem(http.get("/campaigns"), 500, "request_id")
+        assert "secret" not in json.dumps(problem)
+        assert "ZeroDivision" not in json.dumps(problem)
+
+    def test_one_line_a_request(self, shared: Service, caplog: pytest.LogCaptureFixture) -> None:
+        id = shared.campaign("logged")
+        with caplog.at_level(logging.INFO, "nextlabel.service"), shared.worker("ann", id) as ann:
+            caplog.clear()
+            ann.post(f"/campaigns/{id}/ask", headers={"X-Request-ID": "abc"})
+            httpx.get(f"{shared.url}/w/w1.aGk.x_-y")
+        lines = [
+            json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "nextlabel.service"
+        ]
+        first, second = lines
+        assert first["time"].endswith("Z")
+        told = {"level": "info", "request_id": "abc", "method": "POST", "path": f"/api/v1/campaigns/{id}/ask"}
+        told |= {"status": 200, "campaign": id, "worker": "ann"}
+        assert {key: first[key] for key in told} == told
+        assert first["ms"] > 0
+        assert second["path"] == "/w/***"
+
+
+def test_only_who_needs_tables_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "TABLES_S", 0.05)
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        ready, slow = service.campaign("ready"), service.campaign("slow", tasks=0, policy="uniform")
+        assert http.post(f"/campaigns/{ready}/ask", json={"worker": "ann"}).json()["lease"]
+        door = threading.Event()
+        service.campaign_service.table_cache._pool.submit(door.wait, 30)
+        http.post(f"/campaigns/{slow}/tasks", json=[{"id": "a"}])
+        refused = http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"})
+        assert (refused.json()["reason"], refused.headers["retry-after"]) == ("preparing", "2")
+        assert http.post(f"/campaigns/{ready}/ask", json={"worker": "bob"}).json()["lease"]
+        door.set()
+        monkeypatch.setattr(work, "TABLES_S", 30.0)
+        assert http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"}).json()["lease"]
+
+
+def test_a_database_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        id = service.campaign()
+
+        def down(*_: object) -> None:
+            raise OperationalError("SELECT 1", {}, Exception("password=secret"))
+
+        for name in ("transaction", "ping", "row"):
+            monkeypatch.setattr(service.campaign_service.store, name, down)
+        for response in (http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}), http.get("/healthz"),
+                         http.get(f"/campaigns/{id}")):  # fmt: skip
+            assert "secret" not in json.dumps(check_problem(response, 503, "database"))
+            assert response.headers["retry-after"] == "1"
+
+
+def test_pages_find_room() -> None:
+    def pages(app: FastAPI) -> None:
+        @app.get("/")
+        async def home() -> Response:
+            return Response("<p>hi", media_type="text/html", headers={"content-security-policy": "default-src 'self'"})
+
+    with running("memory:", pages=pages) as service:
+        page = httpx.get(service.url + "/")
+        assert (page.status_code, page.headers["content-security-policy"]) == (200, "default-src 'self'")
+        assert page.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_same_over_memory() -> None:
+    with running("memory:") as service, service.http() as http:
+        id = service.campaign()
+        lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]
+        assert http.post(f"/leases/{lease}/tell", json={"label": "yes"}).json()["counted"] is True
+        assert http.get(f"/campaigns/{id}/results").json()["results"]
+        assert http.get(f"/campaigns/{id}/certificate").json()["spent"] == 1

@@ -1,0 +1,681 @@
+"""The requester's dashboard in a real browser against the real service, and its reads on every store."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, Page, expect
+
+from browser import DESKTOP, PHONE, at, check_accessible, chromium
+from nextlabel.campaign.results import belief
+from nextlabel.campaigns.overview import PlainOverview, overview_of
+from nextlabel.errors import FileFormatError, InputError, NotFoundError
+from nextlabel.service.tokens import new_token
+from nextlabel.web.dashboard.access import local
+from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
+from nextlabel.web.dashboard.campaign_form import read_budget, read_time
+from nextlabel.web.dashboard.csv_files import read_rows
+from nextlabel.web.dashboard.formatting import duration, percent, points, rate
+from nextlabel.web.dashboard.log_sentences import log_page
+from nextlabel.web.dashboard.state_summary import figures
+from nextlabel.web.dashboard.view import summary
+from nextlabel.web.pages import mount_pages
+from service_fixtures import Service, on_sqlite, running
+from stores import KINDS, Clock, opened, service_of_store, simple
+
+__all__ = ["chromium"]
+
+SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = true'>"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("drafts")))
+        with on_sqlite(tmp_path_factory.mktemp("dashboard"), pages=mount_pages, most_upload=2 << 20) as service:
+            yield service
+
+
+@pytest.fixture
+def page(service: Service, chromium: Browser) -> Iterator[Page]:
+    """A window that is signed in; a script that runs against the policy, or fails, fails the test."""
+    with at(chromium, DESKTOP, base_url=service.url, accept_downloads=True) as window:
+        wrong: list[str] = []
+        window.on("pageerror", lambda error: wrong.append(str(error)))
+        window.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
+        sign_in(window, service)
+        yield window
+        assert wrong == []
+
+
+def sign_in(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/sign-in")
+    page.get_by_label("Requester’s token").fill(service.token)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Campaigns", exact=True)).to_be_visible()
+
+
+def asked(service: Service, campaign: str, worker: str) -> str:
+    with service.http() as http:
+        got = http.post(f"/campaigns/{campaign}/ask", json={"worker": worker}).json()
+    return str(got["lease"]["id"])
+
+
+def labelled(service: Service, campaign: str, worker: str, label: str = "yes") -> None:
+    lease = asked(service, campaign, worker)
+    with service.http() as http:
+        assert http.post(f"/leases/{lease}/tell", json={"label": label}).status_code == 200
+
+
+@contextmanager
+def signed_in(service: Service) -> Iterator[httpx.Client]:
+    """A browser without scripts."""
+    with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as client:
+        assert client.post("/sign-in", data={"token": service.token}).status_code == 303
+        yield client
+
+
+class TestSession:
+    def test_wrong_token_is_told_in_a_sentence(self, service: Service, chromium: Browser) -> None:
+        with at(chromium, base_url=service.url) as page:
+            page.goto("/campaigns/any")
+            assert page.url.endswith("/sign-in?next=/campaigns/any")
+            page.get_by_label("Requester’s token").fill("nl_wrong")
+            page.get_by_role("button", name="Sign in").click()
+            expect(page.get_by_role("alert")).to_contain_text("not the requester’s token")
+            assert page.context.cookies() == []
+
+    def test_sign_in_and_out(self, page: Page) -> None:
+        (cookie,) = page.context.cookies()
+        assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Requester’s token")).to_be_visible()
+        page.goto("/")
+        assert page.url.endswith("/sign-in")
+
+    def test_cookies_that_are_not_ours(self, service: Service) -> None:
+        with signed_in(service) as client:
+            value = client.cookies["nl_requester"]
+            assert client.get("/").status_code == 200
+        for forged in ("", "x", value[:-2] + "aa", value.replace("d1.", "w1."), value.upper()):
+            answer = httpx.get(f"{service.url}/", headers={"cookie": f"nl_requester={forged}"})
+            assert answer.status_code == 303, forged
+
+    def test_a_session_ends_by_itself(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        with signed_in(service) as client:
+            monkeypatch.setattr("nextlabel.web.dashboard.session.time.time", lambda: 4e9)
+            assert client.get("/").status_code == 303
+
+    def test_a_new_token_ends_sessions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("nextlabel.web.dashboard.session.FRESH_S", 0.0)
+        with on_sqlite(tmp_path, pages=mount_pages) as service, signed_in(service) as client:
+            assert client.get("/").status_code == 200
+            new_token(service.campaign_service.store)
+            assert client.get("/").status_code == 303
+            assert client.post("/sign-in", data={"token": service.token}).status_code == 403
+
+    @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/new", "/campaigns/demo/pause"])
+    def test_forms_of_other_sites_are_refused(self, service: Service, path: str) -> None:
+        with signed_in(service) as client:
+            for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
+                answer = client.post(path, headers=headers, data={"token": service.token})
+                assert answer.status_code == 403, headers
+                assert "set-cookie" not in answer.headers
+
+    def test_next_stays_here(self) -> None:
+        assert local("/campaigns/a?before=3") == "/campaigns/a?before=3"
+        for elsewhere in ("//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "", "/a\nb"):
+            assert local(elsewhere) == "/"
+
+    def test_policy_of_every_page(self, service: Service) -> None:
+        service.campaign("policy")
+        with signed_in(service) as client:
+            for path in ("/", "/new", "/campaigns/policy", "/campaigns/policy/links", "/campaigns/policy/tasks/0"):
+                answer = client.get(path)
+                assert answer.status_code == 200
+                assert "script-src 'self';" in answer.headers["content-security-policy"]
+                assert "unsafe" not in answer.headers["content-security-policy"]
+                assert not re.search(r"(src|href)=\"(https?:)?//", answer.text.replace(service.url, "")), path
+
+    def test_what_is_not_there(self, service: Service) -> None:
+        service.campaign("there")
+        with signed_in(service) as client:
+            for path in ("/campaigns/nope", "/campaigns/NO-NAME", "/campaigns/there/tasks/99", "/new/" + "0" * 32):
+                answer = client.get(path)
+                assert answer.status_code == 404 and "<h1>Not found</h1>" in answer.text, path
+
+
+class TestCampaign:
+    def test_list(self, service: Service, page: Page) -> None:
+        service.campaign("listed", name="Listed one")
+        labelled(service, "listed", "ann")
+        page.goto("/")
+        row = page.get_by_role("row", name=re.compile("Listed one"))
+        expect(row).to_contain_text("Open")
+        expect(row).to_contain_text("1 of 20")
+        expect(row).to_contain_text("55.0%")  # after one label Beta(2, 1) has 3/4 on its side; four tasks have 1/2
+        row.get_by_role("link").click()
+        expect(page.get_by_role("heading", name="Listed one")).to_be_visible()
+
+    def test_live_update(self, service: Service, page: Page) -> None:
+        service.campaign("lively")
+        page.goto("/campaigns/lively")
+        expect(page.locator("[data-live=spent]")).to_have_text("0 of 20")
+        labelled(service, "lively", "ann <b>")
+        expect(page.locator("[data-live=spent]")).to_have_text("1 of 20")
+        expect(page.locator("[data-live=accuracy]")).to_have_text("55.0%")
+        expect(page.get_by_role("group", name="Workers")).to_contain_text("ann <b>")
+        expect(page.locator("#log")).to_contain_text("ann <b> labelled")
+        expect(page.locator("[data-part=by_labels]")).to_have_text(re.compile(r"0\s*4\s*1\s*1"))
+        expect(page.locator("[data-part=certificate]")).to_contain_text("No way of spending the rest of this budget")
+
+    def test_live_says_nothing_when_nothing_changed(self, service: Service) -> None:
+        service.campaign("still")
+        labelled(service, "still", "ann")
+        with signed_in(service) as client:
+            seq, seen, quiet = 0, "", 0
+            for _ in range(200):  # what is worked out in the background comes in one after the other
+                answer = client.get("/campaigns/still/live", params={"after": seq, "seen": seen})
+                assert answer.status_code in (200, 204)
+                if answer.status_code == 200:
+                    seq, seen = answer.json()["seq"], answer.json()["seen"]
+                quiet = quiet + 1 if answer.status_code == 204 else 0
+                if quiet == 3:
+                    break
+                time.sleep(0.1)
+            assert quiet == 3
+            asked(service, "still", "bob")
+            parts = client.get("/campaigns/still/live", params={"after": seq, "seen": seen}).json()["parts"]
+            assert "bob" in parts["leases"] and "by_labels" not in parts
+        assert (
+            httpx.get(f"{service.url}/campaigns/still/live", headers={"accept": "application/json"}).status_code == 401
+        )
+
+    def test_pause_resume_and_settings(self, service: Service, page: Page) -> None:
+        service.campaign("steered")
+        page.goto("/campaigns/steered")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("[data-part=status]")).to_contain_text("Paused")
+        assert service.campaign_service.store.row("steered").paused
+        page.get_by_role("button", name="Resume").click()
+        expect(page.locator("[data-part=status]")).to_contain_text("Open")
+        page.get_by_label("Budget, in labels").fill("1,234")
+        page.get_by_label("Lease time").fill("90")
+        page.get_by_label("Deadline").fill("2090-01-02T03:04")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("[data-live=spent]")).to_have_text("0 of 1,234")
+        expect(page.locator("#log")).to_contain_text(
+            "changed the budget to 1,234 labels and the deadline to 2 Jan 2090"
+        )
+        row = service.campaign_service.store.row("steered")
+        assert (row.budget, row.lease_seconds, row.deadline) == (1234, 90.0, 3787009440.0)
+
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"budget": "many"}, "is not a whole number"),
+            ({"budget": "0"}, "Budget is 0"),
+            ({"budget": "20", "deadline": "soon"}, "is not a time"),
+            ({"budget": "20", "lease_seconds": "0.1"}, "Lease time 0.1"),
+            ({"budget": "20", "lease_seconds": "x"}, "is not a number of seconds"),
+        ],
+    )
+    def test_settings_that_are_not_allowed(self, service: Service, fields: dict[str, str], said: str) -> None:
+        service.campaign("firm")
+        before = service.campaign_service.store.row("firm")
+        with signed_in(service) as client:
+            answer = client.post("/campaigns/firm/settings", data=fields)
+        assert answer.status_code == 422 and said in answer.text
+        assert service.campaign_service.store.row("firm") == before
+
+    def test_what_is_saved_again_stays(self, service: Service) -> None:
+        deadline = 3_000_000_000.75
+        service.campaign("kept", deadline=deadline, lease_seconds=61.5)
+        with signed_in(service) as client:
+            text = client.get("/campaigns/kept").text
+            shown = dict(re.findall(r'name="(budget|deadline|lease_seconds)"[^>]*value="([^"]*)"', text))
+            assert client.post("/campaigns/kept/settings", data=shown).status_code == 303
+        row = service.campaign_service.store.row("kept")
+        assert (row.budget, row.deadline, row.lease_seconds) == (20, deadline, 61.5)
+
+    def test_slider(self, service: Service, page: Page) -> None:
+        service.campaign("if")
+        page.goto("/campaigns/if")
+        slider = page.get_by_role("slider", name="More labels than the budget")
+        expect(slider).to_be_visible()
+        slider.focus()
+        before = page.locator("#what-if-said").inner_text()
+        for _ in range(5):
+            page.keyboard.press("ArrowRight")
+        said = page.locator("#what-if-said")
+        expect(said).to_have_text(re.compile(r"25 more labels buy at most \+\d+\.\d points: from [\d.]+% to [\d.]+%\."))
+        assert said.inner_text() != before
+        page.get_by_text("What more labels buy, as a table").click()
+        expect(page.locator("[data-part=more]").get_by_role("row")).to_have_count(4)  # header, 100, 500, 1000
+
+    def test_readable_without_scripts(self, service: Service, chromium: Browser) -> None:
+        service.campaign("plain")
+        labelled(service, "plain", "ann")
+        with at(chromium, base_url=service.url, java_script_enabled=False) as page:
+            sign_in(page, service)
+            for _ in range(20):
+                page.goto("/campaigns/plain")
+                if page.locator("[data-part=more] tbody tr").count():
+                    break
+                page.wait_for_timeout(200)
+            assert page.locator("[data-part=more] tbody tr").count() == 3
+            page.get_by_role("button", name="Pause").click()
+            expect(page.locator("[data-part=status]")).to_contain_text("Paused")
+
+    def test_log_by_pages(self, service: Service, page: Page) -> None:
+        service.campaign("logged", tasks=15, budget=40)
+        for k in range(12):
+            labelled(service, "logged", f"w{k}")
+        page.goto("/campaigns/logged")
+        lines = page.locator("#log li")
+        expect(lines).to_have_count(20)
+        assert "w11 labelled" in lines.nth(0).inner_text()
+        page.locator("#log").get_by_role("link", name="Older").click()
+        expect(lines.last).to_contain_text("The campaign was created.")
+        page.locator("#log").get_by_role("link", name="Newest").click()
+        expect(lines.nth(0)).to_contain_text("w11 labelled")
+
+    def test_hardest_items_and_labels_by_worker(self, service: Service, page: Page) -> None:
+        service.campaign("hard", tasks=2)
+        for worker, label in (("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "no")):
+            labelled(service, "hard", worker, label)
+        page.goto("/campaigns/hard")
+        table = page.get_by_role("group", name="Hardest items")
+        expect(table.get_by_role("row")).to_have_count(3)
+        table.get_by_role("link", name="By worker").first.click()
+        expect(page.get_by_role("heading", name="Labels by worker")).to_be_visible()
+        leases = service.campaign_service.store.leases("hard", [int(page.url.rpartition("/")[2])])
+        expect(page.get_by_role("group", name="Labels by worker").get_by_role("row")).to_have_count(1 + len(leases))
+        for lease in leases:
+            row = page.get_by_role("row", name=re.compile(f"^{lease.worker} "))
+            expect(row).to_contain_text("yes" if lease.label else "no")
+
+    def test_downloads(self, service: Service, page: Page) -> None:
+        service.campaign("down")
+        labelled(service, "down", "ann")
+        page.goto("/campaigns/down")
+        page.get_by_text("Results", exact=True).click()
+        with page.expect_download() as caught:
+            page.get_by_role("link", name="CSV").click()
+        lines = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
+        assert lines[0].startswith("task,label,probability") and len(lines) == 6
+        page.get_by_text("Results", exact=True).click()
+        page.get_by_text("Results", exact=True).click()
+        with page.expect_download() as caught:
+            page.get_by_role("link", name="JSON lines").click()
+        found = [json.loads(line) for line in Path(caught.value.path()).read_text(encoding="utf-8").splitlines()]
+        assert sorted(one["task"] for one in found) == [f"t{k}" for k in range(5)]
+
+    def test_nothing_that_is_shown_runs(self, service: Service, page: Page) -> None:
+        labels = [SCRIPT[:60], '"><b>']
+        service.campaign("hostile", tasks=0, name=SCRIPT, question=SCRIPT, labels=labels)
+        with service.http() as http:
+            tasks = [{"id": f"{SCRIPT}{k}", "payload": {SCRIPT: SCRIPT, "html": "</script>"}} for k in range(2)]
+            assert http.post("/campaigns/hostile/tasks", json=tasks).status_code == 200
+        labelled(service, "hostile", SCRIPT, labels[0])
+        asked(service, "hostile", f"{SCRIPT}2")
+        for path in ("/", "/campaigns/hostile", "/campaigns/hostile/tasks/0", "/campaigns/hostile/tasks/1"):
+            page.goto(path)
+            page.wait_for_timeout(300)
+            assert SCRIPT in page.locator("body").inner_text()
+            assert page.evaluate("window.ran") is None
+        page.goto("/campaigns/hostile")
+        labelled(service, "hostile", f"{SCRIPT}3", labels[1])  # what comes in later
+        expect(page.locator("#log")).to_contain_text('as "><b>.')
+        assert page.evaluate("window.ran") is None
+        page.goto("/campaigns/hostile/links")
+        page.get_by_label("Names of workers").fill(SCRIPT)
+        page.get_by_role("button", name="Make links").click()
+        expect(page.get_by_role("group", name="Links")).to_contain_text(SCRIPT)
+        assert page.evaluate("window.ran") is None
+
+    def test_tasks_with_priors_of_their_own(self, service: Service, page: Page) -> None:
+        service.campaign("scored", tasks=0, budget=200)
+        with service.http() as http:
+            tasks = [{"id": f"t{k}", "text": "x", "score": (k + 1) / 102} for k in range(100)]
+            assert http.post("/campaigns/scored/tasks", json=tasks).status_code == 200
+        page.goto("/campaigns/scored")
+        expect(page.locator("[data-part=tiles]")).to_contain_text("no forecast for more than 64 different priors")
+        found = figures(
+            service.campaign_service.store.row("scored").config, service.campaign_service.store.classes("scored"),
+            service.campaign_service.store.groups("scored"),
+        )  # fmt: skip
+        assert found is not None
+        expect(page.locator("[data-live=accuracy]")).to_have_text(percent(found.accuracy))
+
+    def test_closed_and_without_tasks(self, service: Service) -> None:
+        service.campaign("over", tasks=2, budget=1)
+        labelled(service, "over", "ann")
+        service.campaign("bare", tasks=0)
+        with signed_in(service) as client:
+            over, bare = client.get("/campaigns/over").text, client.get("/campaigns/bare").text
+        assert "All labels of this campaign have been bought." in over and "/campaigns/over/pause" not in over
+        assert "There are no tasks yet." in bare
+
+    def test_every_kind_of_event_is_a_sentence(self, service: Service) -> None:
+        service.campaign("eventful", tasks=4, lease_seconds=30, budget=6)
+        with service.http() as http:
+            told = asked(service, "eventful", "ann")
+            http.post(f"/leases/{told}/tell", json={"label": "yes"})
+            http.post(f"/leases/{told}/undo")
+            http.post(f"/leases/{told}/renew")
+            http.post(f"/leases/{asked(service, 'eventful', 'bob')}/release")
+            late = asked(service, "eventful", "cy")
+            service.clock.ahead += 31
+            http.post(f"/leases/{late}/tell", json={"label": "no"})
+            for verb in ("pause", "resume"):
+                http.post(f"/campaigns/eventful/{verb}")
+            http.patch("/campaigns/eventful", json={"budget": 1, "deadline": None, "lease_seconds": None})
+            http.patch("/campaigns/eventful", json={"budget": 9})
+        service.clock.ahead = 0.0
+        lines = log_page(
+            overview_of(service.campaign_service.store),
+            "eventful",
+            service.campaign_service.store.row("eventful").config,
+            None,
+            100,
+        )
+        kinds = {line.kind for line in lines.lines}
+        assert kinds >= {"undone", "released", "expired", "late", "paused", "resumed", "changed", "closed", "reopened"}
+        for line in lines.lines:
+            assert line.text[-1] == "." and "None" not in line.text and "Somebody" not in line.text, line
+
+    def test_store_in_memory(self) -> None:
+        with running("memory:", pages=mount_pages) as service, signed_in(service) as client:
+            service.campaign("demo")
+            labelled(service, "demo", "ann")
+            for path in ("/", "/campaigns/demo", "/campaigns/demo/live", "/campaigns/demo/tasks/0"):
+                assert client.get(path).status_code == 200
+
+
+class TestLinks:
+    def test_links_work(self, service: Service, page: Page, chromium: Browser) -> None:
+        service.campaign("linked", question="Is it so?")
+        page.goto("/campaigns/linked/links")
+        page.get_by_label("Names of workers").fill("ann\nbob, carl\nann")
+        page.get_by_role("button", name="Make links").click()
+        expect(page.get_by_role("heading", name="3 links")).to_be_visible()
+        address = page.get_by_role("group", name="Links").get_by_role("link").first.get_attribute("href")
+        prolific = page.get_by_label("Link for Prolific").input_value()
+        assert address is not None and prolific.endswith("?PROLIFIC_PID={{%PROLIFIC_PID%}}")
+        for link in (address, prolific.replace("{{%PROLIFIC_PID%}}", "5f2c")):
+            with at(chromium) as worker:
+                worker.goto(link)
+                expect(worker.get_by_text("Is it so?")).to_be_visible()
+        assert {row.worker for row in service.campaign_service.store.workers("linked")} == {"ann", "prolific:5f2c"}
+
+    def test_copy(self, service: Service, page: Page) -> None:
+        service.campaign("copied")
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.goto("/campaigns/copied/links")
+        page.get_by_role("button", name="Copy the link for Prolific").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == page.get_by_label("Link for Prolific").input_value()
+
+    def test_names_that_are_not_allowed(self, service: Service) -> None:
+        service.campaign("named")
+        with signed_in(service) as client:
+            for names in ("", " \n ,", "x" * 201):
+                answer = client.post("/campaigns/named/links", data={"workers": names})
+                assert answer.status_code == 422 and 'role="alert"' in answer.text
+
+
+CSV = "key,text,model\n" + "".join(f"k{n},Text {n},0.{n}\n" for n in range(1, 6))
+
+
+class TestNewCampaign:
+    def test_from_a_file_to_links(self, service: Service, page: Page) -> None:
+        page.goto("/")
+        page.get_by_role("link", name="New campaign").first.click()
+        file = {"name": "my_items.csv", "mimeType": "text/csv", "buffer": CSV.encode()}
+        page.locator("#file").set_input_files([file])  # type: ignore[list-item]
+        expect(page.get_by_text("5 items from my_items.csv")).to_be_visible()
+        expect(page.get_by_role("group", name="First rows")).to_contain_text("Text 5")
+        assert page.get_by_label("Name of the campaign").input_value() == "My items"
+        assert page.get_by_label("Labels that may be bought").input_value() == "15"
+        page.get_by_label("A model’s score").select_option("model")
+        page.get_by_label("model", exact=True).uncheck()
+        page.get_by_label("key", exact=True).uncheck()
+        expect(page.locator("#budget-said")).to_have_text(
+            re.compile(r"3\.0 labels an item: about \d\d\.\d% right, at most \d\d\.\d%\."), timeout=60_000
+        )
+        page.get_by_label("Labels that may be bought").fill("10")
+        expect(page.locator("#budget-said")).to_contain_text("2.0 labels an item")
+        page.get_by_label("Question").fill("Which?")
+        page.get_by_role("button", name="Create campaign").click()
+        expect(page.get_by_role("status")).to_contain_text("The campaign is ready: 5 tasks, a budget of 10 labels.")
+        id = page.url.split("/")[-2]
+        row = service.campaign_service.store.row(id)
+        assert (row.tasks, row.budget, row.config.question) == (5, 10, "Which?")
+        assert [(t.key, t.payload) for t in service.campaign_service.store.tasks(id)] == [
+            (f"k{n}", {"text": f"Text {n}"}) for n in range(1, 6)
+        ]
+        assert row.classes == 5
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            (b"", "empty"),
+            (b"a,b\n", "a header and no rows"),
+            (b"a,b\n1,2\n\n1\n", "Row 4 has 1 cell and the header 2."),
+            (b"a,b\n1,2,3\n", "Row 2 has 3 cells"),
+            (b"a,a\n1,2\n", "two columns are called"),
+            (b"a,\n1,2\n", "Row 1: column 2 has no name"),
+            (b"a\nx\n\xff\n", "Row 3 is not UTF-8"),
+            (b'a\nx\n"open\n', "Row 3 cannot be read"),
+        ],
+    )
+    def test_bad_files(self, service: Service, data: bytes, said: str) -> None:
+        before = len(service.campaign_service.store.campaigns())
+        with signed_in(service) as client:
+            answer = client.post("/new", files={"file": ("x.csv", data, "text/csv")})
+        assert answer.status_code == 422 and said in answer.text
+        assert len(service.campaign_service.store.campaigns()) == before
+
+    @pytest.mark.parametrize(
+        ("text", "fields", "said"),
+        [
+            ("id,t\na,1\nb,2\na,3\n", {"id_column": "id"}, "Row 4 has the id &#39;a&#39; of row 2"),
+            ("id,t\na,1\n ,2\n", {"id_column": "id"}, "Row 3 has no id"),
+            ("s,t\n0.5,1\n1.5,2\n", {"score_column": "s"}, "Row 3: score &#39;1.5&#39; is not a probability"),
+            ("s,t\n0.5,1\n", {"score_column": "s", "labels": "a\nb\nc"}, "score needs two labels"),
+            ("t\n1\n", {"labels": "one"}, "1 labels"),
+            ("t\n1\n", {"budget": "0"}, "Budget is 0"),
+            ("t\n1\n", {"deadline": "2001-01-01T00:00"}, "deadline is in the past"),
+            ("t\n1\n", {"label_cost": "2"}, "Label cost"),
+            ("t\n1\n", {"shown": ""}, "has no column" ),
+            ("t\n1\n", {"id_column": "nope"}, "has no column"),
+        ],
+    )  # fmt: skip
+    def test_nothing_is_half_made(self, service: Service, text: str, fields: dict[str, str], said: str) -> None:
+        before = len(service.campaign_service.store.campaigns())
+        with signed_in(service) as client:
+            sent = client.post("/new", files={"file": ("x.csv", text.encode(), "text/csv")})
+            step = sent.headers["location"]
+            form = {"labels": "no\nyes", "budget": "9", "shown": "t", **fields}
+            if not form["shown"]:
+                form["shown"] = "missing"
+            answer = client.post(step, data=form)
+            assert answer.status_code == 422 and said in answer.text, answer.text
+            assert len(service.campaign_service.store.campaigns()) == before
+            mended = client.post(step, data={"labels": "no\nyes", "budget": "9", "shown": "t"})
+            assert mended.status_code == 303  # the file is still there
+            assert client.get(step).status_code == 404
+
+    def test_a_file_that_is_too_large_is_told_before_it_is_sent(self, service: Service, page: Page) -> None:
+        page.goto("/new")
+        large = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a\n" + b"x\n" * 1_200_000}
+        page.locator("#file").set_input_files([large])  # type: ignore[list-item]
+        expect(page.get_by_role("status")).to_contain_text("The file has 2.3 MiB and this page takes 2.0 MiB")
+        assert page.url.endswith("/new")
+
+    def test_a_file_larger_than_other_requests_may_be(self, service: Service, page: Page) -> None:
+        page.goto("/new")
+        large = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a\n" + b"some text\n" * 150_000}
+        page.locator("#file").set_input_files([large])  # type: ignore[list-item]
+        page.wait_for_url(re.compile("/new/.+"))
+        expect(page.get_by_text("150,000").first).to_be_visible()
+
+    def test_without_scripts(self, service: Service, chromium: Browser) -> None:
+        with at(chromium, base_url=service.url, java_script_enabled=False) as page:
+            sign_in(page, service)
+            page.goto("/new")
+            file = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a;b\n1;2\n3;4\n"}
+            page.locator("#file").set_input_files([file])  # type: ignore[list-item]
+            page.get_by_role("button", name="Continue").click()
+            page.get_by_role("link", name="Work out what a budget buys").click()
+            expect(page.locator("#budget-table tbody tr")).not_to_have_count(0)
+            page.get_by_role("button", name="Create campaign").click()
+            expect(page.get_by_role("status")).to_contain_text("The campaign is ready: 2 tasks")
+
+
+class TestAccessible:
+    @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
+    def test_all_pages(self, service: Service, chromium: Browser, size: dict[str, int], scheme: str) -> None:
+        service.campaign("shown", tasks=30, budget=100, name="A rather long name of a campaign for a small phone")
+        if service.campaign_service.store.row("shown").spent == 0:
+            for k in range(20):
+                labelled(service, "shown", f"somebody-with-a-long-name-{k}", "yes" if k % 3 else "no")
+            asked(service, "shown", "ann")
+        with at(chromium, size, base_url=service.url, color_scheme=scheme) as page:
+            page.goto("/sign-in")
+            check_accessible(page)
+            sign_in(page, service)
+            check_accessible(page)
+            with signed_in(service) as client:
+                sent = client.post("/new", files={"file": ("x.csv", CSV.encode(), "text/csv")})
+            draft = sent.headers["location"]
+            for path in (
+                "/", "/campaigns/shown", "/campaigns/shown/tasks/0", "/campaigns/shown/links", "/new", draft,
+                "/campaigns/none",
+            ):  # fmt: skip
+                page.goto(path)
+                if path == "/campaigns/shown":
+                    expect(page.locator(".uplot")).to_have_count(3)
+                check_accessible(page)
+                assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
+
+
+class TestReads:
+    """The reads of ``campaigns.overview``: the same from every store as from looking at everything."""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_everywhere(self, kind: str, tmp_path: Path) -> None:
+        with opened(kind, tmp_path) as store:
+            clock = Clock()
+            campaign_service = service_of_store(store, clock)
+            campaign_service.create(simple(30), "c")
+            campaign_service.add_tasks("c", [{"id": f"t{k}", "text": str(k)} for k in range(6)])
+            leases = []
+            for k, worker in enumerate("abcabcabca"):
+                clock.forward(7)
+                lease = campaign_service.ask("c", worker)
+                assert lease
+                leases.append(lease)
+                if k % 4 != 3:
+                    clock.forward(5)
+                    campaign_service.tell(lease.id, "yes" if k % 3 else "no")
+                else:
+                    clock.forward(61)
+            fast, plain = overview_of(store), PlainOverview(store)
+            ids = [lease.id for lease in leases]
+            groups = list(store.groups("c"))
+            for look in (fast, plain):
+                seqs = [event.seq for event in look.events_before("c", None, 5)]
+                assert seqs == list(range(store.row("c").seq, store.row("c").seq - 5, -1))
+                assert look.events_before("c", 2, 5)[0].kind == "created"
+            assert fast.events_before("c", None, 1000) == plain.events_before("c", None, 1000)
+            assert fast.tasks_in("c", groups, 4) == plain.tasks_in("c", groups, 4)
+            assert fast.tasks_numbered("c", [0, 3, 99]) == plain.tasks_numbered("c", [0, 3, 99])
+            assert fast.leases_named("c", [*ids, "none"]) == plain.leases_named("c", [*ids, "none"])
+            assert fast.out_now("c", 10) == plain.out_now("c", 10)
+            for one in store.workers("c"):
+                assert fast.said_by("c", one.worker, 2) == plain.said_by("c", one.worker, 2)
+                assert len(fast.said_by("c", one.worker, 100)) == one.labels
+            with pytest.raises(NotFoundError):
+                fast.out_now("none", 1)
+
+    def test_figures_are_those_of_the_results(self, tmp_path: Path) -> None:
+        with opened("sqlite", tmp_path) as store:
+            campaign_service = service_of_store(store, Clock())
+            campaign_service.create(simple(40), "c")
+            campaign_service.add_tasks("c", [{"id": f"t{k}", "score": 0.1 * (k % 4) + 0.3} for k in range(8)])
+            for k in range(20):
+                lease = campaign_service.ask("c", f"w{k}")
+                assert lease
+                campaign_service.tell(lease.id, "yes" if k % 3 else "no")
+            results, row = list(campaign_service.results("c")), store.row("c")
+            found = figures(row.config, store.classes("c"), store.groups("c"))
+            assert found is not None
+            assert found.accuracy == pytest.approx(np.mean([r.probability for r in results]))
+            counts = np.bincount([r.labels for r in results])
+            assert found.by_labels == tuple(counts)
+            assert sum(found.by_chance) == found.labelled == sum(r.labels > 0 for r in results)
+            classes = store.classes("c")
+            tasks = overview_of(store).tasks_in("c", found.hardest, 100)
+            distance = [abs(belief(row.config, classes[t.klass], t.labels, t.node)[0][1] - 0.5) for t in tasks]
+            assert distance == sorted(distance) and len(tasks) == found.labelled
+
+
+class TestWords:
+    def test_numbers_for_people(self) -> None:
+        assert [percent(0.9312), percent(None), percent(0.5, 0)] == ["93.1%", "–", "50%"]
+        assert [points(0.0131), points(0.00004), points(0.0)] == ["+1.3 points", "+0.0040 points", "+0 points"]
+        assert [duration(s) for s in (3.21, 42, 600, 7200, 200_000)] == ["3.2 s", "42 s", "10 min", "2 h", "2 days"]
+        assert [rate(None), rate(0.5), rate(0.001)] == ["not known yet", "30 a minute", "3.6 an hour"]
+
+    def test_summary(self) -> None:
+        assert summary({"id": "x", "text": "  a\n b "}) == "a b"
+        assert summary({"x": [1, 2]}) == "[1, 2]"
+        assert summary({}) == "{}" and summary("t" * 500).endswith("…") and summary(None) == "null"
+
+    @given(st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00")), min_size=2, max_size=2)))
+    def test_csv_comes_back(self, rows: list[list[str]]) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows([["first", "second"], *rows])
+        found = [cells for _, cells in read_rows(io.BytesIO(text.getvalue().encode()))]
+        assert found == [["first", "second"], *(row for row in rows if any(cell.strip() for cell in row))]
+
+    @given(st.binary(max_size=200))
+    def test_any_bytes_are_read_or_refused(self, data: bytes) -> None:
+        try:
+            rows = list(read_rows(io.BytesIO(data)))
+        except FileFormatError as error:
+            assert error.message.endswith(".")
+        else:
+            assert len({len(cells) for _, cells in rows}) == 1
+
+    def test_curve(self) -> None:
+        curve = make_curve(50_000, 2, ())
+        assert curve.scaled and curve.budgets[-1] == 8 * 50_000
+        assert list(curve.expected) == sorted(curve.expected)
+        assert all(e <= b + 1e-12 for e, b in zip(curve.expected, curve.most, strict=True))
+        assert make_curve(10, 20, ()).why
+        assert len(kinds_of([0.1, 0.9, 0.5, 0.0, 1.0, 0.2])) == 5 and kinds_of([]) == ()
+
+
+def test_fields_of_forms() -> None:
+    for text in ("", "x", "-1", "1.5", "9" * 30):
+        with pytest.raises(InputError):
+            read_budget(text)
+    with pytest.raises(InputError):
+        read_time("tomorrow")
+    assert read_time(" ") is None and read_budget(" 1 200 ") == 1200 and read_time("1970-01-01T00:01") == 60.0

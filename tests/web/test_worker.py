@@ -1,0 +1,745 @@
+"""The worker's page: what it shows, who may see it, and a real browser on it at a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Request, Route, expect
+
+from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
+from nextlabel.campaign import replies
+from nextlabel.errors import InputError
+from nextlabel.service.pending_tables import NonBlockingTableCache, TablesPendingError
+from nextlabel.web.pages import mount_pages
+from nextlabel.web.worker import routes
+from nextlabel.web.worker import texts as words
+from nextlabel.web.worker.payload_view import Part, is_address, parts_of
+from nextlabel.web.worker.session import LAST, WHO, checked_completion
+from service_fixtures import Service, on_sqlite
+
+__all__ = ["chromium"]
+PROLIFIC = "https://app.prolific.com/submissions/complete?cc=CODE"
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360f8cfc0500f0003850180c5bf2d1d0000000049454e44ae426082"
+)
+#: The page takes no answer so soon after an item came (``SETTLE_MS`` of worker.js): a double click is one answer.
+SETTLED_MS = 310
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with on_sqlite(tmp_path_factory.mktemp("worker"), pages=mount_pages) as running:
+        yield running
+
+
+def campaign(service: Service, id: str, payloads: int | list[Any] = 4, **settings: Any) -> str:
+    """A campaign with payloads, or with so many texts; tasks are called t0, t1, ..."""
+    service.campaign(id, tasks=0, **{"question": "Is it good?", "lease_seconds": 600, **settings})
+    given = [f"text {k}" for k in range(payloads)] if isinstance(payloads, int) else payloads
+    tasks = [{"id": f"t{k}", "payload": payload} for k, payload in enumerate(given)]
+    if tasks:
+        with service.http() as http:
+            added = http.post(f"/campaigns/{id}/tasks", json=tasks)
+            assert added.status_code == 200, added.text
+    return id
+
+
+def links(service: Service, id: str, worker: str = "ann") -> tuple[str, str]:
+    """The worker's own link and the platform's."""
+    with service.http() as http:
+        made = http.post(f"/campaigns/{id}/links", json={"workers": [worker]}).json()
+    return made["links"][0]["url"], made["join"]["url"]
+
+
+@contextmanager
+def visitor(service: Service, id: str, worker: str = "ann") -> Iterator[httpx.Client]:
+    """A browser without one: cookies, no scripts."""
+    with httpx.Client(base_url=service.url, timeout=30) as client:
+        client.get(links(service, id, worker)[0])
+        yield client
+
+
+def labels(service: Service, id: str) -> list[tuple[str, str | None]]:
+    """Every lease ever given out as (status, label), in order."""
+    config = service.campaign_service.store.row(id).config
+    tasks = [task.number for task in service.campaign_service.store.tasks(id)]
+    leases = sorted(service.campaign_service.store.leases(id, tasks), key=lambda lease: lease.seq)
+    return [(lease.status, None if lease.label is None else config.labels[lease.label]) for lease in leases]
+
+
+def enter(page: Page, service: Service, id: str, worker: str = "ann") -> None:
+    page.goto(links(service, id, worker)[0])
+
+
+def lease_on(page: Page) -> str | None:
+    return page.locator("[data-lease]").get_attribute("data-lease")
+
+
+def answer(page: Page, name: str) -> None:
+    """Choose an answer and wait until something else is there."""
+    before = lease_on(page)
+    page.wait_for_timeout(SETTLED_MS)
+    page.get_by_role("button", name=name, exact=True).click()
+    gone(page, before)
+
+
+def gone(page: Page, lease: str | None) -> None:
+    """Wait until another item, or none, is shown."""
+    expect(page.locator(f'[data-lease="{lease}"]')).to_have_count(0)
+
+
+# What is shown, without a browser
+
+
+def test_payloads_become_parts() -> None:
+    assert parts_of("<b>x") == [Part("text", "", "<b>x")]
+    assert parts_of({"caption": "only field"}) == [Part("text", "", "only field")]
+    assert parts_of({"n": 3, "text": "t"}) == [Part("text", "", "t"), Part("value", "n", "3")]
+    assert parts_of([1, {"a": "ü"}])[0].kind == "json"
+    assert "ü" in parts_of([1, {"a": "ü"}])[0].value
+    assert parts_of({}) == []
+    assert [part.kind for part in parts_of({"a": None, "b": True, "c": {"d": 1}})] == ["value", "value", "json"]
+    image = parts_of({"image": "https://x.org/a", "alt": "a cat"})
+    assert image == [Part("image", "image", "https://x.org/a", "a cat")]
+    for field, address, kind in [
+        ("img", "http://x.org/1", "image"), ("photo_url", "https://x.org/1", "image"),
+        ("picture", "javascript:alert(1)", "value"), ("any", "https://x.org/a.JPG?w=3", "image"),
+        ("audio_url", "https://x.org/a", "audio"), ("clip", "https://x.org/a.mp3", "audio"),
+        ("clip", "https://x.org/a.webm", "video"), ("page", "https://x.org/a", "link"),
+        ("image", "data:image/png;base64,AA", "value"), ("image", "//x.org/a.png", "value"),
+    ]:  # fmt: skip
+        assert parts_of({field: address, "text": "t"})[1].kind == kind, (field, address)
+
+
+@pytest.mark.parametrize("value", [
+    "javascript:alert(1)", " https://x.org", "https://x.org/a b", "https://", "http://[", "data:text/html,x", "x.org",
+    "https://x.org/\n", "vbscript:x", "file:///etc/passwd",
+])  # fmt: skip
+def test_what_is_no_address(value: str) -> None:
+    assert not is_address(value)
+
+
+def test_keys_are_digits_and_letters_of_their_own() -> None:
+    assert [choice.keys for choice in words.choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
+    assert [choice.keys for choice in words.choices(("same", "Cat", "cow", "undo", "9"))] == [
+        ("1",), ("2",), ("3",), ("4",), ("5",)
+    ]  # fmt: skip
+    many = words.choices(tuple("abcdefghijklm"))
+    assert many[8].keys == ("9", "i")
+    assert many[9].keys == ("j",)
+
+
+def test_time_left_in_words() -> None:
+    said = [words.time_left(s) for s in (-1, 59.2, 600, 7200, 10 * 86_400)]
+    assert said == ["time is over", "60 seconds left", "10 minutes left", "2 hours left", "10 days left"]
+
+
+def test_every_reason_has_words() -> None:
+    assert set(words.REASONS) == set(replies.REASONS)
+
+
+@pytest.mark.parametrize("address", [
+    "http://app.prolific.com/x", "javascript:alert(1)", "//x.org", "https://", "https://a@b.org/", "https://x.org/ü",
+    "https://x.org/\n", "https://x.org/" + "a" * 1000, "https://[",
+])  # fmt: skip
+def test_completion_links_that_are_refused(address: str) -> None:
+    with pytest.raises(InputError):
+        checked_completion(address)
+
+
+# Who may see it
+
+
+def test_a_link_becomes_a_cookie_and_a_clean_address(service: Service) -> None:
+    id = campaign(service, "enters")
+    with httpx.Client() as http:
+        entered = http.get(links(service, id)[0])
+    assert (entered.status_code, entered.headers["location"]) == (303, "/work/enters")
+    cookie = entered.headers["set-cookie"]
+    assert cookie.startswith(f"{WHO}=s1.")
+    for flag in ("HttpOnly", "Path=/work/enters", "SameSite=lax"):
+        assert flag in cookie
+    with visitor(service, id) as http:
+        page = http.get("/work/enters")
+        assert page.status_code == 200
+        policy = page.headers["content-security-policy"]
+        for part in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'self'"):
+            assert part in policy.split("; ")
+        assert "unsafe" not in policy
+        assert page.headers["referrer-policy"] == "same-origin"
+        assert page.headers["cache-control"] == "no-store"
+        assert "w1." not in page.text
+
+
+def test_strangers_are_told_so_on_a_page(service: Service) -> None:
+    campaign(service, "stranger")
+    campaign(service, "neighbour")
+    with visitor(service, "stranger") as http:
+        own = http.cookies[WHO]
+    with httpx.Client(base_url=service.url) as http:
+        for path in ("/w/w1.forged.token", "/j/nothing?worker=ann", "/work/stranger", "/work/NONE"):
+            refused = http.get(path)
+            assert refused.status_code in (401, 404), path
+            assert refused.headers["content-type"].startswith("text/html"), path
+        refused = http.get("/work/neighbour", headers={"cookie": f"{WHO}={own}"})
+        assert refused.status_code == 401
+        assert "cookies" in refused.text
+        problem = http.get("/work/stranger", headers={"accept": "application/json"})
+        assert problem.json()["type"] == "urn:nextlabel:no-token"
+
+
+def test_platforms_join(service: Service) -> None:
+    id = campaign(service, "joins")
+    join = links(service, id)[1]
+    for parameters, worker in [
+        ({"PROLIFIC_PID": "5f", "STUDY_ID": "s", "SESSION_ID": "x"}, "prolific:5f"),
+        ({"workerId": "A1", "assignmentId": "3X"}, "mturk:A1"),
+        ({"worker": "bo"}, "joined:bo"),
+    ]:  # fmt: skip
+        with httpx.Client(follow_redirects=True) as http:
+            assert http.get(join, params={**parameters, "completion": PROLIFIC}).status_code == 200
+        assert service.campaign_service.run(id, lambda commands, worker=worker: commands.ledger.open_leases(worker))  # type: ignore[misc]
+    with httpx.Client() as http:
+        assert "preview" in http.get(join, params={"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).text
+        assert http.get(join).status_code == 422
+        refused = http.get(join, params={"worker": "bo", "completion": "http://x.org"})
+        assert refused.status_code == 422
+        assert "https" in refused.text
+
+
+@pytest.mark.parametrize("headers", [
+    {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "https://evil.example"},
+    {"origin": "null"},
+])  # fmt: skip
+def test_forms_of_other_sites_are_refused(service: Service, headers: dict[str, str]) -> None:
+    id = campaign(service, "forged")
+    with visitor(service, id) as http:
+        lease = re.search('data-lease="(.+?)"', http.get("/work/forged").text)
+        assert lease is not None
+        for path in ("/work/forged", "/work/forged/renew"):
+            refused = http.post(path, data={"lease": lease[1], "answer": "1"}, headers=headers)
+            assert refused.status_code == 403
+        own = http.post("/work/forged/renew", data={"lease": lease[1]}, headers={"origin": service.url})
+        assert own.status_code == 200
+    assert all(label is None for _, label in labels(service, id))
+
+
+def test_forms_that_nobody_made(service: Service) -> None:
+    id = campaign(service, "tampered")
+    campaign(service, "tampered2")
+    with visitor(service, id) as http, visitor(service, "tampered2", "bo") as other:
+        lease = re.search('data-lease="(.+?)"', http.get("/work/tampered").text)
+        theirs = re.search('data-lease="(.+?)"', other.get("/work/tampered2").text)
+        assert lease is not None and theirs is not None
+        for form, status in [
+            ({"lease": lease[1], "answer": "9"}, 422), ({"lease": lease[1], "answer": "-1"}, 422),
+            ({"lease": lease[1], "answer": "²"}, 422), ({"lease": lease[1], "move": "explode"}, 422),
+            ({"lease": theirs[1], "answer": "1"}, 404), ({"lease": "x", "answer": "1"}, 404), ({}, 404),
+            ({"lease": lease[1], **{f"f{k}": "" for k in range(20)}}, 422),
+        ]:  # fmt: skip
+            refused = http.post("/work/tampered", data=form)
+            assert refused.status_code == status, form
+            assert refused.headers["content-type"].startswith("text/html")
+        assert http.post("/work/tampered", content=b"\xff=\xff").status_code == 422
+        unknown = http.post("/work/tampered", data={"lease": "tampered-7-abc", "answer": "1"})
+        assert unknown.headers["location"] == "/work/tampered?note=not_yours"
+    assert labels(service, id) == [("leased", None)]
+
+
+def test_somebody_who_only_looks_leaves_no_trace(service: Service) -> None:
+    id = campaign(service, "looks")
+    service.campaign_service.pause(id)
+    before = service.campaign_service.store.row(id).seq
+    with visitor(service, id) as http:
+        assert "On a break" in http.get("/work/looks").text
+    assert service.campaign_service.store.row(id).seq == before
+    assert service.campaign_service.store.workers(id) == []
+
+
+def test_an_answer_is_saved_while_tables_are_worked_out(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = campaign(service, "tables")
+    with visitor(service, id) as http:
+        lease = re.search('data-lease="(.+?)"', http.get("/work/tables").text)
+        assert lease is not None
+        ready: Future[Any] = Future()
+
+        def pending(*_: Any) -> Any:
+            raise TablesPendingError(ready)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(NonBlockingTableCache, "ready", pending)
+            patch.setattr(routes, "TABLES_S", 0.01)
+            saved = http.post("/work/tables", data={"lease": lease[1], "answer": "1"})
+            assert saved.headers["location"] == "/work/tables"
+            waiting = http.get("/work/tables")
+            assert "Nearly ready" in waiting.text
+            assert waiting.headers["retry-after"] == "2"
+            ready.set_result(None)
+        assert 'data-lease="' in http.get("/work/tables").text
+    assert labels(service, id)[0] == ("labelled", "yes")
+
+
+def test_halves_of_characters_are_shown_as_something(service: Service) -> None:
+    id = campaign(service, "halves", 0)
+    with service.http() as http:
+        body = rb'[{"payload": {"text": "half \ud800 of it", "list": ["\udc00"]}}]'
+        assert http.post(
+            f"/campaigns/{id}/tasks", content=body, headers={"content-type": "application/json"}
+        ).is_success
+    with visitor(service, id) as http:
+        assert "half ? of it" in http.get(f"/work/{id}").text
+        assert "half ? of it" in http.get(f"/work/{id}", headers={"accept": "application/json"}).json()["panel"]
+
+
+def test_static_files_are_kept_for_ever_under_their_version(service: Service) -> None:
+    with visitor(service, campaign(service, "static")) as http:
+        address = re.search('src="(/static/worker.js.+?)"', http.get("/work/static").text)
+        assert address is not None
+        script = http.get(address[1])
+        assert "immutable" in script.headers["cache-control"]
+        assert script.headers["content-type"].startswith("text/javascript")
+        plain = http.get("/static/worker.js")
+        assert plain.headers["cache-control"] == "no-cache"
+        assert http.get("/static/worker.js", headers={"if-none-match": plain.headers["etag"]}).status_code == 304
+        assert http.get("/static/../render.py").status_code == 404
+        assert http.get("/static/none.css").status_code == 404
+
+
+# A real browser
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_a_campaign_from_the_first_item_to_the_last(
+    service: Service, chromium: Browser, name: str, size: dict[str, int]
+) -> None:
+    id = campaign(service, f"whole_{name}", 3, most_labels=1)
+    with at(chromium, size) as page:
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        errors: list[str] = []
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        enter(page, service, id)
+        assert page.url == f"{service.url}/work/{id}"
+        assert page.title() == f"Is it good? · {id}"
+        check_accessible(page)
+        for _ in range(3):
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            answer(page, "yes")
+            assert page.evaluate("document.activeElement.id") == "item"
+            expect(page.locator("#status")).to_have_text("Saved: yes.")
+        expect(page.get_by_role("heading", name="All done")).to_be_visible()
+        check_accessible(page)
+        assert errors == []
+        assert len([url for url in asked if url.endswith(f"/work/{id}")]) == 4  # one round trip an answer
+        assert all(url.startswith(service.url) for url in asked)
+    assert labels(service, id) == [("labelled", "yes")] * 3
+
+
+def test_without_scripts(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "plain", 3, most_labels=1)
+    with at(chromium, java_script_enabled=False) as page:
+        enter(page, service, id)
+        page.get_by_role("button", name="yes").click()
+        expect(page.locator("#mine")).to_have_text("1")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#mine")).to_have_text("0")
+        page.get_by_role("button", name="no").click()
+        page.get_by_role("button", name="Skip this item").click()
+        page.get_by_role("button", name="yes").click()
+        expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
+        assert page.locator("noscript meta[http-equiv=refresh], meta[http-equiv=refresh]").count() == 1
+        assert page.url == f"{service.url}/work/{id}"
+    assert labels(service, id) == [("labelled", "no"), ("released", None), ("labelled", "yes")]
+
+
+def test_reload_keeps_the_item(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "reload")
+    with at(chromium) as page:
+        enter(page, service, id)
+        answer(page, "yes")
+        before = lease_on(page)
+        page.reload()
+        assert lease_on(page) == before
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert len(labels(service, id)) == 2
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_two_tabs_and_a_form_that_was_answered(service: Service, chromium: Browser, scripts: bool) -> None:
+    id = campaign(service, f"tabs_{scripts}".lower())
+    with context(chromium, java_script_enabled=scripts) as windows:
+        first, second = windows.new_page(), windows.new_page()
+        enter(first, service, id)
+        second.goto(f"{service.url}/work/{id}")
+        assert lease_on(first) == lease_on(second)
+        first.get_by_role("button", name="yes").click()
+        expect(first.locator("#mine")).to_have_text("1")
+        second.get_by_role("button", name="no").click()
+        expect(second.locator("#note")).to_contain_text("answered that item already")
+        assert lease_on(second) == lease_on(first)
+        if scripts:
+            check_accessible(second)
+    assert labels(service, id)[0] == ("labelled", "yes")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_back_never_shows_an_error(service: Service, chromium: Browser, scripts: bool) -> None:
+    id = campaign(service, f"back_{scripts}".lower())
+    with at(chromium, java_script_enabled=scripts) as page:
+        page.goto(f"{service.url}/api/v1/healthz")
+        enter(page, service, id)
+        page.get_by_role("button", name="yes").click()
+        expect(page.locator("#mine")).to_have_text("1")
+        page.go_back()
+        if scripts:  # items are not in the history: one step back is where the worker came from
+            page.go_forward()
+        page.wait_for_timeout(SETTLED_MS)
+        page.get_by_role("button", name="no").click()
+        expect(page.locator("[data-lease]")).to_be_visible()
+        expect(page.get_by_role("button", name="yes")).to_be_visible()
+    assert labels(service, id)[0] == ("labelled", "yes")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_double_clicks_are_one_answer(service: Service, chromium: Browser, scripts: bool) -> None:
+    id = campaign(service, f"double_{scripts}".lower())
+    with at(chromium, java_script_enabled=scripts) as page:
+        enter(page, service, id)
+        page.wait_for_timeout(SETTLED_MS)
+        page.get_by_role("button", name="yes").dblclick(delay=30)
+        expect(page.locator("#mine")).to_have_text("1")
+        page.wait_for_timeout(300)
+        expect(page.locator("#mine")).to_have_text("1")
+    assert labels(service, id) == [("labelled", "yes"), ("leased", None)]
+
+
+def test_the_same_form_twice_is_one_reply(service: Service) -> None:
+    id = campaign(service, "same")
+    with visitor(service, id) as http:
+        lease = re.search('data-lease="(.+?)"', http.get("/work/same").text)
+        assert lease is not None
+        form = {"lease": lease[1], "answer": "1"}
+        assert http.post("/work/same", data=form).headers["location"] == "/work/same"
+        assert http.cookies[LAST] == lease[1]
+        assert http.post("/work/same", data=form).headers["location"] == "/work/same?note=again"
+        assert "saved already" in http.get("/work/same?note=again").text
+        assert "note" not in http.get("/work/same?note=<script>").text.split("<main>")[1].split("<h1")[0]
+        skipped = http.post("/work/same", data={"lease": lease[1], "move": "release"})
+        assert skipped.headers["location"] == "/work/same?note=answered"
+    assert labels(service, id) == [("labelled", "yes"), ("leased", None)]
+
+
+def test_an_answer_without_a_connection_is_sent_later_and_once(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "offline")
+    with context(chromium) as windows:
+        page = windows.new_page()
+        enter(page, service, id)
+        page.wait_for_timeout(SETTLED_MS)
+        windows.set_offline(True)
+        page.get_by_role("button", name="yes").click()
+        expect(page.locator("#status.trouble")).to_contain_text("Not sent yet, trying again")
+        assert page.locator("#status").bounding_box()["height"] > 20  # type: ignore[index]
+        assert "answer=1" in page.evaluate("Object.values(sessionStorage).join()")
+        check_accessible(page)
+        page.keyboard.press("1")  # one answer at a time
+        windows.set_offline(False)
+        expect(page.locator("#mine")).to_have_text("1")
+        expect(page.locator("#status")).to_have_text("Saved: yes.")
+        expect(page.locator("#status.trouble")).to_have_count(0)
+        assert page.evaluate("sessionStorage.length") == 0
+        # The tab is closed or loaded anew before the connection is back.
+        page.wait_for_timeout(SETTLED_MS)
+        windows.set_offline(True)
+        page.get_by_role("button", name="no").click()
+        expect(page.locator("#status.trouble")).to_be_visible()
+        held = page.evaluate("Object.entries(sessionStorage)[0]")
+        page.goto("about:blank")
+        windows.set_offline(False)
+        page.goto(f"{service.url}/work/{id}")
+        expect(page.locator("#mine")).to_have_text("2")
+        assert held is not None
+    assert labels(service, id)[:2] == [("labelled", "yes"), ("labelled", "no")]
+
+
+def test_a_reply_that_is_lost_on_the_way(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "lost")
+    with at(chromium) as page:
+        enter(page, service, id)
+        page.wait_for_timeout(SETTLED_MS)
+        lost: list[Request] = []
+
+        def lose_first(route: Route) -> None:
+            if route.request.method == "POST" and not lost:
+                lost.append(route.request)
+                route.fetch()  # the service hears of it, the page does not
+                route.abort()
+            else:
+                route.continue_()
+
+        page.route("**/work/lost", lose_first)
+        page.get_by_role("button", name="yes").click()
+        expect(page.locator("#mine")).to_have_text("1")
+        expect(page.locator("#note")).to_contain_text("saved already")
+    assert labels(service, id) == [("labelled", "yes"), ("leased", None)]
+
+
+def test_keyboard(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "keys", 6)
+    with at(chromium) as page:
+        enter(page, service, id)
+        mine = page.locator("#mine")
+        for key, given in [("2", "1"), ("n", "2"), ("Y", "3"), ("u", "2"), ("1", "3"), ("s", "3")]:
+            page.wait_for_timeout(SETTLED_MS)
+            before = lease_on(page)
+            page.keyboard.press(key)
+            gone(page, before)
+            expect(mine).to_have_text(given)
+        page.wait_for_timeout(SETTLED_MS)
+        for key in ("x", "3", "Control+y", "Enter", "Shift"):
+            page.keyboard.press(key)
+        page.keyboard.down("y")
+        expect(mine).to_have_text("4")
+        page.wait_for_timeout(SETTLED_MS)
+        page.keyboard.down("y")  # held down: the browser repeats it
+        page.keyboard.up("y")
+        page.get_by_label("Keyboard shortcuts").uncheck()
+        page.keyboard.press("y")
+        page.wait_for_timeout(200)
+        expect(mine).to_have_text("4")
+        expect(page.locator("kbd").first).not_to_be_visible()
+        page.reload()
+        expect(page.get_by_label("Keyboard shortcuts")).not_to_be_checked()
+        page.locator("#item").focus()
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(SETTLED_MS)
+        page.keyboard.press("Enter")  # buttons work by themselves
+        expect(mine).to_have_text("5")
+    told = [label for status, label in labels(service, id) if status == "labelled"]
+    assert sorted(label for label in told if label) == ["no", "no", "no", "yes", "yes"]
+
+
+def test_skip_and_undo(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "moves")
+    with at(chromium) as page:
+        enter(page, service, id)
+        skipped = page.locator(".text").inner_text()
+        page.get_by_role("button", name="Skip this item").click()
+        expect(page.locator("#status")).to_have_text("Skipped.")
+        assert page.locator(".text").inner_text() != skipped
+        text, lease = page.locator(".text").inner_text(), lease_on(page)
+        answer(page, "no")
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#status")).to_have_text("Answer taken back.")
+        assert (page.locator(".text").inner_text(), lease_on(page)) == (text, lease)
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+        answer(page, "yes")
+        service.clock.ahead += 700
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#note")).to_contain_text("too late")
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    assert labels(service, id)[:2] == [("released", None), ("labelled", "yes")]
+
+
+def test_late_answers_are_kept_and_said_to_be(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "late")
+    with at(chromium) as page:
+        enter(page, service, id)
+        service.clock.ahead += 700
+        answer(page, "yes")
+        expect(page.locator("#note")).to_contain_text("your answer was kept")
+    assert labels(service, id)[0] == ("late", "yes")
+
+
+def test_the_lease_is_renewed_while_somebody_is_there(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "renews", lease_seconds=300)
+    with at(chromium) as page:
+        page.clock.install()
+        enter(page, service, id)
+        expect(page.locator("#time")).to_have_text("5 minutes left")
+        service.clock.ahead += 160
+        with page.expect_response("**/renew") as renewed:
+            page.clock.fast_forward(160_000)
+        assert renewed.value.json()["left"] == pytest.approx(300, abs=2)
+        page.clock.run_for(2000)
+        expect(page.locator("#time")).to_have_text("5 minutes left")
+        page.clock.fast_forward(240_000)  # nobody moved for longer than that
+        page.clock.run_for(2000)
+        expect(page.locator("#time")).to_have_text(re.compile(r"^5\d seconds left"))
+        page.clock.fast_forward(100_000)
+        expect(page.locator("#time")).to_contain_text("time is over")
+
+
+def reasons(service: Service) -> dict[str, Callable[[], str]]:
+    """How to come to every reason but ``preparing``; each makes a campaign of its own and returns its id."""
+
+    def done(id: str, worker: str, tasks: int = 1, **settings: Any) -> str:
+        campaign(service, id, tasks, **settings)
+        lease = service.campaign_service.ask(id, worker)
+        service.campaign_service.tell(lease.id, "yes")  # type: ignore[union-attr]
+        return id
+
+    def paused() -> str:
+        service.campaign_service.pause(campaign(service, "r_paused"))
+        return "r_paused"
+
+    def leased() -> str:
+        service.campaign_service.ask(campaign(service, "r_leased", 1, most_labels=1, most_in_flight=1), "bob")
+        return "r_leased"
+
+    def over() -> str:
+        campaign(service, "r_over", deadline=service.clock() + 50)
+        service.clock.ahead += 60
+        return "r_over"
+
+    return {
+        "budget_spent": lambda: done("r_spent", "bob", budget=1),
+        "finished": lambda: done("r_finished", "bob", most_labels=1),
+        "nothing_left_for_you": lambda: done("r_nothing", "ann"),
+        "below_price": lambda: campaign(service, "r_price", 1, policy="index", label_cost=0.9, most_labels=3),
+        "paused": paused,
+        "all_leased": leased,
+        "deadline_passed": over,
+    }
+
+
+def test_reasons(service: Service, chromium: Browser) -> None:
+    for reason, made in reasons(service).items():
+        id = made()
+        with at(chromium, PHONE) as page:
+            enter(page, service, id)
+            expect(page.locator(f"[data-reason={reason}]")).to_be_visible()
+            expect(page.get_by_role("heading", level=1)).to_have_text(words.REASONS[reason].heading)
+            check_accessible(page)
+            if reason == "all_leased":
+                expect(page.get_by_text("looks again by itself")).to_be_visible()
+
+
+def test_the_page_looks_again_by_itself(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "again", 1)
+    service.campaign_service.pause(id)
+    with at(chromium) as page:
+        page.clock.install()
+        enter(page, service, id)
+        expect(page.get_by_role("heading", name="On a break")).to_be_visible()
+        with page.expect_response(f"**/work/{id}"):
+            page.clock.fast_forward(31_000)
+        expect(page.get_by_role("heading", name="On a break")).to_be_visible()
+        service.campaign_service.resume(id)
+        page.clock.fast_forward(31_000)
+        expect(page.get_by_role("heading", name="Is it good?")).to_be_visible()
+        expect(page.locator("#status")).to_have_text("An item is here.")
+        assert page.evaluate("document.activeElement.id") == "item"
+
+
+def test_completion_link(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "complete", 1)
+    with at(chromium) as page:
+        page.goto(f"{links(service, id)[1]}?PROLIFIC_PID=5f&STUDY_ID=a&SESSION_ID=b&completion={PROLIFIC}")
+        assert page.url == f"{service.url}/work/{id}"
+        assert page.locator("#completion").count() == 0
+        answer(page, "yes")
+        button = page.get_by_role("link", name="Finish at app.prolific.com")
+        expect(button).to_have_attribute("href", PROLIFIC)
+        check_accessible(page)
+        went: list[Request] = []
+        page.route("https://app.prolific.com/**", lambda route: (went.append(route.request), route.fulfill(body="ok")))
+        button.click()
+        page.wait_for_url(PROLIFIC)
+        assert "referer" not in went[0].all_headers()
+
+
+def test_scripts_in_what_others_wrote_do_not_run(service: Service, chromium: Browser) -> None:
+    bad = '<script>window.ran=1</script><img src=x onerror="window.ran=1">\'"><svg onload=window.ran=1>{{7*7}}'
+    payloads = [
+        bad, {bad: bad, "text": bad}, {"image": "javascript:window.ran=1", "audio": bad}, [bad, {bad: bad}],
+        {"image": 'https://x.invalid/a.png" onerror="window.ran=1', "page": "javascript:window.ran=1"},
+        {"image": "https://x.invalid/a.png#\"onerror='window.ran=1'", "alt": bad, "page": "https://x.invalid/\"'><b>"},
+        {"video": "data:text/html,<script>window.ran=1</script>", "clip": "https://x.invalid/a.mp3?\"><script>"},
+    ]  # fmt: skip
+    id = campaign(
+        service, "scripts", payloads, labels=[f"1{bad}", f"2{bad}"], question=bad, name=f"n{bad}", most_labels=1
+    )
+    with context(chromium) as windows:
+        windows.add_init_script("window.ran = 0")
+        page = windows.new_page()
+        page.route("https://x.invalid/**", lambda route: route.fulfill(body=PIXEL, content_type="image/png"))
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        enter(page, service, id, worker=f"w{bad}")
+        for k in range(len(payloads)):
+            if k % 2:
+                page.reload()
+            assert page.evaluate("[...document.querySelectorAll('[src], [href]')].every(e => !/^\\s*(javascript|data)/i"
+                                 ".test(e.getAttribute('src') ?? e.getAttribute('href')))")  # fmt: skip
+            assert page.evaluate("document.querySelectorAll('main script, main svg, [onerror], [onload]').length") == 0
+            assert "{{7*7}}" in page.locator("h1").inner_text()
+            answer(page, page.locator(".choice .name").first.inner_text())
+            assert page.evaluate("window.ran") == 0
+        expect(page.get_by_role("heading", name="All done")).to_be_visible()
+        assert dialogs == []
+
+
+KINDS: dict[str, Any] = {
+    "text": "A plain text.\nWith a second line.",
+    "long": "word " * 500,
+    "image": {"image_url": "https://x.invalid/a.png", "alt": "A black cat", "text": "Look:"},
+    "audio": {"audio": "https://x.invalid/a.mp3"},
+    "video": {"video": "https://x.invalid/a.mp4"},
+    "fields": {"title": "Chair", "price": 12.5, "page": "https://x.invalid/page", "tags": ["a", {"b": None}]},
+    "list": [1, 2, {"deep": ["x" * 300]}],
+    "rtl": {"text": "مرحبا بالعالم", "empty": ""},
+    "empty": {},
+}
+
+
+@pytest.mark.parametrize(("name", "size", "scheme"), [("desk", DESKTOP, "light"), ("phone", PHONE, "dark")])
+def test_every_kind_of_item_is_accessible(
+    service: Service, chromium: Browser, name: str, size: dict[str, int], scheme: str
+) -> None:
+    many = [f"answer {k}" for k in range(14)] if name == "desk" else ["no", "yes"]
+    id = campaign(service, f"kinds_{name}", list(KINDS.values()), labels=many, most_labels=1)
+    with at(chromium, size, color_scheme=scheme) as page:
+        page.route("https://x.invalid/**", lambda route: route.fulfill(body=PIXEL, content_type="image/png"))
+        enter(page, service, id)
+        for _ in KINDS:
+            check_accessible(page, *(["color-contrast", "target-size"] if scheme == "dark" else []))
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            small = page.evaluate("[...document.querySelectorAll('button')].filter(b => b.offsetHeight < 44).length")
+            assert small == 0
+            answer(page, many[1])
+        check_accessible(page)
+
+
+def test_media_that_do_not_load_are_said_to(service: Service, chromium: Browser) -> None:
+    id = campaign(service, "broken", [{"image": "https://x.invalid/a.png"}])
+    with at(chromium) as page:
+        page.route("https://x.invalid/**", lambda route: route.abort())
+        enter(page, service, id)
+        expect(page.get_by_text("This did not load.")).to_be_visible()
+        expect(page.get_by_role("link", name="Open it in a new tab")).to_have_attribute(
+            "href", "https://x.invalid/a.png"
+        )
+        check_accessible(page)
+
+
+def test_error_pages_are_accessible(service: Service, chromium: Browser) -> None:
+    with at(chromium) as page:
+        page.goto(f"{service.url}/work/nobody")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("does not know who you are")
+        check_accessible(page)
+
+
+def test_json_is_only_for_the_script(service: Service) -> None:
+    with visitor(service, campaign(service, "asjson")) as http:
+        body = http.get("/work/asjson", headers={"accept": "application/json"}).json()
+        assert set(body) == {"panel", "title", "lease"}
+        json.dumps(body)

@@ -281,7 +281,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder)) as store:
         clock = Clock()
         campaign_service = CampaignService(store, clock)
-        yield type("M", (Machine,), {"office": campaign_service, "clock": clock})
+        yield type("M", (Machine,), {"campaign_service": campaign_service, "clock": clock})
         campaign_service.table_cache.close()
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
 from nextlabel.solve.timeline import make_timeline

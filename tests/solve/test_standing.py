@@ -23,7 +23,7 @@ from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve import standing
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.standing.bound import standing_bound
 from oracles import Task, joint_optimum
 from tolerances import BOUND, ODE, ROUNDING
 

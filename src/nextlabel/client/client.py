@@ -1,4 +1,6 @@
-"""A program's way to a service: what ``campaigns.service`` does here, done over there::
+"""A program's way to a service: what ``campaigns.service`` does here, done over there.
+
+For example::
 
     with Client("http://127.0.0.1:8000", token) as client:
         id = client.create(budget=1200, labels=["no", "yes"])["id"]

@@ -9,7 +9,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import FIRST, GROUPS, RANDOM, TIE
-from nextlabel.solve.joint.states import TaskGroup, Numbering
+from nextlabel.solve.joint.states import Numbering, TaskGroup
 
 TIE_RULES = {"random": RANDOM, "groups": GROUPS, "first": FIRST}
 

@@ -12,9 +12,10 @@ I      positive P(theta > d | a ones, b zeros)
 p(a, b) = (alpha + a) / (alpha + beta + a + b); the truth has probabilities 1 - I and I.
 
 I is a martingale, I(a,b) = p I(a+1,b) + (1-p) I(a,b+1), so only the last level calls the incomplete beta function and
-every level above it is a convex combination of the one below: the error never grows, however many labels.
+every level above it is a convex combination of the one below: the error never grows, however many labels. 1 - I is
+carried along by itself, so that both keep their relative accuracy when they are small.
 Guarantee: absolute error of I under 1e-13 with hundreds of labels (tested against 50-digit arithmetic).
-Cost: D + 1 incomplete beta functions (two, and D additions, when there are many priors) and D^2/2 multiply-adds.
+Cost: 2 D + 2 incomplete beta functions (four, and 2 D additions, when there are many priors), D^2 multiply-adds.
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ class Beta(Prior):
         weights = np.array([(p.alpha, p.beta) for p in priors if isinstance(p, Beta)])
         return beta_beliefs(weights[:, 0], weights[:, 1], d, depth)
 
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """Beta(x, y) and Beta(y, x) mirror each other about 1/2, whatever the prior was."""
+        return np.sort(counts + np.array([self.beta, self.alpha]), axis=1) if d == 0.5 else None
+
     def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
         """P(theta > d) after ``ones`` among ``labels``, by the flipped law."""
         return np.asarray(betainc(self.beta + labels - ones, self.alpha + ones, 1.0 - d), dtype=np.float64)
@@ -91,7 +96,8 @@ def beta_beliefs(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Fl
     prob = np.empty((classes, nodes, 2))
     truth = np.empty((classes, nodes, 2))
     above = _last_level(alpha, beta, d, depth)
-    fill_triangles(alpha, beta, first, above, truth, prob)
+    below = np.ascontiguousarray(_last_level(beta, alpha, 1.0 - d, depth)[:, ::-1])
+    fill_triangles(alpha, beta, first, below, above, truth, prob)
     return prob, truth
 
 

@@ -26,8 +26,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_expit, logit, logsumexp
 
-from nextlabel.arrays import Floats
-from nextlabel.beliefs.prior import Prior, binary, number, shares, shown
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.prior import Prior, binary, flipped, number, shares, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -50,16 +50,18 @@ class DensityPrior(Prior):
         a = np.arange(depth + 2)[:, None]
         last = log_u + a * log_p + (depth + 1 - a) * log_q
         log_z = logsumexp(last, axis=1)
-        truth_above = np.exp(logsumexp(last[:, above], axis=1) - log_z) if above.any() else np.zeros(depth + 2)
-        positive = np.empty((2, int(first[-1])))
+        sides = [np.exp(logsumexp(last[:, s], axis=1) - log_z) if s.any() else 0.0 * log_z for s in (~above, above)]
+        of_truth = np.stack(sides, axis=-1)  # each side summed by itself, so that a small one keeps its digits
+        prob, truth = np.empty((2, int(first[-1]), 2))
         for m in range(depth, -1, -1):
             up = np.logaddexp(log_z[1:], log_z[:-1])
-            p = np.exp(log_z[1:] - up)
-            truth_above = p * truth_above[1:] + (1.0 - p) * truth_above[:-1]
             here = slice(int(first[m]), int(first[m + 1]))
-            positive[0, here], positive[1, here] = p, truth_above
+            prob[here, 0], prob[here, 1] = np.exp(log_z[:-1] - up), np.exp(log_z[1:] - up)
+            of_truth = prob[here, 1:] * of_truth[1:] + prob[here, :1] * of_truth[:-1]
+            small = of_truth.min(axis=1, keepdims=True)
+            truth[here] = np.where(of_truth == small, small, 1.0 - small)
             log_z = up
-        return binary(positive[0]), binary(positive[1])
+        return prob, truth
 
     def points(self) -> tuple[Floats, Floats]:
         """The quadrature points."""
@@ -106,6 +108,13 @@ class Histogram(DensityPrior):
         x = np.concatenate(theta)
         return np.log(x), np.log1p(-x), np.concatenate(log_u)
 
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """The mirror image of a histogram that is its own."""
+        mirrored = self.weights == self.weights[::-1] and all(
+            low == 1.0 - high for low, high in zip(self.edges, reversed(self.edges), strict=True)
+        )
+        return flipped(counts) if d == 0.5 and mirrored else None
+
     def describe(self) -> str:
         """Number of bins."""
         return f"histogram of {len(self.weights)} bins"
@@ -146,6 +155,10 @@ class LogitNormal(DensityPrior):
         z, weight = np.concatenate(z_parts), np.concatenate(by_parts)
         log_u = np.log(weight) - 0.5 * ((z - self.mean) / self.sd) ** 2 - np.log(self.sd * np.sqrt(2.0 * np.pi))
         return log_expit(z), log_expit(-z), log_u
+
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """The mirror image, where the median is 1/2."""
+        return flipped(counts) if d == 0.5 and self.mean == 0.0 else None
 
     def describe(self) -> str:
         """Mean and sd of the logit."""

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainc, gammaln
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.density import gauss
 from nextlabel.beliefs.prior import Prior, number, shown
@@ -77,6 +77,10 @@ class Dirichlet(Prior):
             here = slice(int(first[m]), int(first[m + 1]))
             truth[here] = np.einsum("nj,njq->nq", prob[here], truth[child[here]])
         return prob, truth
+
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """Weights in another order."""
+        return np.asarray(np.sort(counts + np.array(self.weights), axis=1), dtype=np.float64)
 
     def points(self) -> tuple[Floats, Floats]:
         """Those of the Beta prior that it is with two answers; the mean alone with more, which no rule draws from."""

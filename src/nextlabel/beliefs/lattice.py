@@ -11,6 +11,7 @@ R          reward      (N,)      expected reward of deciding now
 R_inf      ceiling     (N,)      expected reward if the truth were told: R <= any continuation <= ceiling
 p_j        prob        (N, J)    predictive probability of answer j
 i -> i'    child       (N, J)    node after answer j (0 on the last level, where there is none)
+--         alike       (N,)      nodes of one level with the same number have the same future in law, or None
 ========== =========== ========= ======================================================================
 
 Guarantee: exact (the lattice is the model). Cost: N (2 + 2 J) numbers; ``simplex`` says how many nodes N there are.
@@ -25,9 +26,6 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import simplex
 
-#: Rewards or probabilities closer than this are one number when nodes are compared.
-LUMP_GAP = 1e-11
-
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
@@ -38,6 +36,7 @@ class Lattice:
     ceiling: Floats
     prob: Floats
     child: Ints
+    alike: Ints | None = None
 
     @property
     def depth(self) -> int:
@@ -59,56 +58,32 @@ class Lattice:
         n, inner = int(self.first[depth + 1]), int(self.first[depth])
         child = self.child[:n].copy()
         child[inner:] = 0
-        return Lattice(self.first[: depth + 2], self.reward[:n], self.ceiling[:n], self.prob[:n], child)
+        alike = None if self.alike is None else self.alike[:n]
+        return Lattice(self.first[: depth + 2], self.reward[:n], self.ceiling[:n], self.prob[:n], child, alike)
 
 
 def lump(lattice: Lattice) -> tuple[Lattice, Ints]:
-    """Merge nodes whose future is the same in law; return the smaller lattice and the map old node -> new node.
+    """Merge the nodes that are ``alike``; return the smaller lattice and the map old node -> new node.
 
-    Two nodes of one level are equal when their rewards agree and their (probability, lumped child) pairs agree as a
-    multiset: with a symmetric prior and threshold 1/2, (a, b) and (b, a). Values, bounds and indices are unchanged.
+    Only symmetries that follow from the parameters are used (``Prior.symmetry``): with a symmetric prior and threshold
+    1/2, (a, b) and (b, a). Numbers that merely lie close together stay apart, however close: what is small beside the
+    range of the rewards may be all that a problem is about. Merged nodes are equal but for rounding; the largest
+    reward and ceiling of them are kept, so that no upper bound falls.
     """
-    D, J = lattice.depth, lattice.answers
-    to_new = np.zeros(lattice.nodes, dtype=np.int64)
-    keep: list[Ints] = []
-    local_of_next = np.zeros(0, dtype=np.int64)
-    for m in range(D, -1, -1):
-        lo, hi = int(lattice.first[m]), int(lattice.first[m + 1])
-        prob = _cluster(lattice.prob[lo:hi])
-        kids = local_of_next[lattice.child[lo:hi] - hi] if m < D else np.zeros((hi - lo, J), dtype=np.int64)
-        order = np.lexsort((prob, kids), axis=1)
-        rows = np.column_stack(
-            [
-                _cluster(lattice.reward[lo:hi]),
-                _cluster(lattice.ceiling[lo:hi]),
-                np.take_along_axis(kids, order, axis=1),
-                np.take_along_axis(prob, order, axis=1),
-            ]
-        )
-        _, representative, local = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        local_of_next = np.asarray(local, dtype=np.int64).reshape(-1)
-        to_new[lo:hi] = local_of_next
-        keep.append(lo + representative)
-    keep.reverse()
-    first = np.concatenate([[0], np.cumsum([len(k) for k in keep])]).astype(np.int64)
-    for m in range(D + 1):
-        to_new[int(lattice.first[m]) : int(lattice.first[m + 1])] += first[m]
-    rows_kept = np.concatenate(keep)
-    child = to_new[lattice.child[rows_kept]]
-    child[int(first[D]) :] = 0
+    if lattice.alike is None:
+        return lattice, np.arange(lattice.nodes, dtype=np.int64)
+    level = level_of(lattice.first)
+    _, kept, to_new = np.unique(np.column_stack([level, lattice.alike]), axis=0, return_index=True, return_inverse=True)
+    to_new = np.asarray(to_new, dtype=np.int64).reshape(-1)
+    first = np.searchsorted(level[kept], np.arange(lattice.depth + 2)).astype(np.int64)
+    reward, ceiling = (np.full(len(kept), -np.inf) for _ in range(2))
+    np.maximum.at(reward, to_new, lattice.reward)
+    np.maximum.at(ceiling, to_new, lattice.ceiling)
+    child = to_new[lattice.child[kept]]
+    child[int(first[lattice.depth]) :] = 0
     first.setflags(write=False)  # as ``simplex`` has them: compiled kernels tell the two kinds of array apart
     child.setflags(write=False)
-    lumped = Lattice(first, lattice.reward[rows_kept], lattice.ceiling[rows_kept], lattice.prob[rows_kept], child)
-    return lumped, to_new
-
-
-def _cluster(values: Floats) -> Ints:
-    """Number the values so that neighbours within LUMP_GAP share a number (rounding would split some of them)."""
-    flat = values.ravel()
-    order = np.argsort(flat, kind="stable")
-    number = np.empty(len(flat), dtype=np.int64)
-    number[order] = np.cumsum(np.diff(flat[order], prepend=flat[order[:1]]) > LUMP_GAP)
-    return number.reshape(values.shape)
+    return Lattice(first, reward, ceiling, lattice.prob[kept], child), to_new
 
 
 def level_of(first: Ints) -> Ints:

@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betaln, softmax
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta, beta_beliefs
-from nextlabel.beliefs.prior import Prior, number, shares
+from nextlabel.beliefs.prior import Prior, flipped, number, shares
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -52,6 +52,12 @@ class BetaMixture(Prior):
         log_v = np.log(self.weights)[:, None] - betaln(alpha, beta)[:, None]
         v = softmax(log_v + betaln(alpha[:, None] + a, beta[:, None] + b), axis=0)[:, :, None]
         return (v * prob).sum(axis=0), (v * truth).sum(axis=0)
+
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """The mirror image of a mixture that is its own."""
+        parts = [(v, c.alpha, c.beta) for v, c in zip(self.weights, self.components, strict=True)]
+        mirrored = sorted(parts) == sorted((v, beta, alpha) for v, alpha, beta in parts)
+        return flipped(counts) if d == 0.5 and mirrored else None
 
     def points(self) -> tuple[Floats, Floats]:
         """The points of all components."""

@@ -22,8 +22,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit
 
-from nextlabel.arrays import Floats
-from nextlabel.beliefs.prior import Prior, binary, number, shown
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.prior import Prior, binary, flipped, number, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -66,10 +66,17 @@ class OneCoin(Prior):
         with np.errstate(invalid="ignore"):  # certain answers against each other: such nodes cannot occur
             step = logit(q)
             pull = np.where(a == b, 0.0, (a - b) * np.where(q == 0.5, 0.0, step))
-            positive = expit(logit(pi) + pull)
-        impossible = ((q == 1.0) & (a > 0) & (b > 0)) | np.isnan(positive)
-        positive = np.where(impossible, pi, positive)
-        return binary(positive * q + (1.0 - positive) * (1.0 - q)), binary(positive)
+            odds = logit(pi) + pull
+        impossible = ((q == 1.0) & (a > 0) & (b > 0)) | np.isnan(odds)
+        # Both truths by their own formula: 1 - P would leave few digits of a truth that is nearly excluded.
+        one = np.where(impossible, pi, expit(odds))
+        zero = np.where(impossible, 1.0 - pi, expit(-odds))
+        prob = np.stack([zero * q + one * (1.0 - q), one * q + zero * (1.0 - q)], axis=-1)
+        return prob, np.stack([zero, one], axis=-1)
+
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """The mirror image, where both truths are equally likely."""
+        return flipped(counts) if self.probability == 0.5 else None
 
     def points(self) -> tuple[Floats, Floats]:
         """theta is q or 1 - q."""

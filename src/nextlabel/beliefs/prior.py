@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 
 
 class Prior(ABC):
@@ -47,6 +47,14 @@ class Prior(ABC):
         """``prob`` and ``truth`` (B, N, J) of several priors of this kind."""
         each = [prior.believe(float(x), depth) for prior, x in zip(priors, d, strict=True)]
         return np.stack([prob for prob, _ in each]), np.stack([truth for _, truth in each])
+
+    def symmetry(self, d: float, counts: Ints) -> Floats | None:
+        """(N, any) rows that are equal for beliefs (rows of ``counts``) with the same future in law, or None.
+
+        Two beliefs are alike when exchanging answers, and truths with them, turns one into the other. This must follow
+        from the parameters, not from numbers that happen to be close.
+        """
+        return None
 
     @abstractmethod
     def points(self) -> tuple[Floats, Floats]:
@@ -76,6 +84,11 @@ def shown(value: object) -> str:
 def binary(positive: Floats) -> Floats:
     """(..., 2) probabilities of 0 and 1 from those of 1."""
     return np.stack([1.0 - positive, positive], axis=-1)
+
+
+def flipped(counts: Ints) -> Floats:
+    """What beliefs have in common that only differ by the names of the answers."""
+    return np.sort(counts, axis=1).astype(np.float64)
 
 
 def shares(weights: Floats) -> Floats:

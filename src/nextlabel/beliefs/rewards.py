@@ -37,6 +37,11 @@ class Reward(Protocol):
         """R and ceiling (..., N) from prob and truth (..., N + further levels, J); N ends ``ahead`` levels earlier."""
         ...
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether the reward stays the same when truths change names."""
+        ...
+
     def check(self, answers: int) -> None:
         """Raise a ProblemError if it does not fit tasks with that many answers."""
         ...
@@ -68,6 +73,14 @@ def largest(values: Floats) -> Floats:
     return out
 
 
+def _expected(truth: Floats, utility: Floats) -> Floats:
+    """sum_q u_q P_q, in one order on every machine: a matrix product's order depends on the processor."""
+    out: Floats = utility[0] * truth[..., 0]
+    for q in range(1, len(utility)):
+        out += utility[q] * truth[..., q]
+    return out
+
+
 def _finite(name: str, value: object, *, least: float = -np.inf) -> float:
     x = number(value)
     if not isfinite(x) or x < least or (least == 0.0 and x == 0.0):
@@ -83,6 +96,7 @@ class Accuracy:
     value: float = 1.0
     kind: ClassVar[str] = "accuracy"
     ahead: ClassVar[int] = 0
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", _finite("value of a correct task", self.value, least=0.0))
@@ -142,8 +156,10 @@ class Utility:
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
         """max_a sum_q u[a][q] P_q and sum_q P_q max_a u[a][q]."""
         u = self.rows()
-        reward = largest(truth @ u.T)
-        return reward, np.maximum(truth @ u.max(axis=0), reward)
+        reward = _expected(truth, u[0])
+        for row in u[1:]:
+            np.maximum(reward, _expected(truth, row), out=reward)
+        return reward, np.maximum(_expected(truth, u.max(axis=0)), reward)
 
     @property
     def size(self) -> float:
@@ -154,6 +170,13 @@ class Utility:
         """``factor`` times the matrix and the abstention."""
         rows = tuple(tuple(factor * x for x in row) for row in self.matrix)
         return Utility(rows, None if self.abstain is None else factor * self.abstain)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether exchanging two neighbouring truths gives the same decisions in another order, for all of them."""
+        rows = sorted(self.rows().tolist())
+        swaps = ((j, j + 1) for j in range(len(rows[0]) - 1))
+        return all(rows == sorted([*r[:i], r[j], r[i], *r[j + 1 :]] for r in rows) for i, j in swaps)
 
     def check(self, answers: int) -> None:
         """One column a truth."""
@@ -176,6 +199,7 @@ class SquaredError:
     scale: float = 1.0
     kind: ClassVar[str] = "squared-error"
     ahead: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _finite("scale", self.scale, least=0.0))

@@ -42,8 +42,8 @@ class LatticeStack:
 
     @property
     def spread(self) -> Floats:
-        """(B,) the most that any amount of labels can add to any node's reward."""
-        return np.asarray(self.ceiling.max(axis=1) - self.reward.min(axis=1), dtype=np.float64)
+        """(B,) the most that any number of labels can add to any node's reward."""
+        return np.asarray((self.ceiling - self.reward).max(axis=1), dtype=np.float64)
 
     def ended(self) -> LatticeStack:
         """The same lattices where no label can follow the last level: what is known there is all that will be."""
@@ -56,21 +56,23 @@ def stack_lattices(
     priors: Sequence[Prior], thresholds: Sequence[float], rewards: Sequence[Reward], depth: int
 ) -> LatticeStack:
     """The lattices of several priors with as many answers; a single one is lumped, which halves a symmetric problem."""
+    if len(priors) == 1:
+        lattice, node_of = lump(make_lattice(priors[0], thresholds[0], depth, rewards[0]))
+        return LatticeStack(
+            lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of
+        )
     first, child, _ = simplex(priors[0].answers, depth)
     reward, ceiling, prob = _arrays(priors, np.asarray(thresholds, dtype=np.float64), rewards, depth)
-    if len(priors) > 1:
-        return LatticeStack(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
-    lattice, node_of = lump(Lattice(first, reward[0], ceiling[0], prob[0], child))
-    return LatticeStack(
-        lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of
-    )
+    return LatticeStack(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
 
 
 def make_lattice(prior: Prior, threshold: float, depth: int, reward: Reward = ACCURACY) -> Lattice:
     """The belief lattice of one task, not lumped."""
-    first, child, _ = simplex(prior.answers, depth)
+    first, child, counts = simplex(prior.answers, depth)
     worth, ceiling, prob = _arrays([prior], np.array([threshold]), [reward], depth)
-    return Lattice(first, worth[0], ceiling[0], prob[0], child)
+    key = prior.symmetry(threshold, counts) if reward.symmetric else None
+    alike = None if key is None else np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return Lattice(first, worth[0], ceiling[0], prob[0], child, alike)
 
 
 def _arrays(

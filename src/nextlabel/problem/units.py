@@ -3,9 +3,13 @@
 ====== ======= =======================================================================
 symbol code    meaning
 ====== ======= =======================================================================
-s      size    the most that a reward can differ, the largest of the classes
+s      size    what is at stake in one task, the largest of the classes
 u      unit    1024^k, the power nearest to s
 ====== ======= =======================================================================
+
+For accuracy and squared error s is the range of the reward. A utility may have a range that has nothing to do with what
+a task is worth: a miss that costs 10^12 and happens once in 10^12 tasks. There s is the larger of abs(R) and
+ceiling - R before the first label.
 
     V(u R, u c) = u V(R, c):  a problem whose rewards and label cost are divided by u has the same policies.
 
@@ -17,7 +21,10 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log2
 
-from nextlabel.beliefs.rewards import Reward, Scalable
+import numpy as np
+
+from nextlabel.beliefs.rewards import Reward, Scalable, Utility
+from nextlabel.beliefs.stack import stack_lattices
 from nextlabel.problem.problem import Problem
 
 LOG2_STEP = 10
@@ -26,10 +33,17 @@ LOG2_STEP = 10
 def reward_unit(problem: Problem) -> float:
     """u; 1 where a reward cannot be scaled."""
     rewards = {c.reward for c in problem.classes}
-    sizes = [r.size for r in rewards if isinstance(r, Scalable)]
-    if len(sizes) < len(rewards) or max(sizes) == 0.0:
+    if not all(isinstance(r, Scalable) for r in rewards):
         return 1.0
-    return float(2.0 ** (LOG2_STEP * round(log2(max(sizes)) / LOG2_STEP)))
+    sizes = [r.size for r in rewards if isinstance(r, Scalable) and not isinstance(r, Utility)]
+    uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)]
+    if uncertain:
+        roots = stack_lattices(
+            [c.prior for c in uncertain], [c.threshold for c in uncertain], [c.reward for c in uncertain], 0
+        )
+        sizes.append(float(np.maximum(np.abs(roots.reward), roots.ceiling - roots.reward).max()))
+    size = max(sizes)
+    return float(2.0 ** (LOG2_STEP * round(log2(size) / LOG2_STEP))) if size > 0 else 1.0
 
 
 def in_units(problem: Problem) -> tuple[Problem, float]:

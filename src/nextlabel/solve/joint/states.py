@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import binom
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import LUMP_GAP, Lattice, lump
+from nextlabel.beliefs.lattice import Lattice, lump
 from nextlabel.kernels.multisets import TaskStates
 from nextlabel.problem.problem import Problem
 
@@ -66,11 +66,9 @@ def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> li
 
 def _law(lattice: Lattice) -> tuple[bytes, ...]:
     """Equal for lattices with the same rewards, probabilities and children, the order of the answers aside."""
-    # Shifted off the dyadic numbers, where rewards like to lie and rounding would tell equal ones apart.
-    reward, prob = (np.floor(x / (10 * LUMP_GAP) + 1 / np.pi) for x in (lattice.reward, lattice.prob))
-    order = np.lexsort((prob, lattice.child), axis=1)
-    answers = (np.take_along_axis(x, order, axis=1) for x in (prob, lattice.child))
-    return tuple(x.tobytes() for x in (lattice.first, reward, *answers))
+    order = np.lexsort((lattice.prob, lattice.child), axis=1)
+    answers = (np.take_along_axis(x, order, axis=1) for x in (lattice.prob, lattice.child))
+    return tuple(x.tobytes() for x in (lattice.first, lattice.reward, *answers))
 
 
 def number_states(groups: Sequence[TaskGroup], budget: int, seed: int) -> Numbering:

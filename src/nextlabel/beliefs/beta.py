@@ -95,21 +95,21 @@ def beta_beliefs(alpha: Floats, beta: Floats, d: Floats, depth: int) -> tuple[Fl
     classes, nodes = len(alpha), int(first[-1])
     prob = np.empty((classes, nodes, 2))
     truth = np.empty((classes, nodes, 2))
-    above = _last_level(alpha, beta, d, depth)
-    below = np.ascontiguousarray(_last_level(beta, alpha, 1.0 - d, depth)[:, ::-1])
+    above = _last_level(alpha, beta, d, 1.0 - d, depth)
+    below = np.ascontiguousarray(_last_level(beta, alpha, 1.0 - d, d, depth)[:, ::-1])
     fill_triangles(alpha, beta, first, below, above, truth, prob)
     return prob, truth
 
 
-def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
-    """P(theta > d) for a = 0 .. depth ones among ``depth`` labels, (B, depth + 1).
+def _last_level(alpha: Floats, beta: Floats, d: Floats, e: Floats, depth: int) -> Floats:
+    """P(theta > d) for a = 0 .. depth ones among ``depth`` labels, (B, depth + 1); e is 1 - d.
 
     For many priors two incomplete beta functions each, and between them sums of positive terms,
-    I(a+1, b-1) = I(a, b) + d^(alpha+a) (1-d)^(beta+b-1) Gamma(alpha+beta+depth) / (Gamma(alpha+a+1) Gamma(beta+b)).
+    I(a+1, b-1) = I(a, b) + d^(alpha+a) e^(beta+b-1) Gamma(alpha+beta+depth) / (Gamma(alpha+a+1) Gamma(beta+b)).
     """
     first_term = (
         alpha * np.log(d)
-        + (beta + depth - 1) * np.log1p(-d)
+        + (beta + depth - 1) * np.log(e)
         + gammaln(alpha + beta + depth)
         - gammaln(alpha + 1)
         - gammaln(beta + depth)
@@ -117,9 +117,9 @@ def _last_level(alpha: Floats, beta: Floats, d: Floats, depth: int) -> Floats:
     # P(theta > d) by the flipped law: SciPy's complement of the same function is ten times slower.
     if len(alpha) < FEW or depth < 2 or first_term.min() < LEAST_LOG:
         a = np.arange(depth + 1, dtype=np.float64)
-        return np.asarray(betainc(beta[:, None] + depth - a, alpha[:, None] + a, 1.0 - d[:, None]), dtype=np.float64)
+        return np.asarray(betainc(beta[:, None] + depth - a, alpha[:, None] + a, e[:, None]), dtype=np.float64)
     above = np.empty((len(alpha), depth + 1))
-    above[:, 0] = betainc(beta + depth, alpha, 1.0 - d)
-    above[:, -1] = betainc(beta, alpha + depth, 1.0 - d)
-    sum_last_level(alpha, beta, d, np.exp(first_term), above)
+    above[:, 0] = betainc(beta + depth, alpha, e)
+    above[:, -1] = betainc(beta, alpha + depth, e)
+    sum_last_level(alpha, beta, d / e, np.exp(first_term), above)
     return above

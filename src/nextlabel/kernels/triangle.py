@@ -35,21 +35,20 @@ def fill_triangles(
 
 
 @jit
-def sum_last_level(alpha: Floats, beta: Floats, d: Floats, term: Floats, above: Floats) -> None:
-    """Fill between above[:, 0] and above[:, D] from the first difference; all terms are positive.
+def sum_last_level(alpha: Floats, beta: Floats, odds: Floats, term: Floats, above: Floats) -> None:
+    """Fill between above[:, 0] and above[:, D] from the first difference, odds = d / (1 - d).
 
     The error of ``term`` is a factor common to all differences, which the known end takes out.
     """
     D = above.shape[1] - 1
     for c in range(alpha.shape[0]):
         t = term[c]
-        odds = d[c] / (1.0 - d[c])
         start, end = above[c, 0], above[c, D]
         total = 0.0
         for a in range(D):
             total += t
             above[c, a + 1] = total
-            t *= odds * (beta[c] + D - a - 1.0) / (alpha[c] + a + 1.0)
+            t *= odds[c] * (beta[c] + D - a - 1.0) / (alpha[c] + a + 1.0)
         scale = (end - start) / total
         for a in range(1, D + 1):
             above[c, a] = min(start + scale * above[c, a], 1.0)

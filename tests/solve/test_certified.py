@@ -1,0 +1,143 @@
+"""'Certified' against arithmetic of 50 digits that shares nothing with the library: no lattice, no lumping, no units.
+
+The oracle works out the value of one task from Bayes' rule in mpmath, for every kind of prior and reward. With one task
+a bound and the optimum are the same number, so that the excess of the bound can be measured as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import nextlabel as nl
+
+#: The bound may exceed the value by this share of it.
+EXCESS = 1e-6
+
+
+@dataclass(frozen=True)
+class ExactTask:
+    """One task in exact arithmetic: moments E[theta^a (1-theta)^b; truth] of its prior, and its utilities."""
+
+    prior: nl.Prior
+    threshold: float
+    utility: tuple[tuple[float, ...], ...]
+
+    def moment(self, a: int, b: int, truth: int) -> mpf:
+        """E[theta^a (1-theta)^b ; truth]."""
+        prior, d = self.prior, mpf(self.threshold)
+        if isinstance(prior, nl.OneCoin):
+            pi, q = mpf(prior.probability), mpf(prior.accuracy)
+            return pi * q**a * (1 - q) ** b if truth else (1 - pi) * (1 - q) ** a * q**b
+        low, high = (d, mpf(1)) if truth else (mpf(0), d)
+        if isinstance(prior, nl.Beta):
+            return _beta_moment(mpf(prior.alpha), mpf(prior.beta), a, b, low, high)
+        if isinstance(prior, nl.BetaMixture):
+            parts = zip(prior.weights, prior.components, strict=True)
+            return mp.fsum(
+                mpf(v) * _beta_moment(mpf(c.alpha), mpf(c.beta), a, b, low, high) for v, c in parts
+            ) / mp.fsum(mpf(v) for v in prior.weights)
+        if isinstance(prior, nl.Histogram):
+            total = mp.fsum(mpf(v) for v in prior.weights)
+            out = mpf(0)
+            for lo, hi, v in zip(prior.edges[:-1], prior.edges[1:], prior.weights, strict=True):
+                lo_, hi_ = max(mpf(lo), low), min(mpf(hi), high)
+                if hi_ > lo_:
+                    out += mpf(v) / total / (mpf(hi) - mpf(lo)) * mp.betainc(a + 1, b + 1, lo_, hi_)
+            return out
+        raise TypeError(type(prior))
+
+    def value(self, arrivals: int, rho: float, cost: float) -> mpf:
+        """V(0, 0, 0, arrivals) at price ``cost`` per label, labels coming in with r / mu = rho (MODEL: the recursion)."""
+
+        @cache
+        def shares(a: int, b: int) -> tuple[mpf, mpf]:
+            return self.moment(a, b, 0), self.moment(a, b, 1)
+
+        @cache
+        def reward(a: int, b: int) -> mpf:
+            zero, one = shares(a, b)
+            return max(mpf(row[0]) * zero + mpf(row[1]) * one for row in self.utility) / (zero + one)
+
+        @cache
+        def chance(a: int, b: int) -> tuple[mpf, mpf]:
+            here = mp.fsum(shares(a, b))
+            return mp.fsum(shares(a + 1, b)) / here, mp.fsum(shares(a, b + 1)) / here
+
+        @cache
+        def V(a: int, b: int, w: int, n: int) -> mpf:
+            if n == 0 and w == 0:
+                return reward(a, b)
+            comes = mpf(0)
+            if w > 0:
+                p, q = chance(a, b)
+                comes = p * V(a + 1, b, w - 1, n) + q * V(a, b + 1, w - 1, n)
+            if n == 0:
+                return comes
+            rate = mpf(rho) + w
+            taken = max(V(a, b, w, n - 1), V(a, b, w + 1, n - 1) - mpf(cost))
+            return (mpf(rho) * taken + w * comes) / rate
+
+        return V(0, 0, 0, arrivals)
+
+
+def _beta_moment(alpha: mpf, beta: mpf, a: int, b: int, low: mpf, high: mpf) -> mpf:
+    """Integral of theta^a (1-theta)^b over [low, high] under Beta(alpha, beta)."""
+    return mp.betainc(alpha + a, beta + b, low, high) / mp.beta(alpha, beta)
+
+
+def check(task: ExactTask, arrivals: int, rho: float, cost: float, excess: float = EXCESS) -> None:
+    """Bound >= value, and not far above it."""
+    with mpmath.workdps(50):
+        value = task.value(arrivals, rho, cost)
+        one = nl.TaskClass(1, task.prior, task.threshold, nl.Utility(task.utility))
+        problem = nl.Problem((one,), arrivals, arrival_rate=0.4 * rho, completion_rate=0.4, label_cost=cost)
+        bound = nl.upper_bound(problem)
+        over = (mpf(bound.value) - value) / abs(value)
+        assert over >= 0, (task, arrivals, rho, cost, bound.value, mp.nstr(value, 20))
+        assert over <= excess, (task, arrivals, rho, cost, bound.value, mp.nstr(value, 20))
+
+
+def test_rare_and_costly_mistakes() -> None:
+    check(ExactTask(nl.OneCoin(0.999999999999, 0.9), 0.5, ((-1.0, -1.0), (-1e12, 0.0))), 1, 0.25, 0.0)
+    check(ExactTask(nl.OneCoin(1 - 1e-6, 0.999), 0.5, ((-1.0, -1.0), (-1e7, 0.0))), 4, 0.25, 0.0)
+
+
+def random_task(rng: np.random.Generator) -> ExactTask:
+    """A task whose truths have probabilities down to 1e-12 and whose mistakes cost up to 1e12."""
+    rare, dear = 10.0 ** -rng.uniform(3, 12), 10.0 ** rng.uniform(3, 12)
+    kind = rng.integers(4)
+    threshold = 0.5
+    prior: nl.Prior
+    if kind == 0:
+        prior = nl.OneCoin(rare if rng.random() < 0.5 else 1 - rare, float(rng.uniform(0.55, 0.999)))
+    elif kind == 1:
+        prior, threshold = nl.Beta(*10.0 ** rng.uniform(-0.5, 1.3, 2)), float(rng.choice([rare, 1 - rare, 0.1, 0.9]))
+    elif kind == 2:
+        parts = tuple(nl.Beta(*10.0 ** rng.uniform(-0.5, 1.3, 2)) for _ in range(2))
+        prior, threshold = nl.BetaMixture((rare, 1 - rare), parts), float(rng.choice([rare, 0.5, 0.9]))
+    else:
+        prior = nl.Histogram((0.0, 0.3, 0.5, 0.9, 1.0), (0.2, 0.1, rare, 0.3))
+    low, high = -dear * rng.uniform(0.5, 2), rng.uniform(0, 1)
+    rows = (
+        [(high, low), (rng.uniform(-1, 0), high)] if rng.random() < 0.5 else [(high, rng.uniform(-1, 0)), (low, high)]
+    )
+    if rng.random() < 0.3:
+        rows.append((-0.1, -0.1))
+    return ExactTask(prior, threshold, tuple((float(x), float(y)) for x, y in rows))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_a_thousand_random_tasks(block: int) -> None:
+    rng = np.random.default_rng(block)
+    for _ in range(100):
+        task, arrivals = random_task(rng), int(rng.integers(1, 5))
+        with mpmath.workdps(30):
+            scale = float(abs(task.value(0, 1.0, 0.0)))
+        cost = float(rng.choice([0.0, 1e-3, 0.1])) * scale
+        check(task, arrivals, float(10.0 ** rng.uniform(-1, 1)), cost)

@@ -37,17 +37,9 @@ from nextlabel.reporting.prior_figure import binned, prior_figure
 from nextlabel.simulation.replay import Recorded
 from tolerances import DIFFERENCE, EXACT, PRINTED, ROUNDING
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 #: An estimate is this many of its standard errors from the truth at most: once in 16,000 draws it is not.
 ERRORS = 4.0
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    if not (DATA / "rte" / "labels.csv").is_file():
-        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
-    return DATA
 
 
 def drawn(prior: Beta | BetaMixture, tasks: int, labels: list[int], seed: int) -> LabelCounts:

@@ -8,7 +8,7 @@ from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 
 #: Index accuracy that simulations need.
 TOLERANCE = 1e-6

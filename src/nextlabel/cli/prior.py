@@ -87,11 +87,7 @@ def prior(
             folder, counts, found, answer, command=command, seed=start, started=started, seconds=perf_counter() - begin
         )
     if as_json:
-<<<<<<< HEAD
-        print_json({**_as_dict(counts, found, start, perf_counter() - begin), "read": read})
-=======
-        print_json({**_as_dict(counts, found), "seed": start, "seconds": perf_counter() - begin})
->>>>>>> main
+        print_json({**_as_dict(counts, found), "read": read, "seed": start, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):

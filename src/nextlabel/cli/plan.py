@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
@@ -63,6 +63,7 @@ def plan(
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
     learnt = None if pilot is None else _pilot(flags, pilot, pilot_method, positive)
+    read = [] if learnt is None else say_read(learnt.report)
     problem, most = _problem(flags, deadline, learnt)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
     cost = None
@@ -89,9 +90,9 @@ def plan(
         )  # fmt: skip
     typed = context.obj if isinstance(context.obj, list) else []
     said = [] if learnt is None else [*learnt.sentences(), *_span(span)]
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), said)
+    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), [*said, *_notes(read)])
     if as_json:
-        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span)})
+        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span), "read": read})
     else:
         _show(found, said)
 
@@ -116,13 +117,17 @@ def _span(span: tuple[int | None, int | None] | None) -> list[str]:
     ]
 
 
+def _notes(read: list[dict[str, Any]]) -> list[str]:
+    return [sentence for one in read for sentence in one["sentences"]]
+
+
 def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
     from nextlabel.problem.tables import prior_table
 
     one = learnt.learnt
     return {
-        "tasks": learnt.tasks,
-        "labels": learnt.labels,
+        "tasks": learnt.report.tasks,
+        "labels": learnt.report.labels,
         "prior": prior_table(one.prior),
         "standard_errors": one.standard_errors,
         "p_value": one.p_value,
@@ -139,7 +144,7 @@ def _problem(flags: ProblemFlags, deadline: str | None, learnt: Pilot | None) ->
             raise InputError("--deadline and --horizon are the same.", "Give one of them.")
         flags = replace(flags, horizon=deadline)
     if learnt is not None and flags.tasks is None and flags.problem is None:
-        flags = replace(flags, tasks=str(learnt.tasks))
+        flags = replace(flags, tasks=str(learnt.report.tasks))
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
@@ -160,15 +165,11 @@ def _write(found: Plan, out: str | None, report: str | None, command: str, said:
     if out is None and report is None:
         return
     from nextlabel.planning.report import curve_rows, plan_figure, plan_page
-    from nextlabel.reporting.artifacts import save_png
-    from nextlabel.simulation.report import write_csv
+    from nextlabel.reporting.artifacts import write_files
 
     if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(curve_rows(found), folder / "plan.csv")
-        save_png(plan_figure(found), folder / "plan.png")
-        say(f"Wrote plan.csv and plan.png to {folder}.")
+        write_files(Path(out), {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
+        say(f"Wrote plan.csv and plan.png to {out}.")
     if report is not None:
         Path(report).write_text(plan_page(found, command, said), encoding="utf-8")
         say(f"Wrote {report}.")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, say_read, working
+from nextlabel.errors import InputError
+from nextlabel.prose import listed
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -19,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
-#: Fields of a study's manifest that mean nothing here.
-NOT_HERE = ("study", "quick", "jobs")
 
 
 def prior(
@@ -33,6 +35,7 @@ def prior(
         Literal["auto", "1", "2", "3"], typer.Option(help="Kinds of tasks in the mixture; auto: by the BIC.")
     ] = "auto",
     task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
+    worker_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the workers.")] = "worker",
     label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
     positive: Annotated[
         str | None,
@@ -40,6 +43,9 @@ def prior(
             metavar="VALUE", help="The label that counts as 1, if labels are not 0 and 1.", show_default=False
         ),
     ] = None,
+    duplicates: Annotated[
+        Literal["first", "keep"], typer.Option(help="Of a worker's labels for one task the first counts, or all do.")
+    ] = "first",
     seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
     out: Annotated[
         str | None,
@@ -48,23 +54,40 @@ def prior(
     as_json: JsonFlag = False,
 ) -> None:
     """Learn a prior from recorded labels, and see how well it fits them."""
-    begin = perf_counter()
+    started, begin = datetime.now(UTC), perf_counter()
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    folder = None if out is None else Path(out)
+    check_outputs(out)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.labels import read_labels
+        from nextlabel.learn.counts import LabelCounts
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            duplicates=duplicates,
+        )  # fmt: skip
+        counts = LabelCounts.of_labels(table)
+        if counts.answers != 2:
+            raise InputError(
+                f"the labels of {labels} are {listed(table.labels)}, and a prior is learnt for two answers.",
+                "Name the one that counts as 1 with --positive; all others then count as 0.",
+            )
+    read = say_read(table.report)
     with working(f"Learning from {labels}"):
         from nextlabel.learn.methods import compare_methods
-        from nextlabel.learn.read import read_counts
 
-        folder = None if out is None else _folder(out)
-        counts = read_counts(labels, task_column, label_column, positive)
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
         found = compare_methods(counts, names, components=kinds, seed=start)
     if folder is not None:
         typed = context.obj if isinstance(context.obj, list) else []
         command = shlex.join(["nextlabel", *map(str, typed)])
-        _write(folder, counts, found, start, command, perf_counter() - begin)
+        answer = _as_dict(counts, found)
+        _write(
+            folder, counts, found, answer, command=command, seed=start, started=started, seconds=perf_counter() - begin
+        )
     if as_json:
-        print_json(_as_dict(counts, found, start, perf_counter() - begin))
+        print_json({**_as_dict(counts, found), "read": read, "seed": start, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):
@@ -109,7 +132,7 @@ def _row(one: LearntPrior) -> dict[str, Any]:
     }
 
 
-def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) -> dict[str, Any]:
+def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
     labels = counts.labels
     return {
         "tasks": len(counts),
@@ -120,8 +143,6 @@ def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) 
         "use": found.use.method,
         "why": found.why,
         "toml": problem_line(found.use.prior),
-        "seed": seed,
-        "seconds": seconds,
     }
 
 
@@ -168,20 +189,12 @@ def _with_error(value: float, error: float | None) -> str:
     return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
 
 
-def _folder(out: str) -> Any:
-    """Where to write, refused before any work is done."""
-    from nextlabel.reporting.artifacts import make_folder
-    from nextlabel.reporting.style import drawing
-
-    with drawing():
-        return make_folder(out)
-
-
-def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, command: str, seconds: float) -> None:
-    from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
     from nextlabel.learn.fit import cells_of
-    from nextlabel.reporting.artifacts import manifest, write
+    from nextlabel.reporting.artifacts import write_files
+    from nextlabel.reporting.manifest import manifest
     from nextlabel.reporting.prior_figure import prior_figure
+    from nextlabel.reporting.tables import to_eight_digits
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
     first = cells[0]
@@ -194,8 +207,6 @@ def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, comma
         }
         for i in range(len(first.labels))
     ]
-    fields = {
-        k: v for k, v in manifest("prior", StudyOptions(seed=seed), command, seconds).items() if k not in NOT_HERE
-    }
-    answer = {k: v for k, v in _as_dict(counts, found, seed, seconds).items() if k not in ("seed", "seconds")}
-    write(folder, "prior", ExperimentOutcome(rows, answer), prior_figure(counts, found.learnt), fields)
+    figure = prior_figure(counts, found.learnt)
+    files = {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**run, **answer)}
+    write_files(folder, files)

@@ -74,7 +74,7 @@ def identical(rate: float | PiecewiseRate, budget: int = 5, horizon: float = 10.
 def value(problem: Problem, lam: float, steps: int) -> float:
     """Sum of the values of the tasks by the fourth-order sweep."""
     U = problem.budget
-    line = make_timeline(problem, steps, graded=True)
+    line = make_timeline(problem, steps, "graded")
     return float(RelaxedProblem(problem, Cut(U, U, U), line).at([lam]).value[0])
 
 
@@ -120,7 +120,7 @@ def test_expected_arrivals_are_the_integral(pieces: Pieces, T: float, U: int) ->
 def test_layers_and_stencils_keep_to_the_pieces(pieces: Pieces, T: float, steps: int, graded: bool) -> None:
     problem = problem_of(Task(), 3, T, [(T * at, rate) for at, rate in pieces])
     starts, rates = problem.rate_pieces
-    line = make_timeline(problem, max(steps, 3), graded=graded)
+    line = make_timeline(problem, max(steps, 3), "graded" if graded else "even")
     assert line.tau[0] == 0 and line.tau[-1] == T and np.all(np.diff(line.tau) > 0)
     assert np.isin(T - starts, line.tau).all()
     middle = T - 0.5 * (line.tau[1:] + line.tau[:-1])
@@ -137,7 +137,7 @@ def test_layers_and_stencils_keep_to_the_pieces(pieces: Pieces, T: float, steps:
 
 
 def test_a_constant_rate_has_the_old_layers() -> None:
-    line = make_timeline(identical(1.0), 64, graded=True)
+    line = make_timeline(identical(1.0), 64, "graded")
     assert np.all(line.tau == 10.0 * np.linspace(0.0, 1.0, 65) ** 1.5)
     assert np.all(halve_steps(identical(1.0), line).tau == 10.0 * np.linspace(0.0, 1.0, 129) ** 1.5)
 
@@ -201,7 +201,7 @@ def test_nearly_constant_is_constant(pieces: Pieces) -> None:
 
 def test_nearly_constant_index() -> None:
     plain, near = identical(1.0, 3), identical(PiecewiseRate(NEARLY), 3)
-    line = make_timeline(near, 64, graded=True)
+    line = make_timeline(near, 64, "graded")
     flat = replace(line, r=np.ones_like(line.r))
     cut, at = Cut(3, 3, 3), np.arange(1, 4)
     roots = [IndexWork(p, p.classes[0], cut, t).roots(at, 1e-9, None) for p, t in ((plain, flat), (near, line))]

@@ -53,7 +53,7 @@ class ExactTask:
         raise TypeError(type(prior))
 
     def value(self, arrivals: int, rho: float, cost: float) -> mpf:
-        """V(0, 0, 0, arrivals) at price ``cost`` per label, labels coming in with r / mu = rho (MODEL: the recursion)."""
+        """V(0, 0, 0, arrivals) at price ``cost`` per label, and r / mu = rho."""
 
         @cache
         def shares(a: int, b: int) -> tuple[mpf, mpf]:

@@ -32,7 +32,9 @@ CASES = [
 def value(task: Task, U: int, T: float, lam: float, steps: int, *, graded: bool = True) -> tuple[float, float]:
     """Value and labels at the root by the fourth-order sweep."""
     problem = problem_of(task, U, T)
-    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, graded=graded)).at([lam])
+    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, "graded" if graded else "even")).at(
+        [lam]
+    )
     return float(sums.value[0]), float(sums.labels[0])
 
 

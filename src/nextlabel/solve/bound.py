@@ -42,6 +42,7 @@ from nextlabel.solve.truncation import (
     Cut,
     arrival_chances,
     check_prices,
+    enough_time,
     expected_arrivals,
     late_tail,
     make_cut,
@@ -63,7 +64,9 @@ SAMPLE = 1024
 MANY_TOLERANCE = 1e-6
 #: Time steps are doubled until the certified value moves by less than this share.
 STEP_TOLERANCE = 1e-7
-FIRST_STEPS = 100
+#: ... and it is within this share of the value that a sharper integration without a proof gives.
+STEP_DISTANCE = 1e-4
+FIRST_STEPS, MOST_STEPS = 100, 10_000
 #: Erlang phases of the price search for a finite horizon: as many as fit, between these.
 PHASES = (40, 320)
 PHASE_WORK = 2_000_000
@@ -144,7 +147,8 @@ class _Search:
     def __init__(
         self, problem: Problem, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
     ) -> None:
-        self.problem = problem
+        self.asked = problem
+        self.problem, self.too_late = enough_time(problem)
         self.charge_all = charge_all
         self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
         self.given_cap, self.given_flight = cap, flight
@@ -156,12 +160,18 @@ class _Search:
 
     def run(self, prices: str) -> Found:
         """The best prices, the truncation used and the prices as an array."""
+        best, cut, lam = self._priced(prices)
+        if self.too_late > 0:  # ``lower`` is of a problem with more time, or less
+            best = replace(best, lower=best.lower - self.too_late * self.problem.tasks * self.top)
+        return best, cut, lam
+
+    def _priced(self, prices: str) -> Found:
         scalar, cut, line = self._scalar()
         if prices == "scalar" and not self.problem.finite:
             return scalar, cut, np.zeros(0)
         lam, best = np.full(line.arrivals, scalar.price), scalar
         if self.problem.finite:
-            best = self._certify(scalar, cut, lam)
+            best = self._never_late(self._certify(scalar, cut, lam), scalar.value)
         if prices == "scalar":
             return best, cut, lam
         trial, found = self._per_arrival(scalar, cut)
@@ -175,7 +185,7 @@ class _Search:
 
     def _scalar(self) -> tuple[ScalarOptimum, Cut, Timeline]:
         problem = self.problem
-        line = make_timeline(problem, FIRST_STEPS, graded=True)
+        line = make_timeline(problem, FIRST_STEPS, "graded")
         cut = self._affordable(make_cut(problem, self.given_cap, self.given_flight), line)
         guess = None
         if self.many:
@@ -245,7 +255,7 @@ class _Search:
         """sum_l lam_l P(l arrives), or sum_l lam_l in the paper's form; a common price is charged to all U arrivals."""
         if float(np.ptp(lam)) == 0.0:
             return float(lam[0]) * self.charged
-        return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.problem))
+        return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.asked)[: len(lam)])
 
     def _per_arrival(self, scalar: ScalarOptimum, cut: Cut) -> tuple[Floats, ScalarOptimum]:
         line = make_phases(self.problem, PHASES[0])
@@ -268,16 +278,37 @@ class _Search:
         lattices, grid = stack.arrays, make_grid(stack.first, cut.cap, cut.flight)
         edge = no_delay_edge(lattices, grid, float(paid.min()), late_tail(problem, cut.depth)).value
         _, more = swept_arrivals(problem)
-        missed = float(counts @ stack.spread) * more
+        missed = float(counts @ stack.spread) * (more + self.too_late)
         charge = self._charge(lam)
-        line, value = make_timeline(problem, FIRST_STEPS), inf
+        line, value = make_timeline(problem, FIRST_STEPS, "layered"), inf
         while True:
             out = np.empty(len(counts))
             backward_above(lattices, grid, line.steps(problem.completion_rate), paid, edge, out)
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
-            if before - value <= STEP_TOLERANCE * self._scale(value) or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
+            # A step that is far too long can leave the value where it was, so that standing still is no proof.
+            near = value - best.value <= STEP_DISTANCE * self._scale(value)
+            if (near and before - value <= STEP_TOLERANCE * self._scale(value)) or self._too_fine(cut, line):
                 break
             line = halve_steps(problem, line)
-        # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
-        return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))
+        return _with_value(best, value, best.value)
+
+    def _too_fine(self, cut: Cut, line: Timeline) -> bool:
+        return line.layers > MOST_STEPS or self._sweep_work(cut, line) > 4 * SWEEP_WORK
+
+    def _never_late(self, best: ScalarOptimum, integrated: float) -> ScalarOptimum:
+        """The better of a bound and that of the same arrivals whose labels are all awaited."""
+        problem = self.problem
+        if len(problem.rate_pieces[1]) > 1:
+            return best  # without a horizon the rate has to be constant
+        patient = _Search(replace(problem, horizon=inf), self.charge_all, self.given_cap, self.given_flight, None)
+        patient.charged = self.charged
+        found, _, _ = patient._scalar()
+        if found.value >= best.value:
+            return best
+        return replace(_with_value(best, found.value, integrated), price=found.price)
+
+
+def _with_value(best: ScalarOptimum, value: float, integrated: float) -> ScalarOptimum:
+    """Another value; ``lower`` was integrated, not proved, and is allowed the distance between the two."""
+    return replace(best, value=value, lower=min(best.lower, value) - abs(value - integrated))

@@ -11,11 +11,11 @@ D      depth   last level of the lattice on which the no-delay problem is solved
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
-from scipy.special import betainc, pdtrc
+from scipy.special import betainc, pdtr, pdtrc
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.simplex import deepest
@@ -103,6 +103,27 @@ def swept_arrivals(problem: Problem) -> tuple[int, float]:
     while most > 1 and pdtrc(most - 1, mean) <= ARRIVAL_TAIL:
         most -= 1
     return most, float(pdtrc(most, mean))
+
+
+def enough_time(problem: Problem) -> tuple[Problem, float]:
+    """The problem with no more time than all U arrivals and their labels need, and the chance that they need more.
+
+    A policy for the longer horizon earns as much in the shorter one unless one of the U arrivals or its label comes
+    later, so that values differ by at most that chance times the spread. With a constant rate the horizon is then taken
+    away altogether: no horizon is worth more than any, and the same chance bounds the difference.
+    """
+    U, mu = problem.budget, problem.completion_rate
+    wanted = U + 8.0 * U**0.5 + 40.0
+    if not problem.finite or problem.mean_arrivals <= wanted:
+        return problem, 0.0
+    starts, rates = problem.rate_pieces
+    knots = np.append(starts, problem.horizon)
+    come = np.append(0.0, np.cumsum(rates * np.diff(knots)))
+    horizon = float(np.interp(wanted, come, knots)) + (np.log(U) + 32.0) / mu
+    if horizon >= problem.horizon:
+        return problem, 0.0
+    late = float(pdtr(U - 1, wanted)) + float(np.exp(-32.0))
+    return replace(problem, horizon=inf if len(rates) == 1 else horizon), late
 
 
 def arrival_chances(problem: Problem) -> Floats:

@@ -239,7 +239,7 @@ def index_cut(cut: Cut, problem: Problem) -> Cut:
 
 def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Timeline:
     """Time layers fine enough for the tolerance (judged by the first class), as far as the table stays in size."""
-    line = make_timeline(problem, FIRST_STEPS, graded=True)
+    line = make_timeline(problem, FIRST_STEPS, "graded")
     while True:
         work = IndexWork(problem, problem.classes[0], cut, line)
         some = min(rows, FIRST_ROWS)

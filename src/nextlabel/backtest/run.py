@@ -44,9 +44,9 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.policies.registry import make_policy
+from nextlabel.problem.estimate import Estimate
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import ORDERS, TIES, Recorded
-from nextlabel.simulation.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 POLICIES = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
@@ -148,7 +148,7 @@ def make_backtest(
         pool = Recorded(pool.tasks, pool.labels, pool.counts, said)
     if not (pool.gold >= 0).any():
         raise InputError(
-            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot, or no --gold."
+            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot-tasks, or no --gold."
         )
     stage = BudgetStage(pool, learnt.prior, learnt.threshold, arrival_rate, completion_rate, order, seed)
     asked, grid, ks = _budgets(stage, labels_per_task, budgets)

@@ -16,11 +16,12 @@ from typing import Any, Generic, TypeVar
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, More
-from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 
 T = TypeVar("T")
 #: Tasks per request, and results or events per page.
@@ -43,47 +44,6 @@ class Page(Generic[T]):
 
     items: list[T]
     next: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLink:
-    """A worker's personal link."""
-
-    worker: str
-    token: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class JoinLink:
-    """The link to which a platform adds the worker's id; ``prolific`` has Prolific's placeholder for it."""
-
-    token: str
-    url: str
-    prolific: str
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignLinks:
-    """The links to one campaign."""
-
-    campaign: str
-    links: tuple[WorkerLink, ...]
-    join: JoinLink
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerReport:
-    """What one worker has done; ``mean_seconds`` is over labels told in time."""
-
-    worker: str
-    given: int
-    labels: int
-    late: int
-    expired: int
-    released: int
-    mean_seconds: float | None
-    last_at: float
 
 
 def create(id: str | None, settings: Mapping[str, Any]) -> Call[CampaignStatus]:
@@ -141,12 +101,12 @@ def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
 
 def tell(lease: Lease | str, label: str | int) -> Call[Told]:
     """Answer a lease."""
-    return Call("POST", f"/leases/{_id(lease)}/tell", lambda found: _made(Told, found), {"json": {"label": label}})
+    return Call("POST", f"/leases/{lease_id_of(lease)}/tell", lambda found: _made(Told, found), {"json": {"label": label}})
 
 
 def on_lease(lease: Lease | str, verb: str) -> Call[Told]:
     """Release, renew or undo a lease."""
-    return Call("POST", f"/leases/{_id(lease)}/{verb}", lambda found: _made(Told, found))
+    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", lambda found: _made(Told, found))
 
 
 def results(campaign: str, after: int) -> Call[Page[Result]]:
@@ -175,10 +135,6 @@ def _page(campaign: str, name: str, after: int, kind: type[T]) -> Call[Page[T]]:
         return Page([_made(kind, one) for one in found[name]], found["next"])
 
     return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {"after": after, "limit": PAGE}})
-
-
-def _id(lease: Lease | str) -> str:
-    return lease.id if isinstance(lease, Lease) else lease
 
 
 def _made(kind: type[T], found: Mapping[str, Any], **replaced: Any) -> T:

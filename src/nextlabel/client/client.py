@@ -20,10 +20,11 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.links import CampaignLinks
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.client import calls
 from nextlabel.client.attempts import Attempts, connection
-from nextlabel.client.calls import BATCH, Call, CampaignLinks, Page, WorkerReport
+from nextlabel.client.calls import BATCH, Call, Page
 
 T = TypeVar("T")
 

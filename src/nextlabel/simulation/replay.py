@@ -36,9 +36,9 @@ from nextlabel.kernels.rollout import World
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
@@ -124,7 +124,7 @@ def replay(
     crowds = [_crowd(recorded, kinds, setting, prior or Beta(1, 1), ORDERS[order], TIES[ties]) for setting in settings]
     out = []
     for k, given in enumerate(policies):
-        policy = make_policy(given) if isinstance(given, str) else given
+        policy = make_policy(given)
         campaigns = _campaigns(policy, settings, crowds, kinds, K)
         found: dict[int, Floats] = {}
         for c, one in enumerate(campaigns):

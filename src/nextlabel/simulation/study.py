@@ -17,7 +17,7 @@ Guarantee: unbiased, 95% normal intervals. The gap is available for infinite T w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
@@ -27,35 +27,22 @@ from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.gap import Gap
 from nextlabel.policies.base import Policy, Setting
+from nextlabel.policies.own_priors import DEPTH, FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_gap, make_tables, make_world, no_gap
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
-from nextlabel.simulation.own_priors import DEPTH, FEW_CLASSES, kinds, many_tables, run_many_chunk
+from nextlabel.simulation.own_priors import kinds, many_tables, run_many_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 
-Z95 = 1.959963984540054
 PENDING = ("wait", "discard")
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean and the half-width of its 95% interval."""
-
-    mean: float
-    half_width: float
-
-    @classmethod
-    def of(cls, sample: Floats, scale: float = 1.0) -> Estimate:
-        """Estimate of the mean of ``sample`` divided by ``scale``."""
-        spread = float(sample.std(ddof=1)) if len(sample) > 1 else float("nan")
-        return cls(float(sample.mean()) / scale, float(Z95 * spread / np.sqrt(len(sample)) / scale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +57,8 @@ class PolicyResult:
     labels_used: float
     most_labels: int
     cap_binds: bool
-    rewards: Floats
-    gaps: Floats
+    rewards: Floats = field(repr=False)
+    gaps: Floats = field(repr=False)
     table_seconds: float
     seconds: float
 
@@ -86,6 +73,11 @@ class Study:
     replications: int
     seed: int
     pending: str
+
+    def __str__(self) -> str:
+        from nextlabel.simulation.report import study_text
+
+        return study_text(self)
 
     def difference(self, a: str, b: str) -> Estimate:
         """Paired difference of the values per task, policy ``a`` minus policy ``b``."""
@@ -119,7 +111,7 @@ def simulate(
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
-    chosen = [make_policy(p) if isinstance(p, str) else p for p in policies]
+    chosen = [make_policy(p) for p in policies]
     engine = engine or Engine()
     if len(problem.classes) > FEW_CLASSES:
         if most_labels is not None:

@@ -20,7 +20,7 @@ from nextlabel.service.openapi import body_of, problems
 from nextlabel.service.path_ids import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.pending_tables import TablesPendingError
 from nextlabel.service.request_models import AskRequest, TellRequest
-from nextlabel.service.response_models import AskResponse, TellResponse
+from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none
 
 
@@ -46,7 +46,7 @@ router = APIRouter(tags=["work"], route_class=WorkRoute)
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
-_TELL: dict[int | str, dict[str, Any]] = {200: {"model": TellResponse}, **problems(404, 409)}
+_TELL: dict[int | str, dict[str, Any]] = {200: {"model": ToldResponse}, **problems(404, 409)}
 
 
 @router.post("/campaigns/{campaign}/ask", responses=_ASK, openapi_extra=body_of(AskRequest, False), response_model=None)

@@ -13,7 +13,7 @@ from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.web.dashboard.bound_view import BoundView
 from nextlabel.web.dashboard.forecast_view import ForecastView
-from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, state_of, title_of
+from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.dashboard.state_summary import BINS, StateSummary
@@ -49,7 +49,7 @@ def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | Non
         "row": row,
         "now": dashboard.now(),
         "title": title_of(row),
-        "state": state_of(row),
+        "state": row.state,
         "reason": reason_of(row),
         "summary": summary,
         "bound": bound,
@@ -146,7 +146,7 @@ def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]
 
 
 def _leases(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = dashboard.overview.out_now(row.id, LEASES_SHOWN) if row.reserved else []
+    out = dashboard.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
     tasks = dashboard.overview.tasks_numbered(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 

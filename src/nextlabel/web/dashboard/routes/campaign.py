@@ -15,7 +15,7 @@ from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.routes.results import results
 from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute
-from nextlabel.web.dashboard.formatting import reason_of, state_of, title_of
+from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts
 from nextlabel.web.render import page
@@ -38,7 +38,7 @@ def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", 
         {
             "row": row,
             "title": title_of(row),
-            "state": state_of(row),
+            "state": row.state,
             "reason": reason_of(row),
             "summary": dashboard.summary(row),
         }
@@ -92,7 +92,7 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = dashboard.store.row(id), dashboard.now()
-        out = dashboard.overview.out_now(id, 1) if row.reserved else []
+        out = dashboard.overview.open_leases(id, 1) if row.reserved else []
         late = any(lease.expires_at <= now for lease in out)
         return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
 

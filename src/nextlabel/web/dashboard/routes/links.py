@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from nextlabel.errors import InputError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.links import PLATFORMS, join_url, worker_url
+from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, worker_url
 from nextlabel.service.path_ids import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -62,5 +62,5 @@ def _page(
     join = join_url(state.settings.base_url, state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        new=new, join=join, prolific=join + "?PROLIFIC_PID={{%PROLIFIC_PID%}}", platforms=PLATFORMS,
+        new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS,
     )  # fmt: skip

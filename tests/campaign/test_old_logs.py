@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.events import KINDS
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.results import results_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.service.pending_tables import NonBlockingTableCache, TablesPendingError

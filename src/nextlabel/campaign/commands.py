@@ -12,7 +12,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import STARTS, chance
-from nextlabel.campaign.config import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger

@@ -17,7 +17,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 
 #: Beliefs are worked out this many labels deep at a time.

@@ -56,7 +56,7 @@ def create(
     if not budget:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
-    from nextlabel.campaign.config import CampaignSettings
+    from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.service.times import seconds_of
 
     config = CampaignSettings.from_dict(

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nextlabel.campaign.commands import LONGEST_WORKER
-from nextlabel.campaign.config import LEASE_RANGE, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, MOST_ANSWERS
+from nextlabel.campaign.settings import LEASE_RANGE, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, MOST_ANSWERS
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS
 from nextlabel.problem.problem import LARGEST
 

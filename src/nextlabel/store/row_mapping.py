@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
 from nextlabel.store.prepared import Row

@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.service import CampaignService

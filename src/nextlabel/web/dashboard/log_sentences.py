@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import REASONS
 from nextlabel.campaign.rows import LeaseRow, TaskRow

@@ -22,7 +22,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import nodes_of
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.config import MOST_ANSWERS
+from nextlabel.campaign.settings import MOST_ANSWERS
 from nextlabel.errors import InputError
 from nextlabel.service.services import services_of
 from nextlabel.web.dashboard.access import GuardedRoute

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.errors import NotFoundError
 from nextlabel.store.open import open_store

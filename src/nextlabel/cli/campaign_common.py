@@ -38,26 +38,14 @@ def number_of(name: str, text: str) -> float:
 
 
 def state_of(row: CampaignRow) -> str:
-    """Open, paused, or why it is closed."""
-    if row.closed_reason is not None:
-        return row.closed_reason.replace("_", " ")
-    return "paused" if row.paused else "open"
+    """Open, paused or closed, with the reason why it is closed."""
+    return row.state if row.closed_reason is None else f"{row.state} ({row.closed_reason})"
 
 
 def fields_of(row: CampaignRow) -> dict[str, Any]:
     """What ``--json`` tells of a campaign."""
     names = (
-        "id",
-        "tasks",
-        "budget",
-        "spent",
-        "reserved",
-        "left",
-        "given",
-        "kept",
-        "late",
-        "expired",
-        "released",
-        "seq",
-    )
-    return {**{name: getattr(row, name) for name in names}, "name": row.config.name, "state": state_of(row)}
+        "id", "state", "closed_reason", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late",
+        "expired", "released", "seq",
+    )  # fmt: skip
+    return {**{name: getattr(row, name) for name in names}, "name": row.config.name}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nextlabel.campaign.declaration import declared
 from nextlabel.cli.campaign_common import Id, fields_of, number_of, service_at, state_of
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.output import JsonFlag, counted, print_json, say, working
@@ -26,26 +27,25 @@ ScoreColumn = Annotated[
 ]
 
 
+def _option(name: str, metavar: str) -> Any:
+    """An option with the help text of a campaign's setting."""
+    return typer.Option(metavar=metavar, help=declared(name).help, show_default=bool(declared(name).default))
+
+
 def create(
     tasks: Annotated[str | None, typer.Argument(metavar="TASKS", help="CSV, JSON lines or JSON.")] = None,
-    budget: Annotated[str, typer.Option(metavar="U", help="Labels that may be bought.")] = "",
-    labels: Annotated[str, typer.Option(metavar="A,B", help="The answers; the second is answer 1.")] = "no,yes",
-    question: Annotated[str, typer.Option(help="What workers are asked.")] = "",
-    name: Annotated[str, typer.Option(help="What the campaign is called.")] = "",
-    deadline: Annotated[
-        str | None, typer.Option(metavar="TIME", help="E.g. 2026-07-01T12:00:00Z.", show_default=False)
-    ] = None,
-    lease_seconds: Annotated[
-        str | None, typer.Option(metavar="S", help="How long a worker may hold a task. Default: learnt.")
-    ] = None,
-    policy: Annotated[str, typer.Option(help="Who gets the next label.")] = "index",
-    prior: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Prior of tasks without a score.", show_default=False)
-    ] = None,
-    threshold: Annotated[str, typer.Option(metavar="D", help="The truth of a task is 1 if theta > D.")] = "0.5",
-    strength: Annotated[str, typer.Option(metavar="N", help="Labels that a score is worth.")] = "4",
-    label_cost: Annotated[str, typer.Option(metavar="C", help="What a label costs, in tasks right.")] = "0",
-    most_labels: Annotated[str, typer.Option(metavar="N", help="Labels a task at most.")] = "64",
+    budget: Annotated[str, _option("budget", "U")] = "",
+    labels: Annotated[str, _option("labels", "A,B")] = declared("labels").example,
+    question: Annotated[str, _option("question", "TEXT")] = "",
+    name: Annotated[str, _option("name", "TEXT")] = "",
+    deadline: Annotated[str | None, _option("deadline", "TIME")] = None,
+    lease_seconds: Annotated[str | None, _option("lease_seconds", "S")] = None,
+    policy: Annotated[str, _option("policy", "NAME")] = declared("policy").default,
+    prior: Annotated[str | None, _option("prior", "A,B")] = None,
+    threshold: Annotated[str, _option("threshold", "D")] = f"{declared('threshold').default:g}",
+    strength: Annotated[str, _option("strength", "N")] = f"{declared('strength').default:g}",
+    label_cost: Annotated[str, _option("label_cost", "C")] = f"{declared('label_cost').default:g}",
+    most_labels: Annotated[str, _option("most_labels", "N")] = f"{declared('most_labels').default}",
     id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Default: by lot.", show_default=False)] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
@@ -57,7 +57,6 @@ def create(
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
     from nextlabel.campaign.settings import CampaignSettings
-    from nextlabel.service.times import seconds_of
 
     config = CampaignSettings.from_dict(
         {
@@ -65,7 +64,7 @@ def create(
             "labels": [label.strip() for label in labels.split(",")],
             "question": question,
             "name": name,
-            "deadline": seconds_of("deadline", deadline),
+            "deadline": deadline,
             "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
             "policy": policy,
             "prior": None if prior is None else parse_prior(prior),

@@ -46,7 +46,7 @@ class Service:
         """A client with the requester's token, or another one ("" for none)."""
         token = self.token if token is None else token
         given = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=f"{self.url}/api/v1", headers={**given, **headers}, timeout=30)
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers={**given, **headers}, timeout=120)
 
     def campaign(self, id: str = "demo", tasks: int = 5, **settings: Any) -> str:
         """A campaign with tasks t0, t1, ..."""
@@ -87,7 +87,7 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not server.started:
         assert thread.is_alive() and time.monotonic() < until, "the service did not start"
         time.sleep(0.01)

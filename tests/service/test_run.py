@@ -40,7 +40,7 @@ def served(folder: Path, workers: int) -> Iterator[tuple[str, str, subprocess.Po
     assert process.stdout is not None
     try:
         token = process.stdout.readline().strip()
-        url, until = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        url, until = f"http://127.0.0.1:{port}", time.monotonic() + 180
         while True:
             try:
                 if httpx.get(f"{url}/healthz").status_code == 200:
@@ -70,7 +70,7 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
         page = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}).text
         assert 'nextlabel_tells_total{status="labelled"} 20.0' in page  # of all processes together
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 0
     lines = [json.loads(line) for line in errors.splitlines()]
     requests = [line for line in lines if "method" in line]

@@ -16,7 +16,7 @@ from nextlabel.kernels.joint import BEST
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve import exact as exact_module
 from nextlabel.solve.exact import MAX_STATES, ExactResult
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
 from nextlabel.solve.timeline import make_timeline

@@ -17,7 +17,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import read_rows
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.exact import policy_value
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from tolerances import BOUND, PRINTED
 
 

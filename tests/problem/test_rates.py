@@ -22,7 +22,7 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.simulation.engine import Engine, run
 from nextlabel.simulation.own_priors import kinds, many_tables, run_many_chunk
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edges, stack_classes
 from nextlabel.solve.timeline import halve_steps, make_phases, make_timeline, step_weights

@@ -32,7 +32,7 @@ from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.replay import ORDERS, Recorded, ReplayCampaign, same_choices
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress
 
 #: Labels that one task can be given, and of them in flight when labels come back at once.

@@ -20,7 +20,7 @@ from nextlabel.errors import InputError, ProblemError
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
-    from nextlabel.solve.index import IndexTable
+    from nextlabel.solve.index.table import IndexTable
 
 
 class State(NamedTuple):
@@ -89,8 +89,8 @@ def index(
 
     started = time.perf_counter()
     with working("Computing the index table") as progress:
-        from nextlabel.solve.index import index_table
-        from nextlabel.solve.indexability import check_indexability
+        from nextlabel.solve.index.indexability import check_indexability
+        from nextlabel.solve.index.table import index_table
 
         # A table that is saved is for every later use, not for the rows asked for now.
         reach = n if target is None else None

@@ -16,7 +16,7 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
 
 TASKS, QUICK_TASKS = 200, 30

@@ -8,7 +8,7 @@ from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 
 #: Solves again and again while it runs: minutes a replication of a large problem.
 SLOW = ("resolve",)

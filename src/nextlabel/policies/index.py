@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import ClassIndex, IndexTable, index_table
+from nextlabel.solve.index.table import ClassIndex, IndexTable, index_table
 
 #: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
 #: labels in flight a sweep has thousands of rows and the last digit would cost minutes.

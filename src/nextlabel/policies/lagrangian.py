@@ -19,7 +19,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, make_cut

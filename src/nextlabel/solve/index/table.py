@@ -40,7 +40,7 @@ from nextlabel.kernels.no_delay import state_offsets
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
 from nextlabel.solve.core_states import core_columns, over_own_lattice
-from nextlabel.solve.index_roots import ROOT, IndexWork
+from nextlabel.solve.index.roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import Cut, make_cut

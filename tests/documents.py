@@ -3,8 +3,9 @@
 A page is run from top to bottom in an empty folder. What is run:
 
 - ```` ```python ```` blocks. Blocks of one page share their names, until a block begins with ``import`` again.
-- ``nextlabel ...`` and ``python examples/...`` in blocks of commands (fenced as ``bash`` or not at all, or indented).
-  Numbers in a comment behind a command have to be in its output.
+- ``nextlabel ...`` and ``python examples/...`` in blocks of commands (fenced as ``bash`` or not at all, or indented),
+  with or without ``$`` before them. Numbers in a comment behind a command have to be in its output. Other lines of
+  such a block are output.
 - A ```` ```text ```` block directly below a block is its output: each line has to be among the lines printed, in this
   order; numbers have to agree to the digits shown, so a page may show fewer digits than the command; ``…`` stands for
   anything. Lines that begin with ``seconds`` are not compared.
@@ -51,10 +52,10 @@ class Block:
 
     def commands(self) -> Iterator[tuple[str, str]]:
         """Each command with the comment behind it."""
-        for line in self.text.replace("\\\n", " ").splitlines():
+        for line in command_lines(self.text):
             command, _, comment = line.partition("  #")
-            if command.strip() and not command.lstrip().startswith("#"):
-                yield " ".join(command.split()), comment.strip()
+            if is_command(command):
+                yield " ".join(command.removeprefix("$ ").split()), comment.strip()
 
 
 @dataclass
@@ -79,12 +80,20 @@ class Page:
         return found
 
 
+def command_lines(text: str) -> list[str]:
+    """The lines of a block, those continued with a backslash put together."""
+    return text.replace("\\\n", " ").splitlines()
+
+
+def is_command(line: str) -> bool:
+    return line.removeprefix("$ ").split(" ")[0] in PROGRAMS
+
+
 def kind_of(info: str, text: str) -> str:
     """What a block is, by the word behind its fence or by how its lines begin."""
     if info == "python":
         return "python"
-    first = [line.split()[0] for line in text.replace("\\\n", " ").splitlines() if line.strip()]
-    if info in ("bash", "sh", "") and first and any(word in PROGRAMS for word in first):
+    if info in ("bash", "sh", "") and any(map(is_command, command_lines(text))):
         return "commands"
     return "output" if info in OUTPUTS else "other"
 
@@ -102,7 +111,11 @@ def raw_blocks(lines: list[str]) -> Iterator[tuple[int, int, str, str]]:
                 at += 1
             yield start, at + 1, fence["kind"], "\n".join(line[indent:] for line in lines[start + 1 : at]) + "\n"
             at += 1
-        elif lines[at].startswith("    ") and lines[at].strip().startswith(RUNS) and not lines[at - 1].strip():
+        elif (
+            lines[at].startswith("    ")
+            and lines[at].strip().removeprefix("$ ").startswith(RUNS)
+            and not lines[at - 1].strip()
+        ):
             while at < len(lines) and lines[at].startswith("    "):
                 at += 1
             yield start, at, "", "\n".join(line[4:] for line in lines[start:at]) + "\n"
@@ -119,12 +132,14 @@ def read_page(path: Path) -> Page:
         between = [line for line in lines[end:start] if line.strip()]
         note = DIRECTIVE.match(between[-1]) if between else None
         block = Block(kind_of(info, text), text, start + 1, follows=not between)
+        if block.kind == "commands":
+            block.output = "\n".join(line for line in command_lines(text) if not is_command(line))
         if note and note["what"] == "file":
             block.kind, block.note = "file", note["rest"]
         elif note:
             block.note = note["rest"]
         if block.kind == "output" and block.follows and page.blocks and page.blocks[-1].kind in ("python", "commands"):
-            page.blocks[-1].output = text
+            page.blocks[-1].output += text
         else:
             page.blocks.append(block)
         end = stop

@@ -99,7 +99,14 @@ class Runner:
 
     def serve(self, command: str) -> None:
         """A service for the rest of the page."""
-        words = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", *shlex.split(command)[1:], "--port", str(self.port)]
+        words = [
+            sys.executable,
+            "-c",
+            "from nextlabel.cli.app import main; main()",
+            *shlex.split(command)[1:],
+            "--port",
+            str(self.port),
+        ]
         self.server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         until = time.monotonic() + 120
         while True:

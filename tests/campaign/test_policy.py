@@ -25,7 +25,7 @@ from nextlabel.problem.state import TaskState, assign, complete, take_back, with
 from nextlabel.store.memory import MemoryStore
 from stores import Clock
 
-LIVE = sorted(set(POLICIES) - {"lagrangian", "resolve"})
+LIVE = sorted(name for name, policy in POLICIES.items() if not policy.planned_ahead)
 
 
 class Still(TableCache):

@@ -586,7 +586,7 @@ def test_what_was_assumed_is_said_on_stderr(call: Any, tmp_path: Path) -> None:
         (["labels.csv", "--seed", "x"], "not a whole number"),
         (["labels.csv", "--method", "bayes"], "'bayes' is not one of"),
         (["labels.csv", "--components", "7"], "'7' is not one of"),
-        (["labels.csv", "--out", "labels.csv"], "cannot make the folder"),
+        (["labels.csv", "--out", "labels.csv"], "is not a folder"),
         ([], "missing argument"),
     ],
 )

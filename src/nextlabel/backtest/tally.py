@@ -22,7 +22,6 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.beta import Beta
-from nextlabel.experiments.roster import PRICED
 from nextlabel.kernels.replay import Crowd
 from nextlabel.kernels.tally import tally_budgets, tally_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
@@ -154,11 +153,6 @@ def usual_index(stage: BudgetStage, budget: int) -> Index:
         one, cap=min(stage.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
     )
     return Index(replace(table, classes=table.classes * len(stage.problem(budget).classes)))
-
-
-def plays_all_at_once(name: str) -> bool:
-    """Whether one campaign serves all budgets; otherwise each has to be solved for."""
-    return name not in PRICED
 
 
 def policy_chunk(

@@ -186,16 +186,12 @@ def _write(found: Backtest, out: Text, report: Text, command: str, read: list[st
     if out is None and report is None:
         return
     from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
-    from nextlabel.reporting.artifacts import save_png
-    from nextlabel.simulation.report import write_csv
+    from nextlabel.reporting.artifacts import write_files
 
     if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in (("backtest.csv", point_rows(found)), ("savings.csv", saving_rows(found))):
-            write_csv(rows, folder / name)
-        save_png(backtest_figure(found), folder / "backtest.png")
-        say(f"Wrote backtest.csv, savings.csv and backtest.png to {folder}.")
+        tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
+        write_files(Path(out), {**tables, "backtest.png": backtest_figure(found)})
+        say(f"Wrote backtest.csv, savings.csv and backtest.png to {out}.")
     if report is not None:
         Path(report).write_text(backtest_page(found, command, read), encoding="utf-8")
         say(f"Wrote {report}.")

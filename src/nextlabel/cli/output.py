@@ -116,10 +116,11 @@ def check_outputs(out: str | None, report: str | None = None) -> None:
     """Refuse, before any work, a folder or a page that could not be written after it."""
     if out is None and report is None:
         return
-    from nextlabel.simulation.report import check_folder, needs_figures
+    from nextlabel.reporting.artifacts import check_folder
+    from nextlabel.reporting.style import needs_figures
 
     needs_figures()
     if out is not None:
-        check_folder(Path(out))
+        check_folder(out)
     if report is not None and not Path(report).absolute().parent.is_dir():
         raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")

@@ -160,15 +160,11 @@ def _write(found: Plan, out: str | None, report: str | None, command: str, said:
     if out is None and report is None:
         return
     from nextlabel.planning.report import curve_rows, plan_figure, plan_page
-    from nextlabel.reporting.artifacts import save_png
-    from nextlabel.simulation.report import write_csv
+    from nextlabel.reporting.artifacts import write_files
 
     if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(curve_rows(found), folder / "plan.csv")
-        save_png(plan_figure(found), folder / "plan.png")
-        say(f"Wrote plan.csv and plan.png to {folder}.")
+        write_files(Path(out), {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
+        say(f"Wrote plan.csv and plan.png to {out}.")
     if report is not None:
         Path(report).write_text(plan_page(found, command, said), encoding="utf-8")
         say(f"Wrote {report}.")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
-#: Fields of a study's manifest that mean nothing here.
-NOT_HERE = ("study", "quick", "jobs")
 
 
 def prior(
@@ -48,13 +48,14 @@ def prior(
     as_json: JsonFlag = False,
 ) -> None:
     """Learn a prior from recorded labels, and see how well it fits them."""
-    begin = perf_counter()
+    started, begin = datetime.now(UTC), perf_counter()
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     with working(f"Learning from {labels}"):
         from nextlabel.learn.methods import compare_methods
         from nextlabel.learn.read import read_counts
 
-        folder = None if out is None else _folder(out)
+        folder = None if out is None else Path(out)
+        check_outputs(out)
         counts = read_counts(labels, task_column, label_column, positive)
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
@@ -62,9 +63,12 @@ def prior(
     if folder is not None:
         typed = context.obj if isinstance(context.obj, list) else []
         command = shlex.join(["nextlabel", *map(str, typed)])
-        _write(folder, counts, found, start, command, perf_counter() - begin)
+        answer = _as_dict(counts, found)
+        _write(
+            folder, counts, found, answer, command=command, seed=start, started=started, seconds=perf_counter() - begin
+        )
     if as_json:
-        print_json(_as_dict(counts, found, start, perf_counter() - begin))
+        print_json({**_as_dict(counts, found), "seed": start, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):
@@ -109,7 +113,7 @@ def _row(one: LearntPrior) -> dict[str, Any]:
     }
 
 
-def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) -> dict[str, Any]:
+def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
     labels = counts.labels
     return {
         "tasks": len(counts),
@@ -120,8 +124,6 @@ def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) 
         "use": found.use.method,
         "why": found.why,
         "toml": problem_line(found.use.prior),
-        "seed": seed,
-        "seconds": seconds,
     }
 
 
@@ -168,20 +170,12 @@ def _with_error(value: float, error: float | None) -> str:
     return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
 
 
-def _folder(out: str) -> Any:
-    """Where to write, refused before any work is done."""
-    from nextlabel.reporting.artifacts import make_folder
-    from nextlabel.reporting.style import drawing
-
-    with drawing():
-        return make_folder(out)
-
-
-def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, command: str, seconds: float) -> None:
-    from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
     from nextlabel.learn.fit import cells_of
-    from nextlabel.reporting.artifacts import manifest, write
+    from nextlabel.reporting.artifacts import write_files
+    from nextlabel.reporting.manifest import manifest
     from nextlabel.reporting.prior_figure import prior_figure
+    from nextlabel.reporting.tables import to_eight_digits
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
     first = cells[0]
@@ -194,8 +188,6 @@ def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, comma
         }
         for i in range(len(first.labels))
     ]
-    fields = {
-        k: v for k, v in manifest("prior", StudyOptions(seed=seed), command, seconds).items() if k not in NOT_HERE
-    }
-    answer = {k: v for k, v in _as_dict(counts, found, seed, seconds).items() if k not in ("seed", "seconds")}
-    write(folder, "prior", ExperimentOutcome(rows, answer), prior_figure(counts, found.learnt), fields)
+    figure = prior_figure(counts, found.learnt)
+    files = {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**run, **answer)}
+    write_files(folder, files)

@@ -39,13 +39,11 @@ def rates(
         )  # fmt: skip
         found = estimate_rates(table, unit=unit, seed=start)
     if out is not None:
-        from nextlabel.reporting.artifacts import save_png
+        from nextlabel.reporting.artifacts import write_files
         from nextlabel.reporting.rates_figure import rates_figure
 
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_png(rates_figure(found), folder / "rates.png")
-        say(f"Wrote rates.png to {folder}.")
+        write_files(Path(out), {"rates.png": rates_figure(found)})
+        say(f"Wrote rates.png to {out}.")
     if as_json:
         print_json(found.as_dict())
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, problem_fields
 from nextlabel.errors import InputError
@@ -76,16 +76,14 @@ def simulate(
     with working("Bounding") as progress:
         from nextlabel.policies.registry import make_policy
         from nextlabel.simulation.engine import Engine
-        from nextlabel.simulation.report import check_folder, needs_figures, write_report
+        from nextlabel.simulation.report import write_report
         from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
 
         policies = [make_policy(name) for name in names]
         where = Engine(engine, cores, scheduler)
         folder = None if out is None else Path(out)
-        if folder is not None:
-            check_folder(folder)
-            needs_figures()
+        check_outputs(out)
         bound = upper_bound(problem, prices, progress=progress)
     with working(f"Simulating {counted(count, 'replication')}") as progress:
         study = run_study(

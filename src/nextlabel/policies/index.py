@@ -24,7 +24,7 @@ class Index(Policy):
 
     def __init__(self, table: IndexTable | None = None, cap: int | None = None, name: str = "index") -> None:
         self.table, self.cap = table, cap
-        self.name = name  # type: ignore[misc]
+        self.name = name
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """The index table, spread over each class's own lattice."""

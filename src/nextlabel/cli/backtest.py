@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number, parse_prior, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, say_read, working
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,21 +74,23 @@ def backtest(
     rates = _rates(arrival_rate, completion_rate, in_flight)
     each, budgets = _budgets(labels_per_task, budget)
     check_outputs(out, report)
+    belief = None if prior is None else _beta(prior)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.gold import read_gold
+        from nextlabel.files.labels import read_labels
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            duplicates=duplicates,
+        )  # fmt: skip
+        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
+    read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtest.readout import COUNTING
         from nextlabel.backtest.run import POLICIES, make_backtest
-        from nextlabel.files.gold import read_gold
-        from nextlabel.files.labels import read_labels
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
-        belief = None if prior is None else _beta(prior)
-        table, said = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
-            assigned_at=None, submitted_at=None, duplicates=duplicates,
-        )  # fmt: skip
-        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
-        read = said.sentences() + ([] if truth is None else truth.sentences())
         readouts = readout or list(COUNTING)
         found = make_backtest(
             to_recorded(table, truth),
@@ -111,12 +113,11 @@ def backtest(
             progress=progress,
         )
     typed = context.obj if isinstance(context.obj, list) else []
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), read)
+    sentences = [sentence for one in read for sentence in one["sentences"]]
+    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), sentences)
     if as_json:
         print_json(_as_dict(found, read))
     else:
-        for line in read:
-            say(line)
         _show(found)
 
 
@@ -197,7 +198,7 @@ def _write(found: Backtest, out: Text, report: Text, command: str, read: list[st
         say(f"Wrote {report}.")
 
 
-def _as_dict(found: Backtest, read: list[str]) -> dict[str, Any]:
+def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
     from nextlabel.backtest.report import point_rows, saving_rows
     from nextlabel.backtest.sentences import assumptions, sentences
 

@@ -60,10 +60,10 @@ def deadline(
 ) -> None:
     """Another deadline, or none."""
     needs_service()
-    from nextlabel.service.times import seconds_of
+    from nextlabel.service.times import parse_time
 
     with service_at(db) as campaign_service:
-        row = campaign_service.change(id, {"deadline": None if time == "none" else seconds_of("deadline", time)})
+        row = campaign_service.change(id, {"deadline": None if time == "none" else parse_time("deadline", time)})
     say(f"{id} is {state_of(row)}; deadline: {time}.")
 
 
@@ -77,13 +77,13 @@ def links(
     db: DbFlag = DB,
     as_json: JsonFlag = False,
 ) -> None:
-    """Links for workers, and the one for platforms such as Prolific."""
+    """LinkSigner for workers, and the one for platforms such as Prolific."""
     with service_at(db) as campaign_service:
-        from nextlabel.service.links import Links, join_url, worker_url
-        from nextlabel.service.settings import Settings
+        from nextlabel.service.links import LinkSigner, join_url, worker_url
+        from nextlabel.service.settings import ServiceSettings
 
         campaign_service.store.row(id)
-        base, signer = Settings(public_url=public_url).base_url, Links.of(campaign_service.store)
+        base, signer = ServiceSettings(public_url=public_url).base_url, LinkSigner.of(campaign_service.store)
         made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         join = join_url(base, signer.join_token(id))
     if as_json:

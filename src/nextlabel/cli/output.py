@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 
@@ -61,6 +61,26 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 def say(sentence: str) -> None:
     """A line of prose on stderr."""
     sys.stderr.write(sentence + "\n")
+
+
+class Report(Protocol):
+    """What was met while a file was read, as the reader of tables tells it (``files.report``)."""
+
+    def sentences(self) -> list[str]:
+        """In plain English."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        ...
+
+
+def say_read(*reports: Report) -> list[dict[str, Any]]:
+    """Tell on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
+    for report in reports:
+        for sentence in report.sentences():
+            say(sentence)
+    return [report.as_dict() for report in reports]
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
@@ -63,6 +63,7 @@ def plan(
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
     learnt = None if pilot is None else _pilot(flags, pilot, pilot_method, positive)
+    read = [] if learnt is None else say_read(learnt.report)
     problem, most = _problem(flags, deadline, learnt)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
     cost = None
@@ -89,9 +90,9 @@ def plan(
         )  # fmt: skip
     typed = context.obj if isinstance(context.obj, list) else []
     said = [] if learnt is None else [*learnt.sentences(), *_span(span)]
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), said)
+    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), [*said, *_notes(read)])
     if as_json:
-        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span)})
+        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span), "read": read})
     else:
         _show(found, said)
 
@@ -116,13 +117,17 @@ def _span(span: tuple[int | None, int | None] | None) -> list[str]:
     ]
 
 
+def _notes(read: list[dict[str, Any]]) -> list[str]:
+    return [sentence for one in read for sentence in one["sentences"]]
+
+
 def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
     from nextlabel.problem.tables import prior_table
 
     one = learnt.learnt
     return {
-        "tasks": learnt.tasks,
-        "labels": learnt.labels,
+        "tasks": learnt.report.tasks,
+        "labels": learnt.report.labels,
         "prior": prior_table(one.prior),
         "standard_errors": one.standard_errors,
         "p_value": one.p_value,
@@ -139,7 +144,7 @@ def _problem(flags: ProblemFlags, deadline: str | None, learnt: Pilot | None) ->
             raise InputError("--deadline and --horizon are the same.", "Give one of them.")
         flags = replace(flags, horizon=deadline)
     if learnt is not None and flags.tasks is None and flags.problem is None:
-        flags = replace(flags, tasks=str(learnt.tasks))
+        flags = replace(flags, tasks=str(learnt.report.tasks))
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, say_read, working
+from nextlabel.errors import InputError
+from nextlabel.prose import listed
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -33,6 +35,7 @@ def prior(
         Literal["auto", "1", "2", "3"], typer.Option(help="Kinds of tasks in the mixture; auto: by the BIC.")
     ] = "auto",
     task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
+    worker_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the workers.")] = "worker",
     label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
     positive: Annotated[
         str | None,
@@ -40,6 +43,9 @@ def prior(
             metavar="VALUE", help="The label that counts as 1, if labels are not 0 and 1.", show_default=False
         ),
     ] = None,
+    duplicates: Annotated[
+        Literal["first", "keep"], typer.Option(help="Of a worker's labels for one task the first counts, or all do.")
+    ] = "first",
     seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
     out: Annotated[
         str | None,
@@ -50,13 +56,26 @@ def prior(
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
     start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    folder = None if out is None else Path(out)
+    check_outputs(out)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.labels import read_labels
+        from nextlabel.learn.counts import LabelCounts
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            duplicates=duplicates,
+        )  # fmt: skip
+        counts = LabelCounts.of_labels(table)
+        if counts.answers != 2:
+            raise InputError(
+                f"the labels of {labels} are {listed(table.labels)}, and a prior is learnt for two answers.",
+                "Name the one that counts as 1 with --positive; all others then count as 0.",
+            )
+    read = say_read(table.report)
     with working(f"Learning from {labels}"):
         from nextlabel.learn.methods import compare_methods
-        from nextlabel.learn.read import read_counts
 
-        folder = None if out is None else Path(out)
-        check_outputs(out)
-        counts = read_counts(labels, task_column, label_column, positive)
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
         found = compare_methods(counts, names, components=kinds, seed=start)
@@ -68,7 +87,7 @@ def prior(
             folder, counts, found, answer, command=command, seed=start, started=started, seconds=perf_counter() - begin
         )
     if as_json:
-        print_json({**_as_dict(counts, found), "seed": start, "seconds": perf_counter() - begin})
+        print_json({**_as_dict(counts, found), "read": read, "seed": start, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, say, working
+from nextlabel.cli.output import JsonFlag, check_outputs, print_json, say, say_read, working
 
 
 def rates(
@@ -33,10 +33,12 @@ def rates(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.rates import estimate_rates
 
-        table, report = read_labels(
+        table = read_labels(
             labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
             assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
+    read = say_read(table.report)
+    with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=start)
     if out is not None:
         from nextlabel.reporting.artifacts import write_files
@@ -45,9 +47,9 @@ def rates(
         write_files(Path(out), {"rates.png": rates_figure(found)})
         say(f"Wrote rates.png to {out}.")
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), "read": read})
         return
-    for sentence in [*report.sentences(), *found.sentences()]:
+    for sentence in found.sentences():
         typer.echo(sentence)
     flags = f"--arrival-rate {found.arrival_rate:.4g}"
     if found.completion_rate is not None:

@@ -21,28 +21,39 @@ DbFlag = Annotated[
 
 def serve(
     db: DbFlag = DB,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
-    port: Annotated[str, typer.Option(metavar="N", help="Port to listen on.")] = "8000",
-    workers: Annotated[str, typer.Option(metavar="N", help="Processes.")] = "1",
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on (127.0.0.1); 0.0.0.0 admits other machines.")
+    ] = None,
+    port: Annotated[str | None, typer.Option(metavar="N", help="Port to listen on (8000).")] = None,
+    workers: Annotated[str | None, typer.Option(metavar="N", help="Number of processes (1).")] = None,
     public_url: Annotated[
-        str, typer.Option(metavar="URL", help="What links begin with, e.g. https://labels.example.org.")
-    ] = "",
+        str | None, typer.Option(metavar="URL", help="What links begin with, e.g. https://labels.example.org.")
+    ] = None,
     open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Metrics without a token.")] = False,
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged.")] = "info",
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="Least severity that is logged (info).")
+    ] = None,
 ) -> None:
-    """Run campaigns: HTTP API, workers' page, dashboard. Ctrl-C ends it, nothing is lost."""
-    number = parse_whole("--port", port, 0, "Give e.g. --port 8000.")
-    processes = parse_whole("--workers", workers, 1, "Give the number of processes, e.g. --workers 4.")
+    """Run campaigns: HTTP API, workers' page, dashboard. Ctrl-C stops it without losing anything.
+
+    Every flag can be set by an environment variable instead, e.g. NEXTLABEL_PORT; flags win.
+    """
+    number = None if port is None else parse_whole("--port", port, 0, "Give e.g. --port 8000.")
+    hint = "Give the number of processes, e.g. --workers 4."
+    processes = None if workers is None else parse_whole("--workers", workers, 1, hint)
     needs_service()
     from nextlabel.service.run import serve as run
-    from nextlabel.service.settings import Settings
+    from nextlabel.service.settings import ServiceSettings
     from nextlabel.web.pages import mount_pages
 
-    settings = Settings(host=host, port=number, public_url=public_url, log_level=log_level, open_metrics=open_metrics)
+    settings = ServiceSettings(
+        host=host, port=number, processes=processes, public_url=public_url, log_level=log_level,
+        open_metrics=open_metrics or None,
+    )  # fmt: skip
     check_port(settings.host, settings.port)
     say(f"nextlabel serves {db} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
-        run(settings, db, workers=processes, pages=mount_pages, show_token=show_token)
+        run(settings, db, pages=mount_pages, show_token=show_token)
     say("nextlabel serve ended.")
 
 
@@ -68,11 +79,13 @@ def needs_service() -> None:
     """Refuse where the packages of the service are missing."""
     try:
         import fastapi
+        import itsdangerous
+        import pydantic_settings
         import sqlalchemy
         import uvicorn
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs the package {error.name}.", "pip install 'nextlabel[service]'.") from None
-    del fastapi, sqlalchemy, uvicorn
+    del fastapi, itsdangerous, pydantic_settings, sqlalchemy, uvicorn
 
 
 def check_port(host: str, port: int) -> None:

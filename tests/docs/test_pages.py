@@ -17,10 +17,10 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks.live.server import free_port
 
 from documents import ROOT, RUNS, Block, Page, missing, missing_number, pages, read_page
 from nextlabel.cli.app import run
-from service_fixtures import free_port
 
 PAGES = [page for page in map(read_page, pages()) if any(b.kind in ("python", "commands") for b in page.blocks)]
 REVIEWS = """id,text

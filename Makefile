@@ -1,6 +1,9 @@
 # make demo   install what is needed and run a whole campaign here: service, simulated crowd, certificate
-# make test   every test;  make test-fast leaves the slow ones out
+# make test   every test, in a random order whose seed is printed (SEED=n for another), with coverage;
+#             make test-fast leaves the slow ones out
+# make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
+# make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
 # make bench  the benchmarks, with a printed table;  make bench-live: the service under load
 # make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
@@ -12,12 +15,14 @@ PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip --disable-pip-version
 WORKERS ?= auto
 DATA ?= data
 QUICK ?=
+SEED ?= 20161
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --randomly-seed=$(SEED)
 
 BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser
 
-.PHONY: demo test test-fast check bench bench-live reproduce format clean
+.PHONY: demo test test-fast test-elsewhere check docs docs-serve bench bench-live reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -44,16 +49,25 @@ demo: $(BASE)
 	$(BIN)/nextlabel demo
 
 test: $(DEV) $(BROWSER)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) --durations=15 --cov --cov-report=term
 
 test-fast: $(DEV) $(BROWSER)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+	$(PYTEST) -m 'not slow'
+
+test-elsewhere: $(DEV)
+	$(BIN)/python tests/elsewhere.py --workers $(WORKERS) --randomly-seed=$(SEED)
 
 check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(DEV)
+	$(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(DEV)
+	$(BIN)/mkdocs serve
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
@@ -69,5 +83,5 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist out nextlabel-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist out site nextlabel-demo .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

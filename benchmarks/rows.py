@@ -16,7 +16,7 @@ from nextlabel.kernels.joint import BEST
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve import exact as exact_module
 from nextlabel.solve.exact import MAX_STATES, ExactResult
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
 from nextlabel.solve.timeline import make_timeline
@@ -157,9 +157,8 @@ def horizon() -> Row:
     original = bound_module.backward_above
 
     def counted(*args: object) -> None:
-        first, C, W, h, lam = args[0], args[4], args[5], args[7], args[9]
-        states = sum(int(first[C - w + 1]) for w in range(W + 1))  # type: ignore[index, operator, arg-type]
-        work.append(states * len(h) * len(lam))  # type: ignore[arg-type]
+        _, grid, steps, lam, *_ = args
+        work.append(grid.states * len(steps.h) * len(lam))  # type: ignore[attr-defined, arg-type]
         original(*args)
 
     bound_module.backward_above = counted

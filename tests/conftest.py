@@ -1,9 +1,14 @@
-"""Hypothesis profiles: `ci` is the default and repeats itself; HYPOTHESIS_PROFILE=thorough looks further."""
+"""What all tests share: Hypothesis's profiles, the marker ``numerical``, the recorded labels.
+
+Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thorough`` looks further.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # No deadline: the first call of a kernel compiles it.
@@ -11,3 +16,37 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("dev", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+HERE = Path(__file__).resolve().parent
+#: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
+NUMERICAL = {
+    "kernels",
+    "beliefs",
+    "crowd",
+    "problem",
+    "learn",
+    "solve",
+    "policies",
+    "simulation",
+    "planning",
+    "backtest",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
+        if folder in NUMERICAL:
+            item.add_marker(pytest.mark.numerical)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder with the recorded labels (``rte/labels.csv``, ...), which carry no licence and so are not in the
+    repository: ``NEXTLABEL_DATA``, or ``../shared/data`` beside the checkout."""
+    folder = Path(os.environ.get("NEXTLABEL_DATA", HERE.parents[1] / "shared" / "data"))
+    if not (folder / "rte" / "labels.csv").is_file():
+        pytest.skip(
+            f"recorded labels (Snow et al., EMNLP 2008) are not at {folder}; NEXTLABEL_DATA names another folder"
+        )
+    return folder

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
     from nextlabel.solve.exact import ExactResult, exact_value, policy_value
-    from nextlabel.solve.index import IndexTable, index_table
-    from nextlabel.solve.indexability import check_indexability
+    from nextlabel.solve.index.indexability import check_indexability
+    from nextlabel.solve.index.table import IndexTable, index_table
 
 __all__ = [
     "OKG",
@@ -90,7 +90,7 @@ _HOME = {
     "ExactResult": "nextlabel.solve.exact",
     "Histogram": "nextlabel.beliefs.density",
     "IndexPolicy": "nextlabel.policies.index:Index",
-    "IndexTable": "nextlabel.solve.index",
+    "IndexTable": "nextlabel.solve.index.table",
     "LogitNormal": "nextlabel.beliefs.density",
     "NextlabelError": "nextlabel.errors",
     "OKG": "nextlabel.policies.okg",
@@ -105,9 +105,9 @@ _HOME = {
     "Study": "nextlabel.simulation.study",
     "TaskClass": "nextlabel.problem.problem",
     "Utility": "nextlabel.beliefs.rewards",
-    "check_indexability": "nextlabel.solve.indexability",
+    "check_indexability": "nextlabel.solve.index.indexability",
     "exact_value": "nextlabel.solve.exact",
-    "index_table": "nextlabel.solve.index",
+    "index_table": "nextlabel.solve.index.table",
     "load_problem": "nextlabel.problem.toml",
     "make_policy": "nextlabel.policies.registry",
     "policy_value": "nextlabel.solve.exact",

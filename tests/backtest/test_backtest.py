@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -22,15 +21,10 @@ from nextlabel.errors import InputError
 from nextlabel.experiments.datasets import find_set
 from nextlabel.simulation.replay import Recorded, replay
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-HAS_CROWDKIT = importlib.util.find_spec("crowdkit") is not None
-
 
 @pytest.fixture(scope="module")
-def rte() -> Recorded:
-    if not (DATA / "rte" / "labels.csv").is_file():
-        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
-    return find_set(DATA, "rte")
+def rte(data: Path) -> Recorded:
+    return find_set(data, "rte")
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +251,6 @@ def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
 # --- Dawid-Skene ----------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not HAS_CROWDKIT, reason="crowd-kit is not installed (pip install 'nextlabel[crowdkit]')")
 def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
     recorded = crowd(tasks=40)
     workers = np.tile(np.arange(7), (40, 1))

@@ -11,6 +11,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import Lattice, lump, triangle_node
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.beliefs.stack import make_lattice, stack_lattices
+from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay
 from oracles import reward_in_digits
 from tolerances import REWARD, ROUNDING
@@ -26,13 +27,9 @@ def levels(lattice: Lattice) -> np.ndarray:
 
 def no_delay_value(lattice: Lattice, lam: float) -> tuple[float, float]:
     """Value and labels of the no-delay problem at the root."""
-    S, labels, mass = np.empty((3, lattice.nodes))
     out = np.empty((1, 4))
-    tail = np.zeros(lattice.depth + 1)
-    no_delay(
-        lattice.first, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], lattice.child, lam, tail,
-        S, labels, mass, out,
-    )  # fmt: skip
+    one = Lattices(lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None])
+    no_delay(one, lam, np.zeros(lattice.depth + 1), np.empty((3, lattice.nodes)), out)
     return float(out[0, 0]), float(out[0, 1])
 
 

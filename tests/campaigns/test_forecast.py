@@ -17,8 +17,8 @@ from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index import index_table
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.index.table import index_table
+from nextlabel.solve.standing.bound import standing_bound
 from oracles import Task
 from tolerances import ROUNDING
 

@@ -179,12 +179,12 @@ class TestOut:
         assert len(list(tmp_path.iterdir())) == 4
 
     def test_nothing_is_half_written(self, call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        import nextlabel.simulation.report as report
+        import nextlabel.reporting.artifacts as artifacts
 
         def fail(*arguments: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(report, "draw", fail)
+        monkeypatch.setattr(artifacts, "save_png", fail)
         answer = call(*FAST, "--out", str(tmp_path / "out"))
         assert (answer.code, answer.out) == (2, "")
         assert "No space left on device" in answer.err

@@ -11,13 +11,13 @@ import pytest
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.experiments import delay, exact, fig1, fig2, growth, reproduce, roster
-from nextlabel.experiments.study import Row, StudyOptions
+from nextlabel.experiments.study import StudyOptions
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.artifacts import read_rows
+from nextlabel.reporting.tables import Row, read_csv
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.exact import policy_value
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from tolerances import BOUND, PRINTED
 
 
@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Studies cut down to seconds: small sizes, few policies."""
     few = ["index", "kg", "okg", "random", "uniform"]
     for module in (delay, exact, fig1, fig2, growth):
-        monkeypatch.setattr(module, "names", lambda without=(): [n for n in few if n not in without])
+        monkeypatch.setattr(module, "names", lambda **_: few)
     monkeypatch.setattr(fig1, "TASKS", (4, 10))
     monkeypatch.setattr(growth, "QUICK_TASKS", (10, 20))
     monkeypatch.setattr(delay, "QUICK_TASKS", (4,))
@@ -70,11 +70,12 @@ def test_every_study_leaves_its_three_files(
     assert sorted(file.name for file in folder.iterdir()) == sorted([f"{name}.png", f"{name}.csv", "manifest.json"])
     assert (folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
     answer = json.loads(capsys.readouterr().out)["studies"][0]
-    rows = read_rows(folder / f"{name}.csv")
+    rows = read_csv(folder / f"{name}.csv")
     assert len(rows) == len(answer["rows"]) > 0
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["command"].startswith(f"nextlabel reproduce {name} --seed 0")
     assert manifest["seed"] == 0 and "numba" in manifest["versions"] and manifest["seconds"] >= 0
+    assert manifest["cpu"] and manifest["blas"] and set(manifest) >= {"commit", "platform", "python"}
     assert str(tmp_path) not in (folder / "manifest.json").read_text()
     if name == "fig2":
         assert len(manifest["sets"]["rte"]["held_out"]) == 10
@@ -159,7 +160,7 @@ def test_without_data_nothing_is_computed_and_the_source_is_named(
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         reproduce.check(["exact"], config(), tmp_path / "out")
 
 
@@ -176,7 +177,7 @@ def test_a_study_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: pytest.
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nextlabel.experiments.artifacts.json.dumps", fail)
+    monkeypatch.setattr("nextlabel.reporting.artifacts.json.dumps", fail)
     with pytest.raises(KeyboardInterrupt):
         reproduce.reproduce("exact", config(), tmp_path, "x", silent)
-    assert list((tmp_path / "exact").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []

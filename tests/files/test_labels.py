@@ -24,15 +24,6 @@ from nextlabel.learn.read import read_counts
 from nextlabel.simulation import from_labels as convert
 from nextlabel.simulation.from_labels import to_counts, to_recorded
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    if not (DATA / "rte" / "labels.csv").is_file():
-        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
-    return DATA
-
 
 def write(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")

@@ -37,17 +37,9 @@ from nextlabel.reporting.prior_figure import binned, prior_figure
 from nextlabel.simulation.replay import Recorded
 from tolerances import DIFFERENCE, EXACT, PRINTED, ROUNDING
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 #: An estimate is this many of its standard errors from the truth at most: once in 16,000 draws it is not.
 ERRORS = 4.0
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    if not (DATA / "rte" / "labels.csv").is_file():
-        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
-    return DATA
 
 
 def drawn(prior: Beta | BetaMixture, tasks: int, labels: list[int], seed: int) -> LabelCounts:
@@ -594,7 +586,7 @@ def test_what_was_assumed_is_said_on_stderr(call: Any, tmp_path: Path) -> None:
         (["labels.csv", "--seed", "x"], "not a whole number"),
         (["labels.csv", "--method", "bayes"], "'bayes' is not one of"),
         (["labels.csv", "--components", "7"], "'7' is not one of"),
-        (["labels.csv", "--out", "labels.csv"], "cannot make the folder"),
+        (["labels.csv", "--out", "labels.csv"], "is not a folder"),
         ([], "missing argument"),
     ],
 )

@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 
 import nextlabel as nl
 from nextlabel.beliefs.beta import Beta
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
@@ -22,9 +23,9 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.simulation.engine import Engine, run
 from nextlabel.simulation.own_priors import kinds, many_tables, run_many_chunk
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
-from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edges, stack_classes
+from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import halve_steps, make_phases, make_timeline, step_weights
 from nextlabel.solve.truncation import Cut, arrival_chances, expected_arrivals, late_tail
 from oracles import Finite, Task, after_flight, index_finite, joint_optimum, poisson_above
@@ -164,13 +165,11 @@ def test_supersolution_is_above_for_any_step(
     pieces = [(T * at, rate) for at, rate in pieces]
     lam = np.array(data.draw(st.lists(prices, min_size=U, max_size=U)))
     problem = problem_of(task, U, T, pieces)
-    stack = stack_classes(problem.classes, U, U)
+    lattices = stack_classes(problem.classes, U, U).arrays
     cap = data.draw(st.integers(1, U))
-    edge, _ = no_delay_edges(stack, slice(None), Cut(cap, cap, U), float(lam.min()), late_tail(problem, U))
-    line, out = make_timeline(problem, steps), np.empty(1)
-    backward_above(
-        stack.first, stack.reward, stack.prob, stack.child, cap, cap, line.r, line.h, task.mu, lam, edge, out
-    )
+    grid, out = make_grid(lattices.first, cap, cap), np.empty(1)
+    edge = no_delay_edge(lattices, grid, float(lam.min()), late_tail(problem, U)).value
+    backward_above(lattices, grid, make_timeline(problem, steps).steps(task.mu), lam, edge, out)
     assert out[0] >= Finite(task, lam, T, pieces=pieces)(0, 0, 0, U) - ODE
 
 

@@ -20,8 +20,8 @@ from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value, policy_value
-from nextlabel.solve.index import index_table
-from nextlabel.solve.indexability import check_indexability
+from nextlabel.solve.index.indexability import check_indexability
+from nextlabel.solve.index.table import index_table
 
 SCALES = [1e-6, 1e6]
 #: What a unit that is no power of two may leave in the last digits.

@@ -22,17 +22,8 @@ from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import Recorded, Replayed, replay
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from tolerances import PRINTED
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    if not (DATA / "rte" / "labels.csv").is_file():
-        pytest.skip(f"recorded labels (Snow et al., EMNLP 2008) are not at {DATA}")
-    return DATA
 
 
 def crowd(tasks: int = 30, most: int = 6, seed: int = 1, *, uneven: bool = False) -> Recorded:

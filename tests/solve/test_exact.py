@@ -22,8 +22,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError, TooLargeError
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.exact import count_states, exact_value, policy_value
-from nextlabel.solve.joint_count import count_groups
-from nextlabel.solve.joint_sweep import CollisionError, Sweep
+from nextlabel.solve.joint.counting import count_groups
+from nextlabel.solve.joint.sweep import CollisionError, JointSweep
 from tolerances import EXACT
 
 #: Reference values printed with six decimals.
@@ -410,14 +410,14 @@ def test_wrong_words() -> None:
 
 
 def test_collision_takes_another_salt(monkeypatch: pytest.MonkeyPatch) -> None:
-    once = Sweep._run
+    once = JointSweep._run
 
-    def run(self: Sweep, taus: np.ndarray, seed: int) -> float:
+    def run(self: JointSweep, taus: np.ndarray, seed: int) -> float:
         if seed == 0:
             raise CollisionError
         return once(self, taus, seed)
 
-    monkeypatch.setattr(Sweep, "_run", run)
+    monkeypatch.setattr(JointSweep, "_run", run)
     assert exact_value(paper(5, 6)).value == pytest.approx(3.75, abs=EXACT)
 
 

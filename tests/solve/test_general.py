@@ -17,14 +17,14 @@ from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.policies.base import ANY_ANSWERS, Setting
+from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value, policy_value
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 
 SLACK = 1e-8
 STANDARD_ERRORS = 4.0
@@ -218,7 +218,7 @@ def test_three_answers_are_for_those_who_know_them() -> None:
     for name in POLICIES:
         if name == "resolve":
             continue
-        if name in ANY_ANSWERS:
+        if not POLICIES[name].two_answers:
             assert simulate(problem, [name], replications=3).results[0].labels_used == 10
         else:
             with pytest.raises(InputError, match="two answers"):

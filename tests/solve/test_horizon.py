@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.solve.per_arrival import PricedProblem
-from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edges, stack_classes
+from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, arrival_chances, late_tail, swept_arrivals
 from oracles import Finite, Task, infinite, poisson_above
@@ -39,14 +40,11 @@ def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = N
     """The supersolution at the root."""
     U = len(lam)
     problem = problem_of(task, U, T)
-    cut = Cut(cap or U, cap or U, U)
-    stack = stack_classes(problem.classes, U, U)
-    edge, _ = no_delay_edges(stack, slice(None), cut, float(lam.min()), late_tail(problem, U))
-    line = make_timeline(problem, steps)
+    lattices = stack_classes(problem.classes, U, U).arrays
+    grid = make_grid(lattices.first, cap or U, cap or U)
+    edge = no_delay_edge(lattices, grid, float(lam.min()), late_tail(problem, U)).value
     out = np.empty(1)
-    backward_above(
-        stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, line.r, line.h, task.mu, lam, edge, out
-    )
+    backward_above(lattices, grid, make_timeline(problem, steps).steps(task.mu), lam, edge, out)
     return float(out[0])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
 from nextlabel.solve.timeline import make_timeline
@@ -209,7 +209,7 @@ def test_kernels_run_uncompiled() -> None:
         "p = Problem.identical(2, 3, arrival_rate=1.0)\n"
         "q = Problem.identical(2, 2, arrival_rate=1.0, horizon=3.0)\n"
         "print(upper_bound(p).value, upper_bound(p.with_budget(2), 'per-arrival').value)\n"
-        "from nextlabel.solve import index_roots\n"
+        "from nextlabel.solve.index import roots as index_roots\n"
         "index_roots.FIRST_PRICES = 16\n"
         "print(index_table(p, tolerance=1e-5).index(0, (0, 0), 0, 3), check_indexability(p, prices=10).violations)\n"
         "from nextlabel.solve.relaxed import RelaxedProblem\n"

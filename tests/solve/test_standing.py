@@ -21,9 +21,9 @@ from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
 from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve import standing
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.standing import bound as standing
+from nextlabel.solve.standing.bound import standing_bound
 from oracles import Task, joint_optimum
 from tolerances import BOUND, ODE, ROUNDING
 

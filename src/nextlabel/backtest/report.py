@@ -11,7 +11,7 @@ from nextlabel.backtest.run import Backtest, Point
 from nextlabel.backtest.savings import Saving
 from nextlabel.backtest.sentences import assumptions, headline, percent_saved, sentences, strongest
 from nextlabel.reporting.html import HtmlPage
-from nextlabel.reporting.style import GREY, INK, RED, drawing, in_order, look
+from nextlabel.reporting.style import GREY, INK, RED, drawing, finish, in_order, look
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
@@ -123,10 +123,7 @@ def backtest_figure(found: Backtest) -> Figure:
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center")
         panels[0][0].set_ylabel("accuracy" if found.truth == "gold" else "agreement with all labels together")
-        figure.canvas.draw()
-        plt.close(figure)
-        out: Figure = figure
-        return out
+        return finish(figure)
 
 
 def _panel(axes: Any, found: Backtest, readout: str) -> None:

@@ -39,7 +39,7 @@ from nextlabel.backtest.readout import (
     with_all_labels,
 )
 from nextlabel.backtest.savings import Saving, saving
-from nextlabel.backtest.tally import FIXED, BudgetStage, EndCounts, plays_all_at_once, tally_overlap, tally_policy
+from nextlabel.backtest.tally import FIXED, BudgetStage, EndCounts, tally_overlap, tally_policy
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
@@ -157,7 +157,7 @@ def make_backtest(
     fixed = tally_overlap(stage, ks, replications, keep=keep, engine=engine)
     found = []
     for k, name in enumerate(policies):
-        some = grid if plays_all_at_once(name) else asked
+        some = asked if make_policy(name).planned_ahead else grid
         mine = part(progress, k, len(policies) + (keep > 0))
         found.append(tally_policy(stage, name, some, replications, keep=keep, engine=engine, progress=mine))
     curves = {(tally.name, readout): _curve(stage, tally, readout, ties) for tally in found for readout in counting}
@@ -216,9 +216,8 @@ def _check(
             if list(names).count(name) > 1:
                 raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
     for name in policies:
-        make_policy(name)
-        if name == "resolve":
-            raise InputError("the policy resolve cannot be replayed.", "Use index or lagrangian.")
+        if make_policy(name).solves_again:
+            raise InputError(f"the policy {name} cannot be replayed.", "Use index or lagrangian.")
     for name in readouts:
         if name not in READOUTS:
             raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")

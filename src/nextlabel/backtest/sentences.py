@@ -8,14 +8,13 @@ from nextlabel.backtest.history import learnt_threshold
 from nextlabel.backtest.readout import accuracy_of, with_all_labels
 from nextlabel.backtest.run import FITS, Backtest, Point
 from nextlabel.backtest.savings import Saving
+from nextlabel.policies.registry import make_policy
 from nextlabel.prose import listed
 
 #: Overlaps that the sentences are about, if the set has them; with three labels a task most sets leave no room.
 NAMED, FEW = (5, 7), 3
 #: What the model expects and what it gets differ by so much, and a better cut gains so much, before it is a reason.
 MISFIT, BETTER_CUT = 0.02, 0.01
-#: Policies that choose without looking at the prior.
-WITHOUT_PRIOR = ("ucb1-tuned", "ucb1-tuned-literal", "apt", "lsa", "uniform", "random")
 ORDER_WORDS = {
     "random": "in random order, fresh in every replication",
     "file": "in the order of the file",
@@ -155,7 +154,7 @@ def _why(found: Backtest, ahead: list[Point]) -> str:
             f"the threshold {found.stage.threshold:g} is not this crowd's: with all labels it gets {now:.3f} right, a "
             f"cut at {cut:.3g}, known only afterwards, {better:.3f}"
         )
-    free = [name for name in dict.fromkeys(one.policy for one in ahead) if name in WITHOUT_PRIOR]
+    free = [name for name in dict.fromkeys(one.policy for one in ahead) if not make_policy(name).uses_prior]
     if free:
         reasons.append(f"{listed(free)} {'does' if len(free) == 1 else 'do'} not look at the prior")
     if not reasons:

@@ -22,7 +22,6 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.beta import Beta
-from nextlabel.experiments.roster import PRICED
 from nextlabel.kernels.replay import Crowd
 from nextlabel.kernels.tally import tally_budgets, tally_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
@@ -32,7 +31,7 @@ from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.replay import ORDERS, Recorded, ReplayCampaign, same_choices
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress
 
 #: Labels that one task can be given, and of them in flight when labels come back at once.
@@ -154,11 +153,6 @@ def usual_index(stage: BudgetStage, budget: int) -> Index:
         one, cap=min(stage.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
     )
     return Index(replace(table, classes=table.classes * len(stage.problem(budget).classes)))
-
-
-def plays_all_at_once(name: str) -> bool:
-    """Whether one campaign serves all budgets; otherwise each has to be solved for."""
-    return name not in PRICED
 
 
 def policy_chunk(

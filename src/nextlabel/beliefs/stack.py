@@ -12,6 +12,7 @@ from nextlabel.beliefs.lattice import Lattice, lump
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import simplex
+from nextlabel.kernels.inputs import Lattices
 
 ACCURACY = Accuracy()
 
@@ -44,6 +45,15 @@ class LatticeStack:
     def spread(self) -> Floats:
         """(B,) the most that any amount of labels can add to any node's reward."""
         return np.asarray(self.ceiling.max(axis=1) - self.reward.min(axis=1), dtype=np.float64)
+
+    @property
+    def arrays(self) -> Lattices:
+        """What the kernels take."""
+        return self.some(slice(None))
+
+    def some(self, which: slice) -> Lattices:
+        """The arrays of some of the lattices."""
+        return Lattices(self.first, self.child, self.reward[which], self.ceiling[which], self.prob[which])
 
     def ended(self) -> LatticeStack:
         """The same lattices where no label can follow the last level: what is known there is all that will be."""

@@ -39,8 +39,6 @@ from nextlabel.problem.tables import prior_from, prior_table, reward_from, rewar
 MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION = 26, 200, 200, 5_000
 #: A lease is held for at least a second and at most thirty days.
 LEASE_RANGE = (1.0, 30 * 86_400.0)
-#: Rules that plan the labels of all tasks together for one budget; a live campaign's budget and tasks may change.
-PLANNED_AHEAD = ("lagrangian", "resolve")
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ class CampaignSettings:
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
-        if self.policy in PLANNED_AHEAD:
+        if policy.planned_ahead:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use index, which follows both.",

@@ -19,7 +19,7 @@ from nextlabel.errors import FileFormatError
 from nextlabel.policies.index import solve_table
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table, reward_table
-from nextlabel.solve.index import FORMAT, IndexTable
+from nextlabel.solve.index.table import FORMAT, IndexTable
 
 #: Tables are made for so many arrivals, far past where their rows settle, and for so many labels a task: past two and
 #: a half times as many and four the index without delay takes over (``solve.truncation.make_cut``).

@@ -29,7 +29,7 @@ from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.standing.bound import standing_bound
 
 #: More labels that the certificate tells about, beside a tenth of the budget.
 MORE = (100, 500)

@@ -165,7 +165,7 @@ def backtest(
 
         if out is not None:
             tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
-            write_folder(out, tables, {"backtest.png": backtest_figure(found)})
+            write_folder(out, {**tables, "backtest.png": backtest_figure(found)})
         if report is not None:
             write_page(report, lambda: backtest_page(found, command_line(context), read))
     if as_json:

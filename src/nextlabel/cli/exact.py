@@ -49,7 +49,7 @@ def exact(
     reached = None
     if policy == "index":
         with working("Computing the index table") as progress:
-            from nextlabel.solve.index import index_table
+            from nextlabel.solve.index.table import index_table
 
             table = index_table(problem, progress=progress)
         with working("Evaluating the policy") as progress:

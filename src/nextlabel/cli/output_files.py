@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,11 +17,12 @@ def check_outputs(out: str | None, report: str | None = None) -> None:
     """Refuse, before any work, a folder or a page that could not be written after it."""
     if out is None and report is None:
         return
-    from nextlabel.simulation.report import check_folder, needs_figures
+    from nextlabel.reporting.artifacts import check_folder
+    from nextlabel.reporting.style import needs_figures
 
     needs_figures()
     if out is not None:
-        check_folder(Path(out))
+        check_folder(out)
     if report is not None:
         checked_file("--report", report)
 
@@ -50,24 +51,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise InputError(f"cannot write {path}: {error.strerror or error}.", "Give another path.") from error
 
 
-def write_folder(out: str, tables: Mapping[str, Sequence[Any]], figures: Mapping[str, Any]) -> None:
-    """CSV tables and PNG figures by file name, moved into the folder when all of them are complete."""
-    from nextlabel.reporting.artifacts import save_png
-    from nextlabel.simulation.report import write_csv
+def write_folder(out: str, files: Mapping[str, Any]) -> None:
+    """Tables and figures by file name, all of them or none."""
+    from nextlabel.reporting.artifacts import write_files
 
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder, prefix=".nextlabel-") as scratch:
-            for name, rows in tables.items():
-                write_csv(rows, Path(scratch) / name)
-            for name, figure in figures.items():
-                save_png(figure, Path(scratch) / name)
-            for name in (*tables, *figures):
-                (Path(scratch) / name).replace(folder / name)
-    except OSError as error:
-        raise InputError(f"cannot write to {folder}: {error.strerror or error}.", "Give another folder.") from error
-    say(f"Wrote {', '.join([*tables, *figures])} to {folder}.")
+    write_files(Path(out), files)
+    say(f"Wrote {', '.join(files)} to {out}.")
 
 
 def write_page(report: str, page: Callable[[], str]) -> None:

@@ -74,7 +74,7 @@ def plan(
         from nextlabel.planning.report import curve_rows, plan_figure, plan_page
 
         if out is not None:
-            write_folder(out, {"plan.csv": curve_rows(found)}, {"plan.png": plan_figure(found)})
+            write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
         if report is not None:
             write_page(report, lambda: plan_page(found, command_line(context), notes))
     if as_json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,6 +11,7 @@ import typer
 
 from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, refuse_idle
 from nextlabel.cli.output import command_line, print_json, print_table, say, working
+from nextlabel.cli.output_files import check_outputs
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
-#: Fields of a study's manifest that mean nothing here.
-NOT_HERE = ("study", "quick", "jobs")
 
 
 def prior(
@@ -42,22 +43,24 @@ def prior(
     as_json: Json = False,
 ) -> None:
     """Learn a prior from recorded labels, and see how well it fits them."""
-    begin = perf_counter()
+    started, begin = datetime.now(UTC), perf_counter()
     if method in ("moments", "ml"):
         refuse_idle(context, ["components"], "--method mixture or all")
     with working(f"Learning from {labels}"):
         from nextlabel.learn.methods import compare_methods
         from nextlabel.learn.read import read_counts
 
-        folder = None if out is None else _folder(out)
+        folder = None if out is None else Path(out)
+        check_outputs(out)
         counts = read_counts(labels, task_column, label_column, positive)
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
         found = compare_methods(counts, names, components=kinds, seed=seed)
     if folder is not None:
-        _write(folder, counts, found, seed, command_line(context), perf_counter() - begin)
+        run = {"command": command_line(context), "seed": seed, "started": started, "seconds": perf_counter() - begin}
+        _write(folder, counts, found, _as_dict(counts, found), **run)
     if as_json:
-        print_json(_as_dict(counts, found, seed, perf_counter() - begin))
+        print_json({**_as_dict(counts, found), "seed": seed, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):
@@ -102,7 +105,7 @@ def _row(one: LearntPrior) -> dict[str, Any]:
     }
 
 
-def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) -> dict[str, Any]:
+def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
     labels = counts.labels
     return {
         "tasks": len(counts),
@@ -113,8 +116,6 @@ def _as_dict(counts: LabelCounts, found: Comparison, seed: int, seconds: float) 
         "use": found.use.method,
         "why": found.why,
         "toml": problem_line(found.use.prior),
-        "seed": seed,
-        "seconds": seconds,
     }
 
 
@@ -161,20 +162,12 @@ def _with_error(value: float, error: float | None) -> str:
     return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
 
 
-def _folder(out: str) -> Any:
-    """Where to write, refused before any work is done."""
-    from nextlabel.reporting.artifacts import make_folder
-    from nextlabel.reporting.style import drawing
-
-    with drawing():
-        return make_folder(out)
-
-
-def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, command: str, seconds: float) -> None:
-    from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
     from nextlabel.learn.fit import cells_of
-    from nextlabel.reporting.artifacts import manifest, write
+    from nextlabel.reporting.artifacts import write_files
+    from nextlabel.reporting.manifest import manifest
     from nextlabel.reporting.prior_figure import prior_figure
+    from nextlabel.reporting.tables import to_eight_digits
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
     first = cells[0]
@@ -187,8 +180,6 @@ def _write(folder: Any, counts: LabelCounts, found: Comparison, seed: int, comma
         }
         for i in range(len(first.labels))
     ]
-    fields = {
-        k: v for k, v in manifest("prior", StudyOptions(seed=seed), command, seconds).items() if k not in NOT_HERE
-    }
-    answer = {k: v for k, v in _as_dict(counts, found, seed, seconds).items() if k not in ("seed", "seconds")}
-    write(folder, "prior", ExperimentOutcome(rows, answer), prior_figure(counts, found.learnt), fields)
+    figure = prior_figure(counts, found.learnt)
+    files = {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**run, **answer)}
+    write_files(folder, files)

@@ -42,7 +42,7 @@ def rates(
     if out is not None:
         from nextlabel.reporting.rates_figure import rates_figure
 
-        write_folder(out, {}, {"rates.png": rates_figure(found)})
+        write_folder(out, {"rates.png": rates_figure(found)})
     if as_json:
         print_json(found.as_dict())
         return

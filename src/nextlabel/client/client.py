@@ -1,10 +1,12 @@
 """A program's way to a service: what ``campaigns.service`` does here, done over there.
 
->>> with Client("http://127.0.0.1:8000", token) as client:  # doctest: +SKIP
-...     id = client.create(budget=1200, labels=["no", "yes"])["id"]
-...     client.add_tasks(id, [{"id": "a", "text": "Good film"}])
-...     lease = client.ask(id, worker="ann")
-...     client.tell(lease.id, "yes")
+For example::
+
+    with Client("http://127.0.0.1:8000", token) as client:
+        id = client.create(budget=1200, labels=["no", "yes"])["id"]
+        client.add_tasks(id, [{"id": "a", "text": "Good film"}])
+        lease = client.ask(id, worker="ann")
+        client.tell(lease.id, "yes")
 """
 
 from __future__ import annotations

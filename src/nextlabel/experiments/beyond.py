@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.mixture import BetaMixture
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
 
 TASKS, QUICK_TASKS = 200, 30

@@ -7,10 +7,11 @@ Gaps are estimated by the martingale at the per-arrival prices; the gap to the s
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import SLOW, Shared, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
-from nextlabel.policies.registry import make_policy
+from nextlabel.experiments.roster import Shared, names, shared
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -50,7 +51,7 @@ def _rows(K: int, rho: float, replications: int, config: StudyOptions, progress:
     groups = [(shared(names(), index), replications)]
     if K <= SLOW_TASKS:
         few = min(replications, SLOW_QUICK if config.quick else SLOW_REPLICATIONS)
-        groups.append(([index, *(make_policy(name) for name in SLOW)], few))
+        groups.append(([index, *(policy() for policy in POLICIES.values() if policy.solves_again)], few))
     out: list[Row] = []
     for k, (policies, count) in enumerate(groups):
         study = simulate(

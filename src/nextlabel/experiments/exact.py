@@ -10,10 +10,11 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.experiments.roster import names
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value, policy_value

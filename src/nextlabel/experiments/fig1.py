@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import PRICED, index_for, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.experiments.roster import index_for, names, shared
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
@@ -38,7 +39,7 @@ def problem(tasks: int) -> Problem:
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """All policies at every K under both stop rules."""
     replications = config.count(REPLICATIONS, QUICK)
-    policies = shared(names(PRICED if config.quick else ()), index_for(problem(TASKS[-1])))
+    policies = shared(names(planned=not config.quick), index_for(problem(TASKS[-1])))
     rows: list[Row] = []
     for k, tasks in enumerate(TASKS):
         for s, stop in enumerate(("wait", "discard")):

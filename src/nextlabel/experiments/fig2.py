@@ -17,10 +17,11 @@ import numpy as np
 
 from nextlabel.backtest.history import HELD_OUT, Split, split
 from nextlabel.experiments.datasets import SETS, find_set
-from nextlabel.experiments.roster import PRICED, index_for, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.experiments.roster import index_for, names, shared
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.replay import replay
 from nextlabel.solve.progress import Progress, part
 
@@ -76,7 +77,7 @@ def _cells(name: str, data: Split, quick: bool) -> list[Cell]:
 
 
 def _rows(cell: Cell, index: Policy, replications: int, config: StudyOptions, progress: Progress | None) -> list[Row]:
-    everyone = [n for n in names(PRICED) if cell.order == "random" or n in ORDER_POLICIES]
+    everyone = [n for n in names(planned=False) if cell.order == "random" or n in ORDER_POLICIES]
     ratios = QUICK_RATIOS if config.quick else RATIOS
     plan: list[tuple[list[Policy], tuple[float, ...]]] = [
         (shared(everyone, index), ratios),

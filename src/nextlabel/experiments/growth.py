@@ -5,9 +5,10 @@ Beta(1, 1), r = 0.1, mu = 0.4; U / K = 1.2, 2, 7/3, 5. Gaps by the Lagrangian ma
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import DRAWN, PRICED, index_for, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, Row, StudyOptions
+from nextlabel.experiments.roster import index_for, names, shared
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.problem.problem import Problem
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import Estimate, simulate
 from nextlabel.solve.progress import Progress, part
 
@@ -27,7 +28,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     rows: list[Row] = []
     for q, (name, ratio) in enumerate(ratios):
         largest = Problem.identical(sizes[-1], round(ratio * sizes[-1]))
-        policies = shared(names(PRICED + DRAWN if config.quick else PRICED), index_for(largest, CAP))
+        policies = shared(names(planned=False, drawn=not config.quick), index_for(largest, CAP))
         for k, K in enumerate(sizes):
             setting = Problem.identical(K, round(ratio * K))
             study = simulate(

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from nextlabel.experiments import beyond, delay, exact, fig1, fig2, figures, figures_beyond, growth
+import nextlabel.experiments.figures as draws
+from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth
 from nextlabel.experiments.datasets import SETS, find_set
-from nextlabel.experiments.study import Experiment, Row, StudyOptions
-from nextlabel.reporting.artifacts import make_folder, manifest, write
-from nextlabel.reporting.style import drawing
+from nextlabel.experiments.study import Experiment, StudyOptions
+from nextlabel.reporting.artifacts import check_folder, write_files
+from nextlabel.reporting.manifest import manifest
+from nextlabel.reporting.tables import Row, to_eight_digits
 from nextlabel.solve.progress import Progress
 
 STUDIES: dict[str, Experiment] = {
     study.name: study
     for study in (
-        Experiment("fig1", "the paper's first experiment", fig1.run, figures.fig1),
-        Experiment(
-            "fig2", "the paper's second experiment, on recorded labels", fig2.run, figures.fig2, needs_data=True
-        ),
-        Experiment("delay", "policies when many labels are in flight", delay.run, figures.delay),
-        Experiment("exact", "every policy against the exact optimum", exact.run, figures.exact),
-        Experiment("growth", "total gap as the campaign grows", growth.run, figures.growth),
-        Experiment("beyond", "mixtures, three answers, money", beyond.run, figures_beyond.beyond),
+        Experiment("fig1", "the paper's first experiment", fig1.run, draws.fig1),
+        Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, draws.fig2, needs_data=True),
+        Experiment("delay", "policies when many labels are in flight", delay.run, draws.delay),
+        Experiment("exact", "every policy against the exact optimum", exact.run, draws.exact),
+        Experiment("growth", "total gap as the campaign grows", growth.run, draws.growth),
+        Experiment("beyond", "mixtures, three answers, money", beyond.run, draws.beyond),
     )
 }
 
@@ -38,23 +39,23 @@ class Reproduced:
     seconds: float
 
 
-def check(studies: list[str], config: StudyOptions, out: str | Path) -> Path:
-    """Refuse what cannot work before anything is computed: data that are not there, a folder that cannot be written."""
-    with drawing():
-        pass
+def check(studies: list[str], config: StudyOptions, out: str | Path) -> None:
+    """Refuse what cannot work before anything is computed: missing data, a folder that cannot be written to."""
+    check_folder(out)
     if any(STUDIES[name].needs_data for name in studies):
         for name in SETS:
             find_set(config.data, name)
-    return make_folder(out)
 
 
 def reproduce(name: str, config: StudyOptions, out: str | Path, command: str, progress: Progress) -> Reproduced:
     """Run one study and write ``out``/``name``/."""
-    begin = perf_counter()
+    started, begin = datetime.now(UTC), perf_counter()
     study = STUDIES[name]
     outcome = study.run(config, progress)
     figure = study.draw(outcome.rows)
-    folder = make_folder(Path(out) / name)
     seconds = perf_counter() - begin
-    files = write(folder, name, outcome, figure, manifest(name, config, command, seconds))
+    about = {"study": name, "quick": config.quick, "jobs": config.engine.jobs, **outcome.notes}
+    fields = manifest(command=command, seed=config.seed, started=started, seconds=seconds, **about)
+    rows = to_eight_digits(outcome.rows)
+    files = write_files(Path(out) / name, {f"{name}.png": figure, f"{name}.csv": rows, "manifest.json": fields})
     return Reproduced(name, tuple(files), outcome.rows, seconds)

@@ -8,29 +8,19 @@ from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 
-#: Solves again and again while it runs: minutes a replication of a large problem.
-SLOW = ("resolve",)
-#: Solves for a price of every arrival first: seconds to a minute a problem.
-PRICED = ("lagrangian",)
-#: Tabulates quantiles first: a second a problem.
-DRAWN = ("thompson",)
 #: Index accuracy that simulations need.
 TOLERANCE = 1e-6
 
 
 class Shared(Policy):
-    """A policy whose tables are made once a problem and used again by every run on it."""
-
-    name = "shared"
-    in_flight = "as the policy it holds"
+    """A policy whose tables are made once for each problem and used again by every run on it."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.name = policy.name  # type: ignore[misc]
-        self.random_ties, self.tied = policy.random_ties, policy.tied
-        self.priced = policy.priced  # type: ignore[misc]
+        for trait in Policy.__annotations__:
+            setattr(self, trait, getattr(policy, trait))
         self._made: dict[tuple[Problem, int, int], list[ScoreTables]] = {}
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
@@ -41,10 +31,10 @@ class Shared(Policy):
         return self._made[key]
 
 
-def names(without: Iterable[str] = ()) -> list[str]:
-    """Every policy but the slow ones and those left out, the index first."""
-    out = set(SLOW) | set(without)
-    return sorted((name for name in POLICIES if name not in out), key=lambda name: (name != "index", name))
+def names(*, planned: bool = True, drawn: bool = True) -> list[str]:
+    """Every policy but those that solve again, the index first; without those that plan ahead or draw, if so said."""
+    some = [p for p in POLICIES.values() if not p.solves_again and planned >= p.planned_ahead and drawn >= p.draws]
+    return sorted((policy.name for policy in some), key=lambda name: (name != "index", name))
 
 
 def shared(policies: Iterable[str], index: Policy | None = None) -> list[Policy]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from nextlabel.reporting.tables import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ Cost: about (4 + 2 J) flops and 3 reads a state, arrival and layer.
 
 from __future__ import annotations
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
+from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.no_delay import state_offsets
 
 
 @jit
@@ -54,23 +54,24 @@ def smooth_gain(A: float, eps: float) -> tuple[float, float]:
 
 @jit
 def backward(
-    first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, eta: Floats, mu: float,
-    finite: bool, lam: Floats, eps: float, forbid: bool, edge: Floats, edge_labels: Floats, enough: Floats,
+    lattices: Lattices, grid: Grid, steps: Steps, lam: Floats, eps: float, forbid: bool, edge: Edge, enough: Floats,
     V: Floats, N: Floats,
 ) -> int:  # fmt: skip
     """Fill V (and N) for n = 0 .. U; return the last n done (less than U when every root reached ``enough`` before).
 
     With one price for all, V grows with n towards a known limit: ``enough[b]`` is where to stop (inf: never).
     """
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    finite, mu, r, eta = steps.finite, steps.mu, steps.r, steps.eta
     B, slots, layers = V.shape[0], V.shape[1], V.shape[2]
     U: int = lam.shape[0]
     J = prob.shape[2]
     count = N.shape[0] > 0
-    off = state_offsets(first, C, W)
     for n in range(U + 1):
         cur, prv = n % slots, (n - 1) % slots
         price = lam[U - n] if n > 0 else 0.0
-        slot = min(max(n, 1), edge.shape[1]) - 1
+        slot = min(max(n, 1), edge.value.shape[1]) - 1
         settled = True
         for b in range(B):
             for k in range(layers):
@@ -115,9 +116,9 @@ def backward(
                         if count:
                             N[b, cur, k, o + i] = v_n
                     for i in range(inner, whole):
-                        V[b, cur, k, o + i] = edge[b, slot, o + i]
+                        V[b, cur, k, o + i] = edge.value[b, slot, o + i]
                         if count:
-                            N[b, cur, k, o + i] = edge_labels[b, slot, o + i]
+                            N[b, cur, k, o + i] = edge.labels[b, slot, o + i]
             settled = settled and V[b, cur, layers - 1, 0] >= enough[b]
         if settled:
             return n

@@ -15,32 +15,41 @@ Cost: as ``backward``, and a sort of the occupied states per arrival in modes 1 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.kernels.backward import smooth_gain
+from nextlabel.kernels.inputs import Grid, Lattices, Steps
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.no_delay import state_offsets
 
 #: Mass below this is dropped.
 DUST = 1e-40
 
 
+class Measure(NamedTuple):
+    """The occupation measure of a policy."""
+
+    x: Floats  # (B, layers, states) mass at the start and, on return, at n = 0
+    given: Floats  # (U,) expected tasks given to arrival l
+    arrive: Floats  # (U,) P(arrival l comes)
+    act: Floats  # (B, U, states) mass that is given a label by arrival l; empty if it is not wanted
+
+
 @jit
 def forward(
-    first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, eta: Floats, mu: float,
-    finite: bool, counts: Floats, lam: Floats, cost: float, eps: float, mode: int, V: Floats, x: Floats, given: Floats,
-    arrive: Floats, act: Floats,
+    lattices: Lattices, grid: Grid, steps: Steps, counts: Floats, lam: Floats, cost: float, eps: float, mode: int,
+    V: Floats, out: Measure,
 ) -> float:  # fmt: skip
-    """Run n = U .. 1. Fills given[l] (tasks), arrive[l] = P(arrival l comes) and, if not empty, act[b, l, s] (mass).
-
-    ``x`` (B, layers, states) is the mass at the start and, on return, at n = 0. Returns the reward of what the horizon
-    cut off (finite) before n = 0.
-    """
+    """Run n = U .. 1 from the mass ``out.x``; return the reward of what the horizon cut off (finite) before n = 0."""
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    finite, mu, r, eta = steps.finite, steps.mu, steps.r, steps.eta
+    x, given, arrive, act = out.x, out.given, out.arrive, out.act
     B, layers, states = x.shape
     U = lam.shape[0]
     J = prob.shape[2]
-    off = state_offsets(first, C, W)
     z = np.zeros((B, layers, states))
     a = np.zeros((B, layers, states))
     A = np.zeros((B, layers, states))

@@ -12,16 +12,7 @@ jump of it.
 V(n-1,w) and the advantage A = V(n-1,w+1) - lam - V(n-1,w) are interpolated, not the max of them: where A changes sign
 inside a step its root is found and only the positive part is integrated.
 
-========= ========= ==================== =====================================================
-symbol    code      shape                meaning
-========= ========= ==================== =====================================================
-r         r         (layers,)            arrival rate of the step into layer k
-V         V         (slots, states, layers)  value; time is the fast axis here
--dV/dlam  N         same                 expected labels bought
---        weights   (2, W+1, layers, 4)  step into layer k; first axis: 0 without arrivals, 1 with
-e^{-qh}   decay     (2, W+1, layers)     likewise
---        start     (layers,)            first layer of the stencil of the step into layer k
-========= ========= ==================== =====================================================
+V and N are (slots, states, layers): time is the fast axis here.
 
 Guarantee: error O(h^4) where V is smooth in time, O(h^3) at the few times where an action changes.
 Cost: about 30 flops a state, arrival and layer.
@@ -31,9 +22,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
+from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.no_delay import state_offsets
 
 GAUSS_AT = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
 GAUSS_BY = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538])
@@ -74,37 +65,25 @@ def positive_part(x: Floats, A: Floats, L: Floats, h: float, q: float, rising: b
 
 @jit
 def backward_horizon(
-    first: Ints,
-    reward: Floats,
-    prob: Floats,
-    child: Ints,
-    C: int,
-    W: int,
-    r: Floats,
-    mu: float,
-    tau: Floats,
-    weights: Floats,
-    decay: Floats,
-    start: Ints,
-    lam: Floats,
-    forbid: bool,
-    edge: Floats,
-    edge_labels: Floats,
-    V: Floats,
-    N: Floats,
-) -> None:
-    """Fill V and N of one class for n = 0 .. U (slot n % slots)."""
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, lam: Floats, forbid: bool, edge: Edge,
+    V: Floats, N: Floats,
+) -> None:  # fmt: skip
+    """Fill V and N of the one class of ``lattices`` for n = 0 .. U (slot n % slots)."""
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward[0], lattices.prob[0]
+    C, W, off = grid.C, grid.W, grid.off
+    mu, tau, r = steps.mu, steps.tau, steps.r
+    weights, decay, start = quadrature.weights, quadrature.decay, quadrature.start
+    edge_value, edge_labels = edge.value[0], edge.labels[0]
     slots, _, layers = V.shape
     U = lam.shape[0]
     J = prob.shape[1]
-    off = state_offsets(first, C, W)
     E, E_n = np.zeros(layers), np.zeros(layers)
     A, L = np.zeros(layers), np.zeros(layers)
     x = np.zeros(4)
     for n in range(U + 1):
         cur, prv = n % slots, (n - 1) % slots
         price = lam[U - n] if n > 0 else 0.0
-        slot = min(max(n, 1), edge.shape[0]) - 1
+        slot = min(max(n, 1), edge_value.shape[0]) - 1
         with_arrivals = 1 if n > 0 else 0
         for w in range(W + 1):
             o, up = off[w], off[w + 1]
@@ -158,5 +137,5 @@ def backward_horizon(
                     N[cur, s, k] = v_n
             for i in range(inner, whole):
                 for k in range(layers):
-                    V[cur, o + i, k] = edge[slot, o + i]
+                    V[cur, o + i, k] = edge_value[slot, o + i]
                     N[cur, o + i, k] = edge_labels[slot, o + i]

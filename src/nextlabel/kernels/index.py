@@ -16,13 +16,16 @@ Cost: one backward sweep (values and labels) a price.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.horizon import backward_horizon
+from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.no_delay import EDGE_ROWS, edges, state_offsets
+from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
 
 #: 'assign' within this of 'wait' is a tie.
 TIE = 1e-11
@@ -30,48 +33,50 @@ TIE = 1e-11
 REOPEN = 1e-9
 
 
+class Brackets(NamedTuple):
+    """Where the roots are: ends[0..3] = g(lo), g'(lo), g(hi), g'(hi)."""
+
+    lo: Floats
+    hi: Floats
+    ends: Floats
+
+
 @jit
 def sweep(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
-    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, lam: float, V: Floats, N: Floats,
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, lam: float, V: Floats,
+    N: Floats,
 ) -> None:  # fmt: skip
     """V and N (rows, states, layers) of one class at one price for all arrivals; row n has n arrivals left."""
     rows, states, layers = V.shape
-    edge = np.zeros((1, EDGE_ROWS + 1, states))
-    edge_labels = np.zeros((1, EDGE_ROWS + 1, states))
+    edge = Edge(np.zeros((1, EDGE_ROWS + 1, states)), np.zeros((1, EDGE_ROWS + 1, states)))
     lams = np.full(rows - 1, lam)
-    edges(first, reward, ceiling, prob, child, C, W, lam, tail, np.empty((1, 4)), edge, edge_labels)
+    fill_edge(lattices, grid, lam, tail, edge)
     no = layers < 1  # a literal False would have the sweeps compiled once more
     if layers > 1:
-        backward_horizon(
-            first, reward[0], prob[0], child, C, W, r, mu, tau, weights, decay, start, lams, no,
-            edge[0], edge_labels[0], V, N,
-        )  # fmt: skip
+        backward_horizon(lattices, grid, steps, quadrature, lams, no, edge, V, N)
     else:
-        backward(
-            first, reward, prob, child, C, W, r, np.zeros(1), mu, no, lams, 0.0, no,
-            edge, edge_labels, np.full(1, np.inf), V.reshape((1, rows, 1, states)), N.reshape((1, rows, 1, states)),
-        )  # fmt: skip
+        flat = (1, rows, 1, states)
+        backward(lattices, grid, steps, lams, 0.0, no, edge, np.full(1, np.inf), V.reshape(flat), N.reshape(flat))
 
 
 @jit
 def narrow(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
-    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
-    at: Ints, lo: Floats, hi: Floats, ends: Floats,
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats, at: Ints,
+    V: Floats, N: Floats, out: Brackets,
 ) -> None:  # fmt: skip
-    """Sweep at each of the falling ``prices`` and narrow the brackets; ends[0..3] = g(lo), g'(lo), g(hi), g'(hi).
+    """Sweep at each of the falling ``prices`` and narrow the brackets.
 
     Falling, so that the first price at which 'assign' is optimal is the greatest one tried.
 
     V and N (rows, states, layers) are work. Row m of lo and hi (knots, states, layers) is about ``at[m]`` arrivals
     left, which row at[m] - 1 of V decides.
     """
+    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
+    lo, hi, ends = out
     knots, _, layers = lo.shape
-    off = state_offsets(first, C, W)
     for p in range(prices.shape[0]):
         lam = prices[p]
-        sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
+        sweep(lattices, grid, steps, quadrature, tail, lam, V, N)
         for m in range(knots):
             n = at[m] - 1
             for w in range(W):
@@ -95,20 +100,19 @@ def narrow(
 
 @jit
 def count_reopenings(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, mu: float,
-    tau: Floats, weights: Floats, decay: Floats, start: Ints, tail: Floats, prices: Floats, V: Floats, N: Floats,
-    closed: Bools, where: Ints,
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats,
+    V: Floats, N: Floats, closed: Bools, where: Ints,
 ) -> int:  # fmt: skip
     """How often a state that waits at a lower price assigns at a higher one; prices rise; 0 if indexable on the grid.
 
     ``closed`` (rows, states, layers) starts False; where[0..3] gets (n - 1, state, layer, price number) of the first.
     """
+    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
     rows, _, layers = closed.shape
-    off = state_offsets(first, C, W)
     found = 0
     for p in range(prices.shape[0]):
         lam = prices[p]
-        sweep(first, reward, ceiling, prob, child, C, W, r, mu, tau, weights, decay, start, tail, lam, V, N)
+        sweep(lattices, grid, steps, quadrature, tail, lam, V, N)
         for n in range(rows):
             for w in range(W):
                 # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.inputs import Edge, Grid, Lattices
 from nextlabel.kernels.jit import jit
 
 #: Arrivals left up to which the edge knows that the no-delay continuation has only so many labels.
@@ -28,20 +29,13 @@ EDGE_ROWS = 16
 
 
 @jit
-def state_offsets(first: Ints, C: int, W: int) -> Ints:
-    """State (node, w) is number off[w] + node; block w holds the nodes of level <= C - w."""
-    off = np.zeros(W + 2, dtype=np.int64)
-    for w in range(W + 1):
-        off[w + 1] = off[w] + first[C - w + 1]
-    return off
+def no_delay(lattices: Lattices, lam: float, tail: Floats, work: Floats, out: Floats) -> None:
+    """For each of B classes: out[b] = (S at the root, labels, P(not through), P(last level reached)).
 
-
-@jit
-def no_delay(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, lam: float, tail: Floats, S: Floats,
-    labels: Floats, mass: Floats, out: Floats,
-) -> None:  # fmt: skip
-    """For each of B classes: out[b] = (S at the root, labels, P(not through), P(last level reached))."""
+    ``work`` (3, N) holds S, the labels and the mass at each node of the last class on return.
+    """
+    first, child, reward, ceiling, prob = lattices
+    S, labels, mass = work[0], work[1], work[2]
     B, J = reward.shape[0], prob.shape[2]
     D = first.shape[0] - 2
     for b in range(B):
@@ -89,10 +83,9 @@ def no_delay(
 
 
 @jit
-def edge_values(
-    first: Ints, prob: Floats, child: Ints, C: int, W: int, off: Ints, S: Floats, work: Floats, edge: Floats,
-) -> None:  # fmt: skip
+def edge_values(first: Ints, prob: Floats, child: Ints, grid: Grid, S: Floats, work: Floats, out: Floats) -> None:
     """E[S after the w labels in flight] for the states on the edge: level + w = C, or w = W."""
+    C, W, off = grid.C, grid.W, grid.off
     J = prob.shape[1]
     for i in range(first[C + 1]):
         work[i] = S[i]
@@ -105,27 +98,22 @@ def edge_values(
                 work[i] = e
         lo = 0 if w == W else first[C - w]
         for i in range(lo, first[C - w + 1]):
-            edge[off[w] + i] = work[i]
+            out[off[w] + i] = work[i]
 
 
 @jit
-def edges(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, C: int, W: int, lam: float,
-    tail: Floats, out: Floats, edge: Floats, edge_labels: Floats,
-) -> None:  # fmt: skip
-    """What the states on the edge are worth, and buy, when they go on without delay at price ``lam``.
-
-    edge (B, R, states): slot n - 1 is for n arrivals left, n < R; the last slot, without limit, for all larger n.
-    """
+def fill_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats, out: Edge) -> None:
+    """What the states on the edge are worth, and buy, when they go on without delay at price ``lam``."""
+    first, child, reward, ceiling, prob = lattices
+    C = grid.C
     B, nodes = reward.shape
-    limited = edge.shape[1] - 1
+    limited = out.value.shape[1] - 1
     J = prob.shape[2]
     D = first.shape[0] - 2
     deepest = min(D, C + limited)
-    off = state_offsets(first, C, W)
-    S = np.empty(nodes)
-    labels = np.empty(nodes)
-    work = np.empty(nodes)
+    numbers = np.empty((3, nodes))
+    S, labels, work = numbers[0], numbers[1], numbers[2]
+    root = np.empty((1, 4))
     for b in range(B):
         for i in range(first[deepest + 1]):
             # A lattice that ends before the limit does must end high, or the edge would be a plain cap.
@@ -141,20 +129,9 @@ def edges(
                     labels[i] = 1.0
                     for j in range(J):
                         labels[i] += prob[b, i, j] * labels[child[i, j]]
-            edge_values(first, prob[b], child, C, W, off, S, work, edge[b, n])
-            edge_values(first, prob[b], child, C, W, off, labels, work, edge_labels[b, n])
-        no_delay(
-            first,
-            reward[b : b + 1],
-            ceiling[b : b + 1],
-            prob[b : b + 1],
-            child,
-            lam,
-            tail,
-            S,
-            labels,
-            work,
-            out[b : b + 1],
-        )
-        edge_values(first, prob[b], child, C, W, off, S, work, edge[b, limited])
-        edge_values(first, prob[b], child, C, W, off, labels, work, edge_labels[b, limited])
+            edge_values(first, prob[b], child, grid, S, work, out.value[b, n])
+            edge_values(first, prob[b], child, grid, labels, work, out.labels[b, n])
+        one = Lattices(first, child, reward[b : b + 1], ceiling[b : b + 1], prob[b : b + 1])
+        no_delay(one, lam, tail, numbers, root)
+        edge_values(first, prob[b], child, grid, S, work, out.value[b, limited])
+        edge_values(first, prob[b], child, grid, labels, work, out.labels[b, limited])

@@ -24,22 +24,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
+from nextlabel.kernels.inputs import Grid, Lattices, Steps
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.no_delay import state_offsets
 
 
 @jit
-def backward_above(
-    first: Ints, reward: Floats, prob: Floats, child: Ints, C: int, W: int, r: Floats, h: Floats, mu: float,
-    lam: Floats, edge: Floats, out: Floats,
-) -> None:  # fmt: skip
-    """out[b] = an upper bound on V(root, U arrivals, T left) of class b; h[k], r[k] belong to the step into layer k."""
+def backward_above(lattices: Lattices, grid: Grid, steps: Steps, lam: Floats, edge: Floats, out: Floats) -> None:
+    """out[b] = an upper bound on V(root, U arrivals, T left) of class b; ``edge`` (B, R, states) is worth that much."""
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    mu, h, r = steps.mu, steps.h, steps.r
     B = reward.shape[0]
     layers = h.shape[0]
     U = lam.shape[0]
     J = prob.shape[2]
-    off = state_offsets(first, C, W)
     states = off[W + 1]
     V = np.zeros((2, layers, states))
     bend = np.zeros((2, layers, states))

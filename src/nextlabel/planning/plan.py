@@ -33,7 +33,7 @@ from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.own_priors import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
-from nextlabel.solve.index import index_table
+from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 

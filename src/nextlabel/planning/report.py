@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.experiments.figures import finish
 from nextlabel.planning.plan import Plan
 from nextlabel.reporting.html import HtmlPage
-from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:

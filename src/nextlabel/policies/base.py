@@ -17,7 +17,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,17 +32,13 @@ MOST_LABELS = 64
 MOST_IN_FLIGHT = 24
 #: Beliefs of one task; with more than two answers they limit the labels a task.
 MOST_NODES = 60_000
-#: Rules for any number of answers.
-ANY_ANSWERS = (
-    "index", "lagrangian", "resolve", "okg", "okg-idle", "okg-pending", "kg", "kg-random", "uncertainty", "overlap",
-    "uniform", "random",
-)  # fmt: skip
 
 
 def knows_two(rule: str, answers: int) -> InputError:
     """The error of a rule for two answers that meets more."""
     return InputError(
-        f"the policy {rule} knows two answers, and the tasks have {answers}.", f"Use one of {', '.join(ANY_ANSWERS)}."
+        f"the policy {rule} knows two answers, and the tasks have {answers}.",
+        "Use a policy for any number of answers, such as index, okg-pending, uncertainty or uniform.",
     )
 
 
@@ -159,20 +154,30 @@ class ScoreTables:
 
 
 class Policy(ABC):
-    """A rule for the next arrival."""
+    """A rule for the next arrival. What is special about it is said by attributes of its class."""
 
-    name: ClassVar[str]
-    #: What the rule knows of labels in flight, in a few words for tables and docs.
-    in_flight: ClassVar[str]
+    #: What the policy is called in tables and files.
+    name: str
+    #: What it knows of labels in flight, in a few words for tables and documents.
+    in_flight: str = "nothing"
     #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
     random_ties: bool = True
-    #: Scores closer than this are tied; in units of the reward (``problem.units``) if the score is in its unit.
+    #: Scores closer than this are tied; in units of the reward (``problem.units``) if ``in_reward_units``.
     tied: float = 1e-9
-    in_reward_units: ClassVar[bool] = True
-    #: The rule knows tasks with two answers only.
-    two_answers: ClassVar[bool] = False
+    in_reward_units: bool = True
+    #: It knows tasks with two answers only.
+    two_answers: bool = False
+    #: It looks at the prior, and not at the labels alone.
+    uses_prior: bool = True
     #: The score is what a label is worth, so that an arrival whose best score is below a label's cost is turned away.
-    priced: ClassVar[bool] = False
+    priced: bool = False
+    #: It plans the labels of all tasks together for one budget, so that it serves neither several budgets at once nor
+    #: a live campaign, whose budget and tasks may change.
+    planned_ahead: bool = False
+    #: It solves again while the campaign runs: seconds to minutes for each replication.
+    solves_again: bool = False
+    #: It draws from posterior quantiles that are tabulated first, about a second for each problem.
+    draws: bool = False
 
     @abstractmethod
     def scores(self, setting: Setting) -> list[ScoreTables]:
@@ -188,9 +193,37 @@ class StaticPolicy(Policy):
     """A rule that looks at the task alone, not at the arrivals left."""
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
-        """One static table a class."""
-        return [ScoreTables(np.asarray(self.score(view), dtype=np.float64)) for view in setting.views]
+        """One static table for each class."""
+        return [ScoreTables(self.checked_score(view)) for view in setting.views]
 
     @abstractmethod
     def score(self, view: ClassView) -> Floats:
         """(flight + 1, nodes) scores of one class."""
+
+    def checked_score(self, view: ClassView) -> Floats:
+        """``score``, refused if it is not a table of finite numbers of the right shape."""
+        return checked_table(self.name, self.score(view), view)
+
+
+def checked_table(policy: str, table: object, view: ClassView) -> Floats:
+    """A table of scores as floats; a policy that returns anything else gets one sentence."""
+    shape = view.given.shape
+    try:
+        found = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"policy {policy!r} scores with a {type(table).__name__}, which is not an array of numbers.",
+            f"Return an array of shape {shape}: labels in flight by belief nodes.",
+        ) from None
+    if found.shape != shape:
+        raise InputError(
+            f"policy {policy!r} returns scores of shape {found.shape}, and {shape} is needed.",
+            "Return one row for each number of labels in flight and one column for each belief node.",
+        )
+    wrong = int(np.count_nonzero(~np.isfinite(found)))
+    if wrong:
+        raise InputError(
+            f"policy {policy!r} returns {wrong:,} of {found.size:,} scores that are not finite numbers.",
+            "Return a finite score for every state; a large negative one for a task that should wait.",
+        )
+    return found

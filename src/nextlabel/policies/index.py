@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index import ClassIndex, IndexTable, index_table
+from nextlabel.solve.index.table import ClassIndex, IndexTable, index_table
 
 #: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
 #: labels in flight a sweep has thousands of rows and the last digit would cost minutes.
@@ -24,7 +24,7 @@ class Index(Policy):
 
     def __init__(self, table: IndexTable | None = None, cap: int | None = None, name: str = "index") -> None:
         self.table, self.cap = table, cap
-        self.name = name  # type: ignore[misc]
+        self.name = name
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """The index table, spread over each class's own lattice."""

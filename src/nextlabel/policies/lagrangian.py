@@ -19,7 +19,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
@@ -35,6 +35,7 @@ class Lagrangian(Policy):
     name = "lagrangian"
     in_flight = "all of it"
     priced = True
+    planned_ahead = True
 
     def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:
         self.tied, self.cap = tied, cap

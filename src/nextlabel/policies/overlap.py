@@ -21,6 +21,7 @@ class Overlap(StaticPolicy):
     name = "overlap"
     in_flight = "counts it"
     in_reward_units = False
+    uses_prior = False
 
     def __init__(
         self, kind: str = "toloka", q: float = 0.75, confidence: float = 0.9, least: int = 1, most: int = 15

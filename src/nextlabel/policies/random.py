@@ -14,6 +14,7 @@ class Random(StaticPolicy):
     name = "random"
     in_flight = "nothing"
     in_reward_units = False
+    uses_prior = False
 
     def score(self, view: ClassView) -> Floats:
         """0."""

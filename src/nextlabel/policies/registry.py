@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from nextlabel.errors import InputError
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
@@ -19,7 +17,7 @@ from nextlabel.policies.ucb import UCB1Tuned, UCB1TunedLiteral
 from nextlabel.policies.uncertainty import Uncertainty
 from nextlabel.policies.uniform import Uniform
 
-POLICIES: dict[str, Callable[[], Policy]] = {
+POLICIES: dict[str, type[Policy]] = {
     cls.name: cls
     for cls in (
         Index, Lagrangian, Resolve, OKG, OKGIdle, OKGPending, KG, KGRandom, Thompson, UCB1Tuned, UCB1TunedLiteral, APT,

@@ -47,6 +47,8 @@ class Resolve(Policy):
     name = "resolve"
     in_flight = "all of it"
     priced = True
+    planned_ahead = True
+    solves_again = True
 
     def __init__(self, every: int | None = None, tied: float = 1e-5, cap: int | None = None) -> None:
         self.every, self.tied, self.cap = every, tied, cap

@@ -24,6 +24,7 @@ class Thompson(Policy):
     name = "thompson"
     in_flight = "draws its outcome"
     two_answers = True
+    draws = True
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Gains of both answers and quantiles of theta for each node."""

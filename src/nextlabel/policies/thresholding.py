@@ -36,6 +36,7 @@ class APT(StaticPolicy):
     name = "apt"
     in_flight = "counts it as labels"
     two_answers = True
+    uses_prior = False
     in_reward_units = False
 
     def score(self, view: ClassView) -> Floats:
@@ -49,6 +50,7 @@ class LSA(StaticPolicy):
     name = "lsa"
     in_flight = "counts it as labels"
     two_answers = True
+    uses_prior = False
     in_reward_units = False
 
     def __init__(self, c: float = 1.0) -> None:

@@ -22,6 +22,7 @@ class UCB1Tuned(Policy):
     name = "ucb1-tuned"
     in_flight = "counts it as labels"
     two_answers = True
+    uses_prior = False
     in_reward_units = False
 
     def scores(self, setting: Setting) -> list[ScoreTables]:

@@ -14,6 +14,7 @@ class Uniform(StaticPolicy):
     name = "uniform"
     in_flight = "counts it"
     in_reward_units = False
+    uses_prior = False
 
     def score(self, view: ClassView) -> Floats:
         """-(m + w)."""

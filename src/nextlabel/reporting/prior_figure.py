@@ -14,7 +14,7 @@ from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.fit import Cells, cells_of
 from nextlabel.learn.information import as_mixture
 from nextlabel.learn.learnt import LearntPrior
-from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing
+from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +35,7 @@ def prior_figure(counts: LabelCounts, learnt: Sequence[LearntPrior]) -> Figure:
         _densities(right, learnt)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        figure.canvas.draw()
-        plt.close(figure)
-        out: Figure = figure
-        return out
+        return finish(figure)
 
 
 def binned(cells: Cells) -> tuple[Floats, Floats, Floats]:

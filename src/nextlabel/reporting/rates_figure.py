@@ -9,7 +9,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.learn.exponential import ExponentialFit, shown_p
 from nextlabel.learn.rates import NAMES, Rates
-from nextlabel.reporting.style import BLUE, GREY, RED, drawing
+from nextlabel.reporting.style import BLUE, GREY, RED, drawing, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,10 +41,7 @@ def rates_figure(rates: Rates) -> Figure:
                 xlabel=f"time from assignment to label, {name}s", ylabel="share of durations that are longer"
             )
             axes[0, 1].set_title(_title("Completions", rates.durations, name))
-        figure.canvas.draw()
-        plt.close(figure)
-        out: Figure = figure
-        return out
+        return finish(figure)
 
 
 def survival(fit: ExponentialFit) -> tuple[Floats, Floats]:

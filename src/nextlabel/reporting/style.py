@@ -1,4 +1,4 @@
-"""How figures look: one colour and marker a policy, the same in every figure, and told apart without colour vision.
+"""How figures look: each policy has one colour and marker in all of them, told apart without colour vision.
 
 The colours are those of Okabe and Ito; policies that share one differ in marker and line.
 """
@@ -76,19 +76,36 @@ def in_order(policies: Iterable[str]) -> list[str]:
     return sorted(set(policies), key=lambda name: (ranks.get(name, len(ranks)), name))
 
 
+def needs_figures() -> None:
+    """Refuse early where no figure can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("a figure needs the package matplotlib.", "pip install 'nextlabel[figures]'.") from error
+
+
 @contextmanager
 def drawing() -> Iterator[Any]:
-    """matplotlib.pyplot without a display, in this style; figures are closed when the block is left by an error."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise InputError("figures need the package matplotlib.", "pip install 'nextlabel[figures]'.") from error
+    """matplotlib.pyplot without a display, in this style."""
+    needs_figures()
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     style: Any = RC
     with matplotlib.rc_context(style):
         yield plt
+
+
+def finish(figure: Any) -> Figure:
+    """Lay the figure out in this style, and detach it from pyplot, so that it is freed with its last user."""
+    import matplotlib.pyplot as plt
+
+    figure.canvas.draw()
+    plt.close(figure)
+    out: Figure = figure
+    return out
 
 
 def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:

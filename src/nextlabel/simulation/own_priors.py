@@ -102,7 +102,7 @@ def many_tables(problem: Problem, policy: Policy, progress: Progress | None = No
             facts[here, :, 1 + j] = prob[:, :, j] + (facts[here, :, j] if j > 0 else 0.0)
         if isinstance(policy, StaticPolicy):
             forest = ClassTables(some, reward, ceiling, prob, depth, flight)
-            scores[here] = forest.by_class(policy.score(forest))
+            scores[here] = forest.by_class(policy.checked_score(forest))
 
     starts = range(0, len(classes), CHUNK)
     with ThreadPoolExecutor(cpu_count() or 1) as pool:

@@ -28,10 +28,12 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.kernels.backward import backward
-from nextlabel.kernels.no_delay import no_delay, state_offsets
+from nextlabel.kernels.inputs import Edge, make_grid
+from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import all_columns, over_own_lattice
 from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
 #: Arrivals left that are swept at once before the limit is tried.
@@ -61,15 +63,12 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     """Tables at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""
     own = simplex(entry.answers, depth)[0]
     stack = stack_classes([entry], max(cut.depth, depth), problem.budget)
-    off = state_offsets(stack.first, cut.cap, cut.flight)
+    off = make_grid(stack.first, cut.cap, cut.flight).off
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
     tail = late_tail(problem, stack.depth)
     S = np.empty((3, stack.nodes))
-    no_delay(
-        stack.first, stack.reward, stack.ceiling, stack.prob, stack.child, lowest, tail, S[0], S[1], S[2],
-        np.empty((1, 4)),
-    )  # fmt: skip
+    no_delay(stack.arrays, lowest, tail, S, np.empty((1, 4)))
     most = max(flight, cut.flight) + 1
     free, ended = _after_flight(S[0], stack, most), _after_flight(stack.reward[0], stack, most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
@@ -134,11 +133,10 @@ def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, 
 def _sweep(problem: Problem, stack: LatticeStack, cut: Cut, prices: Floats, limit: Floats) -> Floats:
     """V (arrivals left, states) with the edge at its limit whatever n."""
     V = np.zeros((1, len(prices) + 1, 1, len(limit)))
-    edge = limit.reshape((1, 1, -1))
-    backward(
-        stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, problem.rate_pieces[1],
-        np.zeros(1), problem.completion_rate, False, prices, 0.0, False, edge, edge, np.full(1, np.inf), V, V[:0],
-    )  # fmt: skip
+    edge = Edge(limit.reshape((1, 1, -1)), limit.reshape((1, 1, -1)))
+    grid = make_grid(stack.first, cut.cap, cut.flight)
+    steps = make_timeline(problem).steps(problem.completion_rate)
+    backward(stack.arrays, grid, steps, prices, 0.0, False, edge, np.full(1, np.inf), V, V[:0])
     return V[0, :, 0]
 
 

@@ -27,13 +27,13 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edges, stack_classes
+from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edge, stack_classes
 from nextlabel.solve.scalar import ScalarOptimum, minimise
 from nextlabel.solve.timeline import Timeline, halve_steps, make_phases, make_timeline
 from nextlabel.solve.truncation import (
@@ -239,8 +239,7 @@ class _Search:
 
     def _sweep_work(self, cut: Cut, line: Timeline) -> int:
         first = stack_classes(self.problem.classes[:1], cut.cap, ENDLESS).first
-        states = int(state_offsets(first, cut.cap, cut.flight)[-1])
-        return self.classes * states * line.arrivals * line.layers
+        return self.classes * make_grid(first, cut.cap, cut.flight).states * line.arrivals * line.layers
 
     def _charge(self, lam: Floats) -> float:
         """sum_l lam_l P(l arrives), or sum_l lam_l in the paper's form; a common price is charged to all U arrivals."""
@@ -266,17 +265,15 @@ class _Search:
         counts = counts_of(problem.classes)
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
         paid = lam + problem.label_cost
-        edge, _ = no_delay_edges(stack, slice(None), cut, float(paid.min()), late_tail(problem, cut.depth))
+        lattices, grid = stack.arrays, make_grid(stack.first, cut.cap, cut.flight)
+        edge = no_delay_edge(lattices, grid, float(paid.min()), late_tail(problem, cut.depth)).value
         _, more = swept_arrivals(problem)
         missed = float(counts @ stack.spread) * more
         charge = self._charge(lam)
         line, value = make_timeline(problem, FIRST_STEPS), inf
         while True:
             out = np.empty(len(counts))
-            backward_above(
-                stack.first, stack.reward, stack.prob, stack.child, cut.cap, cut.flight, line.r, line.h,
-                problem.completion_rate, paid, edge, out,
-            )  # fmt: skip
+            backward_above(lattices, grid, line.steps(problem.completion_rate), paid, edge, out)
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
             if before - value <= STEP_TOLERANCE * self._scale(value) or self._sweep_work(cut, line) > 4 * SWEEP_WORK:

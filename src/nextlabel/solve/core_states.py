@@ -11,13 +11,13 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import level_of
-from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.inputs import make_grid
 
 
 def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
     """(flight + 1, nodes) number of state [w, node] in a sweep with that cap and ``in_flight`` at most."""
     level = level_of(own)
-    off = state_offsets(first, cap, in_flight)
+    off = make_grid(first, cap, in_flight).off
     out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
     for w in range(min(in_flight, flight + 1)):
         inside = np.flatnonzero(level < cap - w)
@@ -28,7 +28,7 @@ def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: i
 def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
     """As ``core_columns``, the states on the edge included."""
     level = level_of(own)
-    off = state_offsets(first, cap, in_flight)
+    off = make_grid(first, cap, in_flight).off
     out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
     for w in range(min(in_flight, flight) + 1):
         inside = np.flatnonzero(level <= cap - w)
@@ -38,7 +38,7 @@ def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: in
 
 def differences(V: Floats, first: Ints, cap: int, in_flight: int) -> Floats:
     """V(i, w+1) - V(i, w) along the last axis of a sweep's values; 0 on the edge."""
-    off = state_offsets(first, cap, in_flight)
+    off = make_grid(first, cap, in_flight).off
     A = np.zeros_like(V)
     for w in range(in_flight):
         m, o, up = int(first[cap - w]), int(off[w]), int(off[w + 1])

@@ -145,10 +145,7 @@ def _chunk(classes: Sequence[TaskClass], depth: int, prices: Floats) -> Floats:
     out, work = np.empty((len(classes), 4)), np.empty((3, stack.nodes))
     totals = np.zeros((2, len(prices)))
     for p, lam in enumerate(prices):
-        no_delay(
-            stack.first, stack.reward, stack.ceiling, stack.prob, stack.child, float(lam), np.zeros(depth + 1),
-            work[0], work[1], work[2], out,
-        )  # fmt: skip
+        no_delay(stack.arrays, float(lam), np.zeros(depth + 1), work, out)
         totals[:, p] = counts @ out[:, 0], counts @ out[:, 1]
     return totals
 

@@ -31,9 +31,9 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
-from nextlabel.solve.joint_count import count_groups, count_states
-from nextlabel.solve.joint_rule import NotLumpableError, index_rule
-from nextlabel.solve.joint_sweep import Sweep, extrapolate
+from nextlabel.solve.joint.counting import count_groups, count_states
+from nextlabel.solve.joint.rule import NotLumpableError, index_rule
+from nextlabel.solve.joint.sweep import JointSweep, extrapolate
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import make_timeline
 
@@ -118,7 +118,7 @@ def _value(
     if index is not None and unit != 1.0:
         index = partial(_in_unit, index, unit)
     groups, layers, states = count_groups(problem, max_states, lumped=lumped, merged=index is None, decline=price > 0)
-    sweep = Sweep(problem, groups, layers, kind, index, price, wait=pending == "wait", progress=progress)
+    sweep = JointSweep(problem, groups, layers, kind, index, price, wait=pending == "wait", progress=progress)
     if problem.finite:
         value, error = extrapolate(sweep)
     else:

@@ -27,11 +27,11 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import TooLargeError
 from nextlabel.kernels.backward import backward
-from nextlabel.kernels.forward import forward
-from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.forward import Measure, forward
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import counts_of, no_delay_edges, stack_classes
+from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import Timeline
 from nextlabel.solve.truncation import Cut, late_tail
 
@@ -78,7 +78,9 @@ class PricedProblem:
         self.problem, self.cut, self.line = problem, cut, line
         self.stack = stack_classes(problem.classes, cut.depth, problem.budget) if stack is None else stack
         self.counts = counts_of(problem.classes)
-        self.states = int(state_offsets(self.stack.first, cut.cap, cut.flight)[-1])
+        self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
+        self.steps = line.steps(problem.completion_rate)
+        self.states = self.grid.states
         classes = len(self.counts)
         numbers = classes * (line.arrivals + 1) * line.layers * self.states
         if numbers > MOST_NUMBERS:
@@ -99,14 +101,11 @@ class PricedProblem:
         """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
         self.evaluations += 1
         paid = prices + self.problem.label_cost
-        s, cut, line = self.stack, self.cut, self.line
+        lattices = self.stack.arrays
         never = np.full(len(self.counts), np.inf)
-        edge, none = no_delay_edges(s, slice(None), cut, float(paid.min()), self._tail)
-        backward(
-            s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
-            line.finite, paid, eps, False, edge, none, never, self.V, self.V[:0],
-        )  # fmt: skip
-        return float(self.counts @ np.einsum("bs,bs->b", self.initial, self.V[:, line.arrivals, -1]))
+        edge = no_delay_edge(lattices, self.grid, float(paid.min()), self._tail)
+        backward(lattices, self.grid, self.steps, paid, eps, False, edge, never, self.V, self.V[:0])
+        return float(self.counts @ np.einsum("bs,bs->b", self.initial, self.V[:, self.line.arrivals, -1]))
 
     def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
         """(classes, U, states) share of a class's tasks that each arrival is given in each state, by that plan."""
@@ -117,14 +116,13 @@ class PricedProblem:
 
     def forward(self, prices: Floats, eps: float, mode: int, act: Floats = NO_MEASURE) -> float:
         """Occupation measure of the decisions that V implies; fills given and arrive; returns the reward earned."""
-        s, cut, line = self.stack, self.cut, self.line
-        x = np.zeros((len(self.counts), line.layers, self.states))
+        x = np.zeros((len(self.counts), self.line.layers, self.states))
         x[:, -1] = self.initial
         cost = self.problem.label_cost
+        out = Measure(x, self.given, self.arrive, act)
         lost = forward(
-            s.first, s.reward, s.prob, s.child, cut.cap, cut.flight, line.r, line.eta, self.problem.completion_rate,
-            line.finite, self.counts, prices + cost, cost, eps, mode, self.V, x, self.given, self.arrive, act,
-        )  # fmt: skip
+            self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
+        )
         return float(lost - cost * self.given.sum() + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
 
 

@@ -26,7 +26,8 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.stack import LatticeStack, stack_lattices
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.horizon import backward_horizon
-from nextlabel.kernels.no_delay import EDGE_ROWS, edges, no_delay, state_offsets
+from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
+from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import Timeline, step_weights
@@ -65,14 +66,12 @@ def counts_of(classes: Sequence[TaskClass]) -> Floats:
     return np.array([c.count for c in classes], dtype=np.float64)
 
 
-def no_delay_edges(stack: LatticeStack, which: slice, cut: Cut, lam: float, tail: Floats) -> tuple[Floats, Floats]:
+def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> Edge:
     """Value and labels of the states on the edge when they go on without delay at price ``lam``."""
-    states = int(state_offsets(stack.first, cut.cap, cut.flight)[-1])
-    reward, ceiling, prob = stack.reward[which], stack.ceiling[which], stack.prob[which]
-    edge = np.zeros((2, len(reward), EDGE_ROWS + 1, states))
-    out = np.empty((len(reward), 4))
-    edges(stack.first, reward, ceiling, prob, stack.child, cut.cap, cut.flight, lam, tail, out, edge[0], edge[1])
-    return edge[0], edge[1]
+    shape = (len(lattices.reward), EDGE_ROWS + 1, grid.states)
+    edge = Edge(np.zeros(shape), np.zeros(shape))
+    fill_edge(lattices, grid, lam, tail, edge)
+    return edge
 
 
 class RelaxedProblem:
@@ -85,7 +84,8 @@ class RelaxedProblem:
         self.forbid = forbid
         self.swept = 0
         self._tail = late_tail(problem, cut.depth)
-        self._steps = step_weights(problem, timeline, cut.flight) if timeline.finite else None
+        self._steps = timeline.steps(problem.completion_rate)
+        self._weights = step_weights(problem, timeline, cut.flight) if timeline.finite else None
         self._pieces = chunks(problem.classes)
         # A single chunk keeps its lattices from price to price; many would not fit and are made again.
         self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
@@ -104,27 +104,14 @@ class RelaxedProblem:
 
     def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:
         stack = self._kept if self._kept is not None else stack_classes(classes, self.cut.depth, self.problem.budget)
-        counts = counts_of(classes)
-        spread = stack.spread
+        arrays, counts, spread = stack.arrays, counts_of(classes), stack.spread
         total = np.zeros((3, len(prices)))
         out = np.empty((len(classes), 4))
         work = np.empty((3, stack.nodes))
         for p, lam in enumerate(prices):
             todo = np.ones(len(classes), dtype=bool)
             if not self.timeline.finite and not self.forbid:
-                no_delay(
-                    stack.first,
-                    stack.reward,
-                    stack.ceiling,
-                    stack.prob,
-                    stack.child,
-                    lam,
-                    self._tail,
-                    work[0],
-                    work[1],
-                    work[2],
-                    out,
-                )
+                no_delay(arrays, lam, self._tail, work, out)
                 late = spread * (out[:, 2] + out[:, 3] * self._tail[-1])
                 todo = late > SETTLED
                 done = ~todo
@@ -140,26 +127,17 @@ class RelaxedProblem:
 
     def _sweep(self, stack: LatticeStack, b: int, lam: float, limit: float) -> tuple[float, float]:
         self.swept += 1
-        cut, line, mu = self.cut, self.timeline, self.problem.completion_rate
-        states = int(state_offsets(stack.first, cut.cap, cut.flight)[-1])
-        one = slice(b, b + 1)
+        line = self.timeline
+        one = stack.some(slice(b, b + 1))
+        grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
         prices = np.full(line.arrivals, lam)
-        edge, edge_labels = no_delay_edges(stack, one, cut, lam, self._tail)
-        if self._steps is not None:
-            V = np.empty((2, states, line.layers))
-            N = np.empty_like(V)
-            backward_horizon(
-                stack.first, stack.reward[b], stack.prob[b], stack.child, cut.cap, cut.flight,
-                line.r, mu, line.tau, self._steps.weights, self._steps.decay, self._steps.start,
-                prices, self.forbid, edge[0], edge_labels[0], V, N,
-            )  # fmt: skip
+        edge = no_delay_edge(one, grid, lam, self._tail)
+        if self._weights is not None:
+            V, N = np.empty((2, 2, grid.states, line.layers))
+            backward_horizon(one, grid, self._steps, self._weights, prices, self.forbid, edge, V, N)
             return float(V[line.arrivals % 2, 0, -1]), float(N[line.arrivals % 2, 0, -1])
-        V = np.empty((1, 2, 1, states))
-        N = np.empty_like(V)
-        n = backward(
-            stack.first, stack.reward[one], stack.prob[one], stack.child, cut.cap, cut.flight, line.r, line.eta, mu,
-            False, prices, 0.0, self.forbid, edge, edge_labels, np.array([limit - SETTLED]), V, N,
-        )  # fmt: skip
+        V, N = np.empty((2, 1, 2, 1, grid.states))
+        n = backward(one, grid, self._steps, prices, 0.0, self.forbid, edge, np.array([limit - SETTLED]), V, N)
         # A sweep that stopped early is within SETTLED of its limit from below; the limit is the side to be on.
         value = limit if n < line.arrivals else float(V[0, n % 2, 0, 0])
         return value, float(N[0, n % 2, 0, 0])

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.inputs import Steps, StepWeights
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.truncation import swept_arrivals
 
@@ -45,6 +46,10 @@ class Timeline:
     def layers(self) -> int:
         """Number of layers."""
         return len(self.tau)
+
+    def steps(self, completion_rate: float) -> Steps:
+        """What the kernels take."""
+        return Steps(self.finite, completion_rate, self.tau, self.h, self.r, self.eta)
 
 
 def make_timeline(problem: Problem, steps: int = 0, *, graded: bool = False) -> Timeline:
@@ -99,15 +104,6 @@ def _layers(problem: Problem, pieces: Ints, graded: bool) -> Timeline:
     h = np.diff(at, prepend=-at[1])
     r = np.repeat(rates, pieces)
     return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), 1.0 / h, pieces, graded)
-
-
-@dataclass(frozen=True, slots=True)
-class StepWeights:
-    """Quadrature of the fourth-order sweep (see ``kernels.horizon``)."""
-
-    weights: Floats
-    decay: Floats
-    start: Ints
 
 
 #: For an infinite horizon, which has no steps.

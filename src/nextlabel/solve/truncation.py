@@ -68,10 +68,7 @@ def worth_buying(problem: Problem) -> float:
     some = problem.classes[:: max(1, len(problem.classes) // SAMPLE_CLASSES)]
     stack = stack_lattices([c.prior for c in some], [c.threshold for c in some], [c.reward for c in some], depth)
     out, work = np.empty((len(some), 4)), np.empty((3, stack.nodes))
-    no_delay(
-        stack.first, stack.reward, stack.ceiling, stack.prob, stack.child, problem.label_cost, np.zeros(depth + 1),
-        work[0], work[1], work[2], out,
-    )  # fmt: skip
+    no_delay(stack.arrays, problem.label_cost, np.zeros(depth + 1), work, out)
     return float(out[:, 1].max())
 
 

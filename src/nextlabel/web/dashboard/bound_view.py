@@ -1,6 +1,6 @@
 """What no way of going on can be expected to exceed, with the budget that is left and with more of it.
 
-The numbers are those of ``solve.standing``, from the counts of tasks in each state.
+The numbers are those of ``solve.standing.bound``, from the counts of tasks in each state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.standing.bound import standing_bound
 
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48

@@ -24,7 +24,7 @@ from scipy.special import binom
 from nextlabel.arrays import Floats
 from nextlabel.errors import TooLargeError
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.joint_states import Group, groups_of
+from nextlabel.solve.joint.states import TaskGroup, groups_of
 
 #: Up to this budget a refusal names the exact number; above it the first lower bound that is too large.
 EXACT_COUNT_UP_TO = 30
@@ -63,7 +63,7 @@ def states_in(layers: Floats, *, finite: bool, decline: bool) -> float:
 
 
 def count_layers(
-    groups: Sequence[Group], U: int, limit: float = np.inf, *, finite: bool = True, decline: bool = False
+    groups: Sequence[TaskGroup], U: int, limit: float = np.inf, *, finite: bool = True, decline: bool = False
 ) -> tuple[Floats, bool]:
     """N(g, c) of the whole problem, and whether it is complete: it stops at the first class that passes ``limit``."""
     known: dict[tuple[int, bytes], Floats] = {}
@@ -81,7 +81,7 @@ def count_layers(
 
 def count_groups(
     problem: Problem, limit: float, *, lumped: bool = True, merged: bool = True, decline: bool = False
-) -> tuple[list[Group], Floats, int]:
+) -> tuple[list[TaskGroup], Floats, int]:
     """The groups, N(g, c) and the number of joint states; TooLargeError when they are more than ``limit``.
 
     A smaller budget has fewer states, so a large problem is refused at the first small budget that is too large.

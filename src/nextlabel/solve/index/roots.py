@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.index import gittins, narrow, sweep
-from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.index import Brackets, gittins, narrow, sweep
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import differences
 from nextlabel.solve.progress import Progress
@@ -42,19 +42,16 @@ class IndexWork:
     def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, line: Timeline) -> None:
         self.problem, self.entry, self.cut, self.line = problem, entry, cut, line
         self.stack = stack_classes([entry], cut.depth, problem.budget)
-        self.off = state_offsets(self.stack.first, cut.cap, cut.flight)
-        self.states = int(self.off[-1])
+        self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
+        self.off, self.states = self.grid.off, self.grid.states
         self.top = 1.001 * float(self.stack.spread[0])
-        self.steps = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
+        self.weights = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
 
     def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
         """Call an index kernel: the class's arrays come first, then what this call brings."""
-        s, cut = self.stack, self.cut
-        return kernel(
-            s.first, s.reward, s.ceiling, s.prob, s.child, cut.cap, cut.flight, self.line.r,
-            self.problem.completion_rate, self.line.tau, self.steps.weights, self.steps.decay, self.steps.start,
-            late_tail(self.problem, cut.depth), *rest,
-        )  # fmt: skip
+        steps = self.line.steps(self.problem.completion_rate)
+        tail = late_tail(self.problem, self.cut.depth)
+        return kernel(self.stack.arrays, self.grid, steps, self.weights, tail, *rest)
 
     def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> Floats:
         """Greatest roots for n in ``at`` (rising), by sweeps at prices chosen where the open brackets point."""
@@ -88,7 +85,7 @@ class IndexWork:
         shape = (int(at[-1]), *lo.shape[1:])
 
         def work(part: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
-            self.call(narrow, part, np.zeros(shape), np.zeros(shape), at, lo, hi, ends)
+            self.call(narrow, part, at, np.zeros(shape), np.zeros(shape), Brackets(lo, hi, ends))
 
         if len(prices) * int(at[-1]) * lo[0].size < THREAD_WORK:
             work(prices, lo, hi, ends)

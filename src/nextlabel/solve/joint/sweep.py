@@ -29,8 +29,8 @@ from nextlabel.errors import SolverError, TooLargeError
 from nextlabel.kernels.joint import BEST, Clock, Rule, solve_layer
 from nextlabel.kernels.multisets import Layer, build_table, list_layer
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.joint_rule import index_by_id, tie_order
-from nextlabel.solve.joint_states import Group, number_states, value_at_end, value_now
+from nextlabel.solve.joint.rule import index_by_id, tie_order
+from nextlabel.solve.joint.states import TaskGroup, number_states, value_at_end, value_now
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 
@@ -49,13 +49,13 @@ class CollisionError(Exception):
     """Two multisets of one layer have one key."""
 
 
-class Sweep:
+class JointSweep:
     """One problem, ready to be swept with any time points."""
 
     def __init__(
         self,
         problem: Problem,
-        groups: Sequence[Group],
+        groups: Sequence[TaskGroup],
         layers: Floats,
         kind: int,
         index: Callable[[int, int, float], Floats] | None,
@@ -139,7 +139,7 @@ class Sweep:
         return float(above[0].value[0, -1, -1])
 
 
-def extrapolate(sweep: Sweep) -> tuple[float, float]:
+def extrapolate(sweep: JointSweep) -> tuple[float, float]:
     """Value with finite T, and its estimated error."""
     problem = sweep.problem
     T, U = problem.horizon, problem.budget

@@ -16,8 +16,8 @@ from nextlabel.beliefs.simplex import counts_of_node, deepest
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
-from nextlabel.solve.index import index_timeline
-from nextlabel.solve.index_roots import IndexWork
+from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index.table import index_timeline
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import make_cut
 

@@ -30,7 +30,7 @@ from nextlabel.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TaskGroup:
     """Tasks that share a lattice; ``to_node`` maps the nodes of the class's own lattice to it."""
 
     count: int
@@ -48,9 +48,9 @@ class Numbering:
     w: Ints
 
 
-def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> list[Group]:
+def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> list[TaskGroup]:
     """One group a class; ``lumped``: nodes alike in law are one; ``merged``: classes alike in law are one."""
-    groups: dict[object, Group] = {}
+    groups: dict[object, TaskGroup] = {}
     for k, task_class in enumerate(problem.classes):
         lattice = task_class.lattice(depth)
         to_new = np.arange(lattice.nodes)
@@ -60,7 +60,7 @@ def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> li
         if merged:
             name = _law(lattice)
         before = groups[name].count if name in groups else 0
-        groups[name] = Group(before + task_class.count, lattice, to_new)
+        groups[name] = TaskGroup(before + task_class.count, lattice, to_new)
     return list(groups.values())
 
 
@@ -73,7 +73,7 @@ def _law(lattice: Lattice) -> tuple[bytes, ...]:
     return tuple(x.tobytes() for x in (lattice.first, reward, *answers))
 
 
-def number_states(groups: Sequence[Group], budget: int, seed: int) -> Numbering:
+def number_states(groups: Sequence[TaskGroup], budget: int, seed: int) -> Numbering:
     """Number every (group, node, w) with at most ``budget`` labels; ``seed`` salts the keys."""
     U = budget
     start = 0
@@ -126,7 +126,7 @@ def number_states(groups: Sequence[Group], budget: int, seed: int) -> Numbering:
     return Numbering(tables, group_of, node_of, w_of)
 
 
-def value_now(groups: Sequence[Group], numbering: Numbering) -> Floats:
+def value_now(groups: Sequence[TaskGroup], numbering: Numbering) -> Floats:
     """R of every id."""
     out = np.empty(len(numbering.node))
     for k, group in enumerate(groups):
@@ -135,7 +135,7 @@ def value_now(groups: Sequence[Group], numbering: Numbering) -> Floats:
     return out
 
 
-def value_at_end(groups: Sequence[Group], numbering: Numbering, mu: float, taus: Floats) -> Floats:
+def value_at_end(groups: Sequence[TaskGroup], numbering: Numbering, mu: float, taus: Floats) -> Floats:
     """H of every id at every time left in ``taus`` (inf: every label comes in)."""
     out = np.empty((len(numbering.node), len(taus)))
     comes_in = -np.expm1(-mu * taus)

@@ -36,11 +36,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.kernels.no_delay import state_offsets
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
 from nextlabel.solve.core_states import core_columns, over_own_lattice
-from nextlabel.solve.index_roots import ROOT, IndexWork
+from nextlabel.solve.index.roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
@@ -100,7 +100,7 @@ class ClassIndex:
         i = int(self.node_of[node])
         level = int(np.searchsorted(self.first, i, side="right")) - 1
         if w < self.flight and level + w < self.cap:
-            off = state_offsets(self.first, self.cap, self.flight)
+            off = make_grid(self.first, self.cap, self.flight).off
             return float(self.rows[min(n, len(self.rows)) - 1, off[w] + i, layer])
         return float(self.beyond[min(w, len(self.beyond) - 1), i])
 

@@ -9,7 +9,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import FIRST, GROUPS, RANDOM, TIE
-from nextlabel.solve.joint_states import Group, Numbering
+from nextlabel.solve.joint.states import Numbering, TaskGroup
 
 TIE_RULES = {"random": RANDOM, "groups": GROUPS, "first": FIRST}
 
@@ -33,7 +33,7 @@ def tie_order(numbering: Numbering) -> Ints:
 
 
 def index_by_id(
-    groups: Sequence[Group],
+    groups: Sequence[TaskGroup],
     numbering: Numbering,
     index: Callable[[int, int, float], Floats],
     n: int,

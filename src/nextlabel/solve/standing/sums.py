@@ -36,7 +36,7 @@ CHUNK = 32
 KEPT, HELD = 50_000_000, 2_000_000
 #: Depths that lattices have, so that their shapes are shared; then multiples of the last, with more answers of STEP.
 STEP = 4
-RUNGS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+SHARED_DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 #: Levels below the deepest task that are looked at even where that makes a large lattice: two answers, and more.
 LEAST, LEAST_OF_MANY = 64, 4
 
@@ -72,11 +72,11 @@ class StandingSums:
         self.tasks = groups.tasks
         self.label_cost, self.sure = label_cost, sure
         self._pending = groups.in_flight if sure else 0
-        self._chunks = split(classes, groups, margin, sure)
+        self._chunks = split_by_depth(classes, groups, margin, sure)
         answers = classes[0].answers
         self.nodes = sum(len(c.classes) * nodes_of(answers, c.depth) for c in self._chunks)
         #: Whether any lattice could be deeper.
-        self.open = any(c.depth < room(answers, c.reach) for c in self._chunks)
+        self.open = any(c.depth < deepest_useful(answers, c.reach) for c in self._chunks)
         self._kept: dict[int, Lattices] = {}
         self._keep = self.nodes * (3 + answers) <= KEPT
         facts = np.array(self._each(self._facts))
@@ -101,7 +101,7 @@ class StandingSums:
     def _sums(self, k: int, prices: Floats) -> Floats:
         lattices = self._kept.get(k)
         if lattices is None:
-            lattices = place_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
+            lattices = lattices_with_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
             if self._keep:
                 self._kept[k] = lattices
         out = np.zeros((3, len(prices)))
@@ -117,13 +117,13 @@ class StandingSums:
     def _facts(self, k: int) -> tuple[float, float, float]:
         """Sums of R and of the ceiling, and the most that the truth would add to a task that may get a label."""
         chunk = self._chunks[k]
-        on = place_tasks(chunk, chunk.reach, False)
+        on = lattices_with_tasks(chunk, chunk.reach, False)
         gap = (on.ceiling - on.reward)[on.weight > 0]
         most = float((on.ceiling - on.reward).max()) if self.sure and chunk.groups.w.any() else float(gap.max())
         return float((on.weight * on.reward).sum()), float((on.weight * on.ceiling).sum()), most
 
 
-def split(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool) -> list[Chunk]:
+def split_by_depth(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool) -> list[Chunk]:
     """The classes that have tasks, by the labels that the furthest of them has, in chunks."""
     answers = classes[0].answers
     labels = groups.levels(answers) + (groups.w if sure else 0)
@@ -142,25 +142,25 @@ def split(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool)
         rows = order[lo:hi]
         some = Groups(entry[lo:hi] - start, groups.node[rows], groups.w[rows], groups.members[rows])
         reach = int(furthest[here[-1]])
-        depth = max(reach, min(rung(answers, reach + margin), room(answers, reach)))
+        depth = max(reach, min(shared_depth(answers, reach + margin), deepest_useful(answers, reach)))
         chunks.append(Chunk([classes[c] for c in here], some, reach, depth))
     return chunks
 
 
-def rung(answers: int, depth: int) -> int:
+def shared_depth(answers: int, depth: int) -> int:
     """The next depth that lattices have."""
-    step = RUNGS[-1] if answers == 2 else STEP
-    return next((r for r in RUNGS if r >= depth and answers == 2), -(-depth // step) * step)
+    step = SHARED_DEPTHS[-1] if answers == 2 else STEP
+    return next((r for r in SHARED_DEPTHS if r >= depth and answers == 2), -(-depth // step) * step)
 
 
-def room(answers: int, reach: int) -> int:
+def deepest_useful(answers: int, reach: int) -> int:
     """The deepest lattice worth its time below a task with ``reach`` labels."""
     if answers == 2:
         return max(deepest(2), reach + LEAST)
     return max(deepest(answers), min(reach + LEAST_OF_MANY, deepest(answers, 8 * MOST_NODES)))
 
 
-def place_tasks(chunk: Chunk, depth: int, sure: bool) -> Lattices:
+def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> Lattices:
     """Lattices of that depth with the tasks at their nodes, or where the labels in flight may take them."""
     classes, groups = chunk.classes, chunk.groups
     first, child, _ = simplex(classes[0].answers, depth)

@@ -1,19 +1,19 @@
-"""The figure of ``beyond``: knowing a mixture, three answers, money."""
+"""Past the paper's model: knowing a mixture, three answers, money."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.experiments.figures import draw_line, finish, pick, values_of
-from nextlabel.experiments.study import Row
-from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
+from nextlabel.experiments.figures.lines import draw_line, pick, values_of
+from nextlabel.reporting.style import BLUE, INK, RED, drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.tables import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-def beyond(rows: list[Row]) -> Figure:
+def draw(rows: list[Row]) -> Figure:
     """Three panels."""
     with drawing() as plt:
         figure, panels = plt.subplots(1, 3, figsize=(14.0, 4.4), layout="constrained")

@@ -47,7 +47,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import TaskClass, whole
 from nextlabel.solve.price_lines import PriceLines, trace
-from nextlabel.solve.standing_sums import StandingSums
+from nextlabel.solve.standing.sums import StandingSums
 
 #: Prices of the first grid and rounds of refinement, for as many price-nodes as this; the last digits that are wanted.
 PRICES, LEAST_PRICES, REFINEMENTS, WORK = 160, 32, 5, 300_000_000

@@ -1,0 +1,91 @@
+"""What the sweeps of the single-task problem take, as NamedTuples of arrays: a kernel reads them like plain arguments.
+
+============ ========== ================= =================================================================
+tuple        field      shape             meaning
+============ ========== ================= =================================================================
+Lattices     first      (D+2,)            nodes of level m are first[m] .. first[m+1] - 1
+--           child      (N, J)            node after answer j
+--           reward     (B, N)            R: expected reward of deciding now
+--           ceiling    (B, N)            expected reward if the truth were told
+--           prob       (B, N, J)         p_j: predictive probability of answer j
+Grid         C, W       --                labels that a task is given, and of them in flight, at most
+--           off        (W+2,)            state (i, w) is number off[w] + i; off[W+1] counts the states
+Steps        finite     --                whether there is a horizon; if not there is one layer
+--           mu         --                completion rate
+--           tau        (layers,)         time left
+--           h, r, eta  (layers,)         length, arrival rate and Erlang rate of the step into layer k
+StepWeights  weights    (2, W+1, layers,  quadrature of the step into layer k; first axis: 0 without arrivals, 1 with
+                        4)
+--           decay      (2, W+1, layers)  e^{-qh}, likewise
+--           start      (layers,)         first layer of the stencil of the step into layer k
+Edge         value      (B, R, states)    worth of the states on the edge, by arrivals left: 1, 2, .. and the last for
+                                          all larger n
+--           labels     (B, R, states)    labels that they buy
+============ ========== ================= =================================================================
+
+The cost of a tuple is some microseconds at a call from Python, and nothing between kernels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+
+
+class Lattices(NamedTuple):
+    """B belief lattices of one shape."""
+
+    first: Ints
+    child: Ints
+    reward: Floats
+    ceiling: Floats
+    prob: Floats
+
+
+class Grid(NamedTuple):
+    """The states of a sweep: at most C labels given out, at most W of them in flight."""
+
+    C: int
+    W: int
+    off: Ints
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(self.off[-1])
+
+
+class Steps(NamedTuple):
+    """Rates, and the time steps between layers."""
+
+    finite: bool
+    mu: float
+    tau: Floats
+    h: Floats
+    r: Floats
+    eta: Floats
+
+
+class StepWeights(NamedTuple):
+    """Quadrature of the fourth-order sweep (``kernels.horizon``)."""
+
+    weights: Floats
+    decay: Floats
+    start: Ints
+
+
+class Edge(NamedTuple):
+    """What the states on the edge of the grid are worth and buy."""
+
+    value: Floats
+    labels: Floats
+
+
+def make_grid(first: Ints, C: int, W: int) -> Grid:
+    """Number the states: block w holds the nodes of level <= C - w."""
+    off = np.zeros(W + 2, dtype=np.int64)
+    np.cumsum(first[C + 1 - np.arange(W + 1)], out=off[1:])
+    return Grid(C, W, off)

@@ -1,0 +1,1 @@
+"""The joint problem of all tasks over multisets of task states: counted, numbered, swept."""

@@ -1,0 +1,1 @@
+"""The bound of a running campaign, from where its tasks stand now."""

@@ -9,6 +9,7 @@ import typer
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.options import (
     JOBS,
+    Duplicates,
     Jobs,
     Json,
     LabelColumn,
@@ -24,7 +25,7 @@ from nextlabel.cli.options import (
     text_option,
     whole,
 )  # fmt: skip
-from nextlabel.cli.output import command_line, print_json, print_table, say, working
+from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
 
@@ -109,9 +110,7 @@ def backtest(
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",
     positive_label: Positive = None,
-    duplicates: Annotated[
-        Literal["first", "keep"], typer.Option(help="Of a worker's labels for one task, count the first or all.")
-    ] = "first",
+    duplicates: Duplicates = "first",
     out: Out = None,
     report: Report = None,
     as_json: Json = False,
@@ -124,21 +123,23 @@ def backtest(
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, in_flight)
     check_outputs(out, report)
+    belief = None if prior is None else _beta(prior)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.gold import read_gold
+        from nextlabel.files.labels import read_labels
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
+            duplicates=duplicates,
+        )  # fmt: skip
+        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
+    read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtest.readout import COUNTING
         from nextlabel.backtest.run import POLICIES, make_backtest
-        from nextlabel.files.gold import read_gold
-        from nextlabel.files.labels import read_labels
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
-        belief = None if prior is None else _beta(prior)
-        table, said = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
-            assigned_at=None, submitted_at=None, duplicates=duplicates,
-        )  # fmt: skip
-        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
-        read = said.sentences() + ([] if truth is None else truth.sentences())
         readouts = readout or list(COUNTING)
         found = make_backtest(
             to_recorded(table, truth),
@@ -167,12 +168,11 @@ def backtest(
             tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
             write_folder(out, {**tables, "backtest.png": backtest_figure(found)})
         if report is not None:
-            write_page(report, lambda: backtest_page(found, command_line(context), read))
+            sentences = [sentence for one in read for sentence in one["sentences"]]
+            write_page(report, lambda: backtest_page(found, command_line(context), sentences))
     if as_json:
         print_json(_as_dict(found, read))
     else:
-        for line in read:
-            say(line)
         _show(found)
 
 
@@ -217,7 +217,7 @@ def _workers(table: LabelTable) -> Ints | None:
     return to_recorded(replace(table, label=np.where(table.worker >= 0, table.worker, own))).labels
 
 
-def _as_dict(found: Backtest, read: list[str]) -> dict[str, Any]:
+def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
     from nextlabel.backtest.report import point_rows, saving_rows
     from nextlabel.backtest.sentences import assumptions, sentences
 

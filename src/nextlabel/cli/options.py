@@ -89,6 +89,10 @@ Labels = Annotated[
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
 LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+Duplicates = Annotated[
+    Literal["first", "keep"],
+    typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),
+]
 Positive = Annotated[
     str | None, text_option("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
 ]
@@ -100,7 +104,7 @@ Db = Annotated[
 ]
 DB = "nextlabel.db"
 PublicUrl = Annotated[
-    str,
+    str | None,
     text_option(
         "--public-url", "URL", "The address that links begin with. Default: the one that serve listens on."
     ),

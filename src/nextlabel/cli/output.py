@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import typer
@@ -58,6 +58,26 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 def say(sentence: str) -> None:
     """A line of prose on stderr."""
     sys.stderr.write(sentence + "\n")
+
+
+class Report(Protocol):
+    """What was met while a file was read (``files.report``)."""
+
+    def sentences(self) -> list[str]:
+        """In plain English."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        ...
+
+
+def say_read(*reports: Report) -> list[dict[str, Any]]:
+    """Say on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
+    for report in reports:
+        for sentence in report.sentences():
+            say(sentence)
+    return [report.as_dict() for report in reports]
 
 
 def command_line(context: typer.Context) -> str:

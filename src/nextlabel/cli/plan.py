@@ -10,7 +10,7 @@ import typer
 from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.merge_flags import refuse_contradictions
 from nextlabel.cli.options import JOBS, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text_option, whole
-from nextlabel.cli.output import command_line, print_json, print_table, working
+from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import describe, problem_fields
@@ -52,6 +52,7 @@ def plan(
     if pilot is None:
         refuse_idle(context, ["method", "positive"], "--pilot")
     learnt = None if pilot is None else _pilot(flags, pilot, method, positive)
+    read = [] if learnt is None else say_read(learnt.report)
     problem, most = _problem(flags, learnt)
     value = _value(flags, problem)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
@@ -76,9 +77,10 @@ def plan(
         if out is not None:
             write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
         if report is not None:
-            write_page(report, lambda: plan_page(found, command_line(context), notes))
+            noted = [*notes, *(sentence for one in read for sentence in one["sentences"])]
+            write_page(report, lambda: plan_page(found, command_line(context), noted))
     if as_json:
-        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span)})
+        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span), "read": read})
     else:
         _show(found, notes)
 
@@ -108,8 +110,8 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
 
     one = learnt.learnt
     return {
-        "tasks": learnt.tasks,
-        "labels": learnt.labels,
+        "tasks": learnt.report.tasks,
+        "labels": learnt.report.labels,
         "prior": prior_table(one.prior),
         "standard_errors": one.standard_errors,
         "p_value": one.p_value,
@@ -126,7 +128,7 @@ def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | 
         refuse_contradictions(flags)
         flags = replace(flags, value=None, reward="accuracy")
     if learnt is not None and flags.tasks is None and flags.problem is None:
-        flags = replace(flags, tasks=str(learnt.tasks))
+        flags = replace(flags, tasks=str(learnt.report.tasks))
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")

@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, refuse_idle
-from nextlabel.cli.output import command_line, print_json, print_table, say, working
+from nextlabel.cli.options import (
+    Duplicates,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Seed,
+    TaskColumn,
+    WorkerColumn,
+    refuse_idle,
+)
+from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
 from nextlabel.cli.output_files import check_outputs
-from nextlabel.prose import counted
+from nextlabel.errors import InputError
+from nextlabel.prose import counted, listed
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -36,8 +48,10 @@ def prior(
         typer.Option(help="With --method mixture or all: kinds of tasks in the mixture; auto chooses by the BIC."),
     ] = "auto",
     task_column: TaskColumn = "task",
+    worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",
     positive: Positive = None,
+    duplicates: Duplicates = "first",
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
@@ -46,13 +60,26 @@ def prior(
     started, begin = datetime.now(UTC), perf_counter()
     if method in ("moments", "ml"):
         refuse_idle(context, ["components"], "--method mixture or all")
+    folder = None if out is None else Path(out)
+    check_outputs(out)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.labels import read_labels
+        from nextlabel.learn.counts import LabelCounts
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            duplicates=duplicates,
+        )  # fmt: skip
+        counts = LabelCounts.of_labels(table)
+        if counts.answers != 2:
+            raise InputError(
+                f"the labels of {labels} are {listed(table.labels)}, and a prior is learnt for two answers.",
+                "Name the one that counts as 1 with --positive; all others then count as 0.",
+            )
+    read = say_read(table.report)
     with working(f"Learning from {labels}"):
         from nextlabel.learn.methods import compare_methods
-        from nextlabel.learn.read import read_counts
 
-        folder = None if out is None else Path(out)
-        check_outputs(out)
-        counts = read_counts(labels, task_column, label_column, positive)
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
         found = compare_methods(counts, names, components=kinds, seed=seed)
@@ -60,7 +87,7 @@ def prior(
         run = {"command": command_line(context), "seed": seed, "started": started, "seconds": perf_counter() - begin}
         _write(folder, counts, found, _as_dict(counts, found), **run)
     if as_json:
-        print_json({**_as_dict(counts, found), "seed": seed, "seconds": perf_counter() - begin})
+        print_json({**_as_dict(counts, found), "read": read, "seed": seed, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):

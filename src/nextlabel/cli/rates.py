@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, WorkerColumn
-from nextlabel.cli.output import print_json, working
+from nextlabel.cli.output import print_json, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder
 
 
@@ -34,19 +34,21 @@ def rates(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.rates import estimate_rates
 
-        table, report = read_labels(
+        table = read_labels(
             labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
             assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
+    read = say_read(table.report)
+    with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=seed)
     if out is not None:
         from nextlabel.reporting.rates_figure import rates_figure
 
         write_folder(out, {"rates.png": rates_figure(found)})
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), "read": read})
         return
-    for sentence in [*report.sentences(), *found.sentences()]:
+    for sentence in found.sentences():
         typer.echo(sentence)
     flags = f"--arrival-rate {found.arrival_rate:.4g}"
     if found.completion_rate is not None:

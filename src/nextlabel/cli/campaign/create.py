@@ -65,7 +65,7 @@ def create(
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
     from nextlabel.campaign.config import CampaignSettings
-    from nextlabel.service.times import seconds_of
+    from nextlabel.service.times import parse_time
 
     config = CampaignSettings.from_dict(
         {
@@ -73,7 +73,7 @@ def create(
             "labels": [label.strip() for label in labels.split(",")],
             "question": question,
             "name": name,
-            "deadline": seconds_of("deadline", deadline),
+            "deadline": parse_time("deadline", deadline),
             "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
             "policy": policy,
             "prior": None if prior is None else parse_prior(prior),

@@ -15,17 +15,17 @@ from nextlabel.cli.output import print_json
 def links(
     id: Id,
     workers: Annotated[list[str] | None, typer.Argument(metavar="WORKERS...", help="The workers' names.")] = None,
-    public_url: PublicUrl = "",
+    public_url: PublicUrl = None,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
     """Make a link per worker, and one for platforms such as Prolific."""
     with service_at(db) as service:
-        from nextlabel.service.links import Links, join_url, worker_url
-        from nextlabel.service.settings import Settings
+        from nextlabel.service.links import LinkSigner, join_url, worker_url
+        from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
-        base, signer = Settings(public_url=public_url).base_url, Links.of(service.store)
+        base, signer = ServiceSettings(public_url=public_url).base_url, LinkSigner.of(service.store)
         made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         join = join_url(base, signer.join_token(id))
     if as_json:

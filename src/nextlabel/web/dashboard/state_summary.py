@@ -31,7 +31,7 @@ BINS, HARD_GROUPS, TOGETHER = 20, 200, 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StateSummary:
     """Of one campaign at one time."""
 
     tasks: int
@@ -42,7 +42,7 @@ class Figures:
     hardest: tuple[Group, ...]
 
 
-def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> Figures | None:
+def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> StateSummary | None:
     """None for a campaign without tasks."""
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     if not len(table):
@@ -58,7 +58,7 @@ def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[
     margin = ordered[:, -1] - ordered[:, -2]
     order = np.lexsort((node, klass, -level, np.round(margin, 12)))
     hard = [k for k in order[: HARD_GROUPS + int((~told).sum())] if told[k]][:HARD_GROUPS]
-    return Figures(
+    return StateSummary(
         tasks=int(members.sum()),
         labelled=int(members[told].sum()),
         accuracy=float(best @ members / members.sum()),

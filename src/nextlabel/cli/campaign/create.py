@@ -30,7 +30,7 @@ from nextlabel.prose import counted
 def create(
     context: typer.Context,
     tasks: Annotated[str | None, TASKS_FILE] = None,
-    budget: Annotated[str | None, text_option("--budget", "U", "Number of labels to buy. Required.")] = None,
+    budget: Annotated[str | None, text_option("--budget", "U", "Number of labels to buy; required.")] = None,
     labels: Annotated[
         str, typer.Option(metavar="A,B", help="The answers; with two of them the second is answer 1.")
     ] = "no,yes",

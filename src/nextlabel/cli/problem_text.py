@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem, TaskClass
 
 
-def describe(problem: Problem) -> str:
-    """The problem in one line."""
+def describe(problem: Problem, pending: str = "wait") -> str:
+    """The problem in one line; ``pending``: what becomes of labels in flight at the last arrival."""
     rewards = list(dict.fromkeys(c.reward.describe() for c in problem.classes))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
     if len(problem.classes) > 1 and problem.answers > 2:
@@ -21,7 +21,8 @@ def describe(problem: Problem) -> str:
     cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
     rate = problem.arrival_rate
     arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
-    horizon = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited"
+    awaited = "every label awaited" if pending == "wait" else "labels in flight at the last arrival dropped"
+    horizon = f"horizon {problem.horizon:g}" if problem.finite else awaited
     return (
         f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
         f"{arrivals}, completion rate {problem.completion_rate:g}, {horizon}"

@@ -25,11 +25,11 @@ import httpx
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Lease
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
-from nextlabel.service.settings import Settings
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
@@ -165,7 +165,7 @@ def served(campaign_service: CampaignService) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    app = create_app(campaign_service, Settings(port=port), pages=mount_pages)
+    app = create_app(campaign_service, ServiceSettings(port=port), pages=mount_pages)
     server = uvicorn.Server(uvicorn.CampaignSettings(app, host="127.0.0.1", port=port, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -22,7 +22,8 @@ ARGUMENTS = [
 ]  # fmt: skip
 #: Findings of axe that a page must not have.
 GRAVE = ("serious", "critical")
-TIMEOUT_MS = 10_000
+#: How long a test waits for a page: far more than the slowest machine needs, kernels to be compiled included.
+TIMEOUT_MS = 180_000
 expect.set_options(timeout=TIMEOUT_MS)
 AXE = Axe()
 

@@ -16,10 +16,12 @@ import uvicorn
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
-from nextlabel.service.settings import Settings
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 
+#: Seconds after which a test that waits gives up: far more than the slowest machine needs.
+PATIENCE_S = 300.0
 #: A policy whose tables are there at once.
 QUICK = {"budget": 20, "labels": ["no", "yes"], "policy": "uncertainty"}
 
@@ -46,7 +48,7 @@ class Service:
         """A client with the requester's token, or another one ("" for none)."""
         token = self.token if token is None else token
         given = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=f"{self.url}/api/v1", headers={**given, **headers}, timeout=30)
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers={**given, **headers}, timeout=PATIENCE_S)
 
     def campaign(self, id: str = "demo", tasks: int = 5, **settings: Any) -> str:
         """A campaign with tasks t0, t1, ..."""
@@ -66,12 +68,6 @@ class Service:
         return self.http(made["links"][0]["token"])
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def running(url: str, pages: Callable[[Any], None] | None = None, **settings: Any) -> Iterator[Service]:
     """The service in a thread of this process, with ``pages`` (``web.pages.mount_pages``) or the API alone."""
@@ -80,22 +76,21 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
     campaign_service = CampaignService(store, clock)
     token = first_token(store)
     assert token is not None
-    port = free_port()
-    app = create_app(campaign_service, Settings(port=port, **settings), pages)
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, access_log=False, ws="none", lifespan="on")
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
+    listening = socket.create_server(("127.0.0.1", 0))  # kept, so that nobody else can take the port
+    port = int(listening.getsockname()[1])
+    app = create_app(campaign_service, ServiceSettings(port=port, **settings), pages)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
     while not server.started:
-        assert thread.is_alive() and time.monotonic() < until, "the service did not start"
+        assert thread.is_alive(), "the service did not start"
         time.sleep(0.01)
     try:
         yield Service(f"http://127.0.0.1:{port}", token, campaign_service, clock, app)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join()
+        listening.close()
         campaign_service.close()
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from benchmarks.live.crowd import Account
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.service.links import Links
+from nextlabel.service.links import LinkSigner
 from nextlabel.store.open import open_store
 
 
@@ -19,7 +19,7 @@ def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object)
     id = campaign_service.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
     if config.policy == "index":
         campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)
-    links = Links.of(campaign_service.store)
+    links = LinkSigner.of(campaign_service.store)
     tokens = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
     campaign_service.close()
     return id, tokens

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on, from below those that systems hand out by themselves: nobody takes it later."""
+    while True:
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
@@ -27,7 +31,7 @@ class Server:
         self.url, self.port, self.flags, self.log = url, port or free_port(), flags, log
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, patience: float = 60.0) -> float:
+    def start(self, patience: float = 300.0) -> float:
         """Start and wait until it answers; returns the seconds it took."""
         begun = time.perf_counter()
         command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve", "--db", self.url,
@@ -52,10 +56,10 @@ class Server:
         self.process.wait()
 
     def stop(self) -> None:
-        """End it as Ctrl-C does."""
+        """Stop it as Ctrl-C does."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(20)
+                self.process.wait(120)
             except subprocess.TimeoutExpired:
                 self.kill()

@@ -11,7 +11,7 @@ import pytest
 
 from nextlabel.errors import InputError
 from nextlabel.service import auth
-from nextlabel.service.links import Links, new_secret
+from nextlabel.service.links import LinkSigner, new_secret
 from nextlabel.service.problem_details import TokenError
 from nextlabel.service.tokens import NAME, first_token, hashed, matches, new_token
 from nextlabel.store.memory import MemoryStore
@@ -36,21 +36,23 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def links(service: Service) -> Links:
-    return Links.of(service.campaign_service.store)
+def links(service: Service) -> LinkSigner:
+    return LinkSigner.of(service.campaign_service.store)
 
 
 def forged(token: str) -> list[str]:
     """Tokens that are nearly right."""
-    kind, said, mac = token.split(".")
+    kind, payload, signature = token.split(".")
     other = base64.urlsafe_b64encode(json.dumps(["demo", "eve"]).encode()).rstrip(b"=").decode()
+    changed = "AA" if signature[-2:] != "AA" else "BB"
     return [
-        f"{kind}.{other}.{mac}", f"{kind}.{said}.{mac[:-2]}AA", f"{kind}.{said}.", f"j1.{said}.{mac}", f"{kind}.{said}",
-        f"w2.{said}.{mac}", "w1", "w1..", "..", f"{token}x", "nl_" + "x" * 43, "nl_", "é",
+        f"{kind}.{other}.{signature}", f"{kind}.{payload}.{signature[:-2]}{changed}", f"{kind}.{payload}.",
+        f"j2.{payload}.{signature}", f"{kind}.{payload}", f"w1.{payload}.{signature}", f"{kind}", f"{kind}..", "..",
+        f"{token}x", "nl_" + "x" * 43, "nl_", "é", f"{kind}.é.{signature}",
     ]  # fmt: skip
 
 
-def test_nobody_and_forgers_get_nowhere(service: Service, links: Links) -> None:
+def test_nobody_and_forgers_get_nowhere(service: Service, links: LinkSigner) -> None:
     tokens = ["", "x", *forged(links.worker_token("demo", "ann")), links.join_token("demo"), service.token[:-1]]
     for token in tokens:
         header = {"Authorization": f"Bearer {token}".encode()} if token else {}
@@ -99,7 +101,7 @@ def test_a_link_is_for_one_campaign(service: Service) -> None:
             assert ann.post(f"/campaigns/{other}/ask").status_code == 403
 
 
-def test_links_are_the_same_each_time_and_join_by_platform(service: Service, links: Links) -> None:
+def test_links_are_the_same_each_time_and_join_by_platform(service: Service, links: LinkSigner) -> None:
     with service.http() as http:
         made = [http.post("/campaigns/demo/links", json={"workers": ["ann", "zoë"]}).json() for _ in range(2)]
     assert made[0] == made[1]
@@ -115,24 +117,24 @@ def test_links_are_the_same_each_time_and_join_by_platform(service: Service, lin
 
 
 def test_joining() -> None:
-    links = Links(b"k" * 32)
+    links = LinkSigner(b"k" * 32)
     join = links.join_token("demo")
     assert links.read_worker(links.joined(join, {"workerId": "A1"})) == ("demo", "mturk:A1")
     assert links.read_worker(links.joined(join, {"worker": "ann"})) == ("demo", "joined:ann")
     for parameters in ({}, {"PROLIFIC_PID": ""}, {"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, {"workerId": "x" * 129}):
         with pytest.raises(InputError):
             links.joined(join, parameters)
-    for token in (links.worker_token("demo", "ann"), Links(b"o" * 32).join_token("demo"), join + "x", "", "é"):
+    for token in (links.worker_token("demo", "ann"), LinkSigner(b"o" * 32).join_token("demo"), join + "x", "", "é"):
         with pytest.raises(TokenError):
             links.joined(token, {"worker": "ann"})
 
 
 def test_links_end_with_their_secret() -> None:
     store = MemoryStore()
-    token = Links.of(store).worker_token("demo", "ann")
-    assert Links.of(store).read_worker(token) == ("demo", "ann")
+    token = LinkSigner.of(store).worker_token("demo", "ann")
+    assert LinkSigner.of(store).read_worker(token) == ("demo", "ann")
     new_secret(store)
-    assert Links.of(store).read_worker(token) is None
+    assert LinkSigner.of(store).read_worker(token) is None
 
 
 def test_the_token_is_shown_once_and_kept_as_a_hash() -> None:
@@ -151,8 +153,8 @@ def test_the_token_is_shown_once_and_kept_as_a_hash() -> None:
 
 
 def test_a_new_token_ends_the_old_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "FRESH_S", 0.0)
-    monkeypatch.setattr(auth, "AGAIN_S", 0.0)
+    monkeypatch.setattr(auth, "TOKEN_CACHE_S", 0.0)
+    monkeypatch.setattr(auth, "MISMATCH_CACHE_S", 0.0)
     with service.http() as old:
         assert old.get("/campaigns").status_code == 200
         service.token = new_token(service.campaign_service.store)

@@ -13,19 +13,21 @@ from pathlib import Path
 
 import httpx
 import pytest
+from benchmarks.live.server import free_port
 
 from nextlabel.client import Client
 from nextlabel.errors import InputError
 from nextlabel.service.run import serve
-from nextlabel.service.settings import Settings
-from service_fixtures import QUICK, free_port
+from nextlabel.service.settings import ServiceSettings
+from service_fixtures import PATIENCE_S, QUICK
 
 PROGRAM = """
 import sys
 from nextlabel.service.run import serve
-from nextlabel.service.settings import Settings
+from nextlabel.service.settings import ServiceSettings
 if __name__ == "__main__":
-    serve(Settings(port={port}), {url!r}, workers={workers}, show_token=lambda token: print(token, flush=True))
+    settings = ServiceSettings(port={port}, processes={workers})
+    serve(settings, {url!r}, show_token=lambda token: print(token, flush=True))
 """
 
 
@@ -40,7 +42,7 @@ def served(folder: Path, workers: int) -> Iterator[tuple[str, str, subprocess.Po
     assert process.stdout is not None
     try:
         token = process.stdout.readline().strip()
-        url, until = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        url, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE_S
         while True:
             try:
                 if httpx.get(f"{url}/healthz").status_code == 200:
@@ -70,7 +72,7 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
         page = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}).text
         assert 'nextlabel_tells_total{status="labelled"} 20.0' in page  # of all processes together
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
     lines = [json.loads(line) for line in errors.splitlines()]
     requests = [line for line in lines if "method" in line]
@@ -81,23 +83,38 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
 
 def test_what_cannot_be_served() -> None:
     with pytest.raises(InputError, match="share a store in memory"):
-        serve(Settings(), "memory:", workers=2)
-    with pytest.raises(InputError, match="0 processes"):
-        serve(Settings(), "memory:", workers=0)
+        serve(ServiceSettings(processes=2), "memory:")
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"port": 70_000}, {"host": "a b"}, {"log_level": "loud"}, {"most_body": 0}, {"public_url": "labels.org"}]
-)
+    "wrong",
+    [
+        {"port": 70_000}, {"host": "a b"}, {"log_level": "loud"}, {"max_body_bytes": 0}, {"public_url": "labels.org"},
+        {"port": "many"}, {"processes": 0}, {"unknown": 1},
+    ],
+)  # fmt: skip
 def test_settings_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
-        Settings(**wrong)  # type: ignore[arg-type]
+        ServiceSettings(**wrong)
 
 
-def test_settings_go_over() -> None:
-    settings = Settings(public_url="https://labels.example.org/", port=81)
-    assert Settings.from_json(settings.to_json()) == settings
+def test_settings_come_from_arguments_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXTLABEL_PORT", "82")
+    monkeypatch.setenv("NEXTLABEL_OPEN_METRICS", "true")
+    assert (ServiceSettings().port, ServiceSettings(port=81).port, ServiceSettings(port=None).port) == (82, 81, 82)
+    assert ServiceSettings().open_metrics
+    monkeypatch.setenv("NEXTLABEL_PORT", "many")
+    with pytest.raises(InputError, match=r"port 'many' is not allowed.*NEXTLABEL_PORT"):
+        ServiceSettings()
+
+
+def test_another_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ServiceSettings(public_url="https://labels.example.org/", port=81)
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    assert ServiceSettings() == settings
+    monkeypatch.undo()
     assert settings.cookie_secure is True
     assert settings.base_url == "https://labels.example.org"
-    assert Settings(host="::1").base_url == "http://[::1]:8000"
-    assert Settings().cookie_secure is False
+    assert ServiceSettings(host="::1").base_url == "http://[::1]:8000"
+    assert ServiceSettings().cookie_secure is False

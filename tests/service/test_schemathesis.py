@@ -9,19 +9,19 @@ from tempfile import mkdtemp
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Lease
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 from service_fixtures import QUICK
 
-OFFICE = CampaignService(open_store(f"sqlite:///{Path(mkdtemp()) / 'labels.db'}"))
-TOKEN = first_token(OFFICE.store)
-OFFICE.create(CampaignSettings.from_dict(QUICK), "demo")
-OFFICE.add_tasks("demo", [{"id": f"t{k}", "text": "x"} for k in range(50)])
-LEASE = OFFICE.ask("demo", "ann")
+SERVICE = CampaignService(open_store(f"sqlite:///{Path(mkdtemp()) / 'labels.db'}"))
+TOKEN = first_token(SERVICE.store)
+SERVICE.create(CampaignSettings.from_dict(QUICK), "demo")
+SERVICE.add_tasks("demo", [{"id": f"t{k}", "text": "x"} for k in range(50)])
+LEASE = SERVICE.ask("demo", "ann")
 assert isinstance(LEASE, Lease)
 THERE = {"campaign": "demo", "lease": LEASE.id}
 
@@ -32,7 +32,7 @@ CONFIG = schemathesis.Config.from_dict(
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "403", "404", "409", "422"]}},
     }
 )
-schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", create_app(OFFICE), config=CONFIG)
+schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", create_app(SERVICE), config=CONFIG)
 
 
 @schemathesis.serializer("application/x-ndjson", "text/csv")

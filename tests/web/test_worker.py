@@ -62,7 +62,7 @@ def links(service: Service, id: str, worker: str = "ann") -> tuple[str, str]:
 @contextmanager
 def visitor(service: Service, id: str, worker: str = "ann") -> Iterator[httpx.Client]:
     """A browser without one: cookies, no scripts."""
-    with httpx.Client(base_url=service.url, timeout=30) as client:
+    with httpx.Client(base_url=service.url, timeout=120) as client:
         client.get(links(service, id, worker)[0])
         yield client
 
@@ -164,7 +164,7 @@ def test_a_link_becomes_a_cookie_and_a_clean_address(service: Service) -> None:
         entered = http.get(links(service, id)[0])
     assert (entered.status_code, entered.headers["location"]) == (303, "/work/enters")
     cookie = entered.headers["set-cookie"]
-    assert cookie.startswith(f"{WHO}=s1.")
+    assert cookie.startswith(f"{WHO}=s2.")
     for flag in ("HttpOnly", "Path=/work/enters", "SameSite=lax"):
         assert flag in cookie
     with visitor(service, id) as http:
@@ -176,7 +176,7 @@ def test_a_link_becomes_a_cookie_and_a_clean_address(service: Service) -> None:
         assert "unsafe" not in policy
         assert page.headers["referrer-policy"] == "same-origin"
         assert page.headers["cache-control"] == "no-store"
-        assert "w1." not in page.text
+        assert "w2." not in page.text
 
 
 def test_strangers_are_told_so_on_a_page(service: Service) -> None:
@@ -185,7 +185,7 @@ def test_strangers_are_told_so_on_a_page(service: Service) -> None:
     with visitor(service, "stranger") as http:
         own = http.cookies[WHO]
     with httpx.Client(base_url=service.url) as http:
-        for path in ("/w/w1.forged.token", "/j/nothing?worker=ann", "/work/stranger", "/work/NONE"):
+        for path in ("/w/w2.forged.token", "/j/nothing?worker=ann", "/work/stranger", "/work/NONE"):
             refused = http.get(path)
             assert refused.status_code in (401, 404), path
             assert refused.headers["content-type"].startswith("text/html"), path

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.demo.background import served
@@ -19,7 +19,7 @@ from nextlabel.demo.sample import LABELS, QUESTION, Item, items, prior
 from nextlabel.problem.tables import prior_table
 from nextlabel.service import tokens
 from nextlabel.service.app import create_app
-from nextlabel.service.settings import Settings
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
 
@@ -50,11 +50,11 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     config = CampaignSettings(
         round(labels_an_item * number), LABELS, "Demo: product reviews", QUESTION, prior=belief, seed=seed
     )
-    settings = Settings(port=port, log_level="warning")
+    settings = ServiceSettings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
     campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
     token = tokens.new_token(campaign_service.store)
-    app = create_app(campaign_service, settings, mount_pages, own=True)
+    app = create_app(campaign_service, settings, mount_pages, close_service=True)
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
         made = client.create(
             budget=config.budget, labels=list(LABELS), name=config.name, question=QUESTION, prior=prior_table(belief),

@@ -1,5 +1,5 @@
-"""Campaigns over HTTP: the app factory, who may do what, limits, errors as problem details, and the routes.
+"""Campaigns over HTTP.
 
-``app`` puts it together; ``door`` what every request passes; ``auth`` who it is; ``writer`` how commands reach the
-store; ``routes`` by resource; ``run`` starts it.
+``app`` builds the application; every request passes ``middleware`` and ``auth``; ``routes`` has the API by resource;
+``command_queue`` runs commands on the store; ``run`` starts the service.
 """

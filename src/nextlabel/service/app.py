@@ -1,4 +1,4 @@
-"""The service, put together."""
+"""The service as a FastAPI application."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from starlette.responses import Response
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaigns.certificate import Certificates
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
-from nextlabel.service.express import Express
-from nextlabel.service.limits import Limits
-from nextlabel.service.links import Links
+from nextlabel.service.body_limits import BodyLimitMiddleware
+from nextlabel.service.command_queue import CommandQueue
+from nextlabel.service.links import LinkSigner
 from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
-from nextlabel.service.middleware import RequestMiddleware, context_of
-from nextlabel.service.openapi import complete
-from nextlabel.service.problem_details import problem
+from nextlabel.service.middleware import RequestMiddleware, request_context
+from nextlabel.service.openapi import complete_document
+from nextlabel.service.problem_details import problem_response
 from nextlabel.service.routes import campaigns, health, links, log, results, tasks, work
-from nextlabel.service.services import Services
-from nextlabel.service.settings import Settings
-from nextlabel.service.writer import Writer
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.version import __version__
 
-ROUTERS = (campaigns.router, tasks.router, links.router, work.router, results.router, log.router, health.router)
+#: Work comes first: its routes are called most, and routes are tried in order.
+ROUTERS = (work.router, campaigns.router, tasks.router, links.router, results.router, log.router, health.router)
 
 
 def create_app(
-    office_or_store: CampaignService | Store,
-    settings: Settings | None = None,
+    service_or_store: CampaignService | Store,
+    settings: ServiceSettings | None = None,
     pages: Callable[[FastAPI], None] | None = None,
-    own: bool = False,
+    close_service: bool = False,
 ) -> FastAPI:
-    """The service over an office; ``pages`` adds routes of its own, ``own``: the office is closed with the service."""
+    """The application; ``pages`` adds routes to it, ``close_service`` closes the campaign service at shutdown."""
     campaign_service = (
-        office_or_store if isinstance(office_or_store, CampaignService) else CampaignService(office_or_store)
+        service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
     )
-    settings = settings if settings is not None else Settings()
-    known = Links.of(campaign_service.store)
-    tally = Metrics(campaign_service.store)
-    writer = Writer(campaign_service, tally.committed)
+    settings = settings if settings is not None else ServiceSettings()
+    signer = LinkSigner.of(campaign_service.store)
+    metrics = Metrics(campaign_service.store)
+    command_queue = CommandQueue(campaign_service, metrics.count_commit)
+    authenticator = Authenticator(campaign_service.store, signer, settings.open_metrics)
     app = FastAPI(
         title="nextlabel",
         version=__version__,
@@ -57,63 +58,60 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=_life(campaign_service, writer, own),
+        lifespan=_lifespan(campaign_service, command_queue, close_service),
         middleware=[
-            Middleware(
-                RequestMiddleware,
-                doorkeeper=Authenticator(campaign_service.store, known, settings.open_metrics),
-                tally=tally,
-            ),
-            Middleware(Limits, settings=settings),
-            Middleware(Express, routes=work.router.routes),
+            Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics),
+            Middleware(BodyLimitMiddleware, settings=settings),
         ],
-        exception_handlers={HTTPException: _as_problem, RequestValidationError: _as_problem},
+        exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
-    app.state.services = Services(campaign_service, writer, settings, known, tally, Certificates(campaign_service))
+    app.state.nextlabel = AppState(
+        campaign_service, command_queue, settings, signer, metrics, Certificates(campaign_service)
+    )
     for router in ROUTERS:
         app.include_router(router, prefix=API)
     app.include_router(health.router, include_in_schema=False)
-    complete(app)
+    complete_document(app)
     if pages is not None:
         pages(app)
     return app
 
 
-async def _as_problem(request: Request, error: Exception) -> Response:
-    response = problem(error, context_of(request).request_id)
+async def _handle_error(request: Request, error: Exception) -> Response:
+    response = problem_response(error, request_context(request).request_id)
     allowed = _methods(request.url.path.removeprefix(API)) if response.status_code == 405 else ()
-    if allowed:  # the framework names those of the first route only
+    if allowed:  # FastAPI names the methods of the first matching route only
         response.headers["allow"] = ", ".join(allowed)
     return response
 
 
 def _methods(path: str) -> list[str]:
-    """What the API takes at a path."""
+    """The methods that the API allows at a path."""
     routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
 
 
-def _life(
-    campaign_service: CampaignService, writer: Writer, own: bool
+def _lifespan(
+    campaign_service: CampaignService, command_queue: CommandQueue, close_service: bool
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
-    async def commands(app: FastAPI) -> AsyncIterator[None]:
-        Thread(target=_warm, args=(campaign_service,), name="warm", daemon=True).start()
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
         yield
-        await asyncio.to_thread(writer.close)
+        await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:
             handler.flush()
-        if own:
+        if close_service:
             campaign_service.close()
 
-    return commands
+    return lifespan
 
 
-def _warm(campaign_service: CampaignService) -> None:
-    """Have the tables of all open campaigns made, so that the first worker does not wait."""
+def _warm_up(campaign_service: CampaignService) -> None:
+    """Compute the tables of all open campaigns ahead, so that the first worker does not have to wait for them."""
     try:
         for row in campaign_service.store.campaigns():
             if row.closed_seq is None:
                 campaign_service.warm(row.id)
-    except Exception as error:  # the service works without: tables are made when they are needed
-        request_log.warning("tables were not made ahead", exc_info=error)
+    except Exception as error:  # not needed to serve: tables are computed on demand too
+        request_log.warning("tables were not computed ahead", exc_info=error)

@@ -1,4 +1,4 @@
-"""The log: one line of JSON a request on stderr, tokens left out."""
+"""The log: one line of JSON per request on stderr, without tokens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from threading import Thread
 from time import sleep
 from typing import Any, TextIO
 
+from nextlabel.service.links import TOKEN_PATTERN
 from nextlabel.service.times import iso
 
 request_log = logging.getLogger("nextlabel.service")
-#: Lines that wait to be written, and for how long.
-MOST_LINES, EVERY_S = 200, 0.2
-_TOKEN = re.compile(r"\b(?:[wj]1\.[\w.-]+|nl_[\w-]+)")
+#: The most lines that are held back before they are written, and for how many seconds.
+BUFFERED_LINES, FLUSH_INTERVAL_S = 200, 0.2
+_TOKEN = re.compile(TOKEN_PATTERN)
 
 
-class JsonLines(logging.Formatter):
-    """A record as one line of JSON."""
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -36,27 +37,27 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class BufferedLines(logging.Handler):
-    """Writes many lines at once: each write lets another thread have the interpreter, and waits to get it back.
+class BufferedHandler(logging.Handler):
+    """Writes many lines at once: each write gives up the interpreter lock and has to wait to get it back.
 
-    Lines are at most ``EVERY_S`` seconds late, warnings and errors not at all.
+    Lines are at most ``FLUSH_INTERVAL_S`` seconds late; warnings and errors are written at once.
     """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
-        self.setFormatter(JsonLines())
+        self.setFormatter(JsonFormatter())
         self._stream = stream
         self._lines: list[str] = []
         Thread(target=self._flush_often, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take a record."""
+        """Accept a record."""
         self._lines.append(self.format(record) + "\n")
-        if record.levelno >= logging.WARNING or len(self._lines) >= MOST_LINES:
+        if record.levelno >= logging.WARNING or len(self._lines) >= BUFFERED_LINES:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is."""
+        """Write all lines that were held back."""
         with self.lock or nullcontext():
             lines, self._lines = self._lines, []
             if lines:
@@ -65,19 +66,19 @@ class BufferedLines(logging.Handler):
 
     def _flush_often(self) -> None:
         while True:
-            sleep(EVERY_S)
+            sleep(FLUSH_INTERVAL_S)
             self.flush()
 
 
 def log_request(fields: dict[str, Any], seconds: float) -> None:
-    """The line of one request."""
+    """Write the line of one request."""
     fields["ms"] = round(1000 * seconds, 2)
     request_log.info("", extra={"fields": fields})
 
 
 def log_to_stderr(level: str) -> None:
-    """Have this program's log written, ours and uvicorn's."""
-    handler = BufferedLines(sys.stderr)
+    """Send this process's log, ours and uvicorn's, to stderr."""
+    handler = BufferedHandler(sys.stderr)
     for name in ("nextlabel.service", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []

@@ -1,18 +1,18 @@
-"""Errors as problem details (RFC 9457): one table from error to status, one place where the body is made.
+"""Errors as problem details (RFC 9457): one table from errors to statuses, one place that writes the body.
 
-====== ============== ======================================================
+====== ============== ===========================================================
 status type           when
-====== ============== ======================================================
-401    no-token       no token, or one that is not ours
+====== ============== ===========================================================
+401    no-token       no token, or one that this service did not issue
 403    not-allowed    a worker's token where the requester's is needed
-404    not-found      no such campaign or lease, or another worker's
+404    not-found      no such campaign or lease, or a lease of another worker
 409    conflict       it contradicts what is recorded
 413    too-large      a body over the limit
-415    media-type     a body of a kind that is not read
-422    invalid        it is not allowed; the sentence names the field
-500    unexpected     a fault of the service; the log has the rest
+415    media-type     a body of an unsupported type
+422    invalid        invalid input; the sentence names the field
+500    unexpected     an internal error; the log has the details
 503    unavailable    the database does not answer: try again
-====== ============== ======================================================
+====== ============== ===========================================================
 """
 
 from __future__ import annotations
@@ -35,74 +35,74 @@ TYPE = "urn:nextlabel:"
 
 
 class TokenError(NextlabelError):
-    """No token, or one that is not ours."""
+    """No token, or one that this service did not issue."""
 
 
 class NotAllowedError(NextlabelError):
-    """The token is good, but not for this."""
+    """The token is valid, but does not allow this."""
 
 
 class MediaTypeError(NextlabelError):
-    """A body of a kind that is not read."""
+    """A body of an unsupported type."""
 
 
 class BodyTooLargeError(HTTPException):
-    """A body over the limit; an HTTPException so that it comes through where frameworks read bodies."""
+    """A body over the limit; an HTTPException so that it passes through the frameworks' body parsers."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(413, f"the body has more than {most:,} bytes.")
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, f"the body has more than {limit:,} bytes.")
         self.hint = "Send it in parts, or raise the service's limit."
 
 
-class Kind(NamedTuple):
-    """What an error is to a client."""
+class ProblemType(NamedTuple):
+    """How an error is reported to a client."""
 
     status: int
     type: str
     title: str
 
 
-UNEXPECTED = Kind(500, "unexpected", "Fault of the service")
-UNAVAILABLE = Kind(503, "unavailable", "Not available now")
-INVALID = Kind(422, "invalid", "Not allowed")
+UNEXPECTED = ProblemType(500, "unexpected", "Internal error")
+UNAVAILABLE = ProblemType(503, "unavailable", "Temporarily unavailable")
+INVALID = ProblemType(422, "invalid", "Invalid input")
 
-#: Looked up along the classes that an error is of.
-KINDS: dict[type[BaseException], Kind] = {
-    TokenError: Kind(401, "no-token", "Token missing or unknown"),
-    NotAllowedError: Kind(403, "not-allowed", "Not for this token"),
-    NotFoundError: Kind(404, "not-found", "Not found"),
-    ConflictError: Kind(409, "conflict", "Conflict"),
-    BodyTooLargeError: Kind(413, "too-large", "Too large"),
-    MediaTypeError: Kind(415, "media-type", "Media type not read"),
+#: An error is reported as the first of its classes that is in this table.
+PROBLEM_TYPES: dict[type[BaseException], ProblemType] = {
+    TokenError: ProblemType(401, "no-token", "Token missing or unknown"),
+    NotAllowedError: ProblemType(403, "not-allowed", "Not allowed with this token"),
+    NotFoundError: ProblemType(404, "not-found", "Not found"),
+    ConflictError: ProblemType(409, "conflict", "Conflict"),
+    BodyTooLargeError: ProblemType(413, "too-large", "Too large"),
+    MediaTypeError: ProblemType(415, "media-type", "Unsupported media type"),
     InputError: INVALID,
     RequestValidationError: INVALID,
     OperationalError: UNAVAILABLE,
     InterfaceError: UNAVAILABLE,
     PoolTimeoutError: UNAVAILABLE,
-    ClientDisconnect: Kind(499, "disconnected", "Client gone"),
+    ClientDisconnect: ProblemType(499, "disconnected", "Client disconnected"),
     Exception: UNEXPECTED,
 }
 
 
-#: What the framework refuses by itself.
-_HTTP = {
+#: Message and hint for errors that the framework raises itself.
+_FRAMEWORK_ERRORS = {
     400: ("the body cannot be read.", "Send JSON."),
-    404: ("there is nothing at this address.", "See /api/v1/openapi.json for those that there are."),
-    405: ("this address does not take this method.", "Use one of those that the header Allow names."),
+    404: ("there is nothing at this address.", "See /api/v1/openapi.json for the addresses of the API."),
+    405: ("this address does not support this method.", "Use one of the methods in the header Allow."),
 }
 
 
-def kind_of(error: BaseException) -> Kind:
-    """The row of the table for an error."""
+def problem_type(error: BaseException) -> ProblemType:
+    """How an error is reported."""
     if isinstance(error, HTTPException) and not isinstance(error, BodyTooLargeError):
-        return Kind(error.status_code, "http", str(error.detail))
-    return next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)
+        return ProblemType(error.status_code, "http", str(error.detail))
+    return next(PROBLEM_TYPES[cls] for cls in type(error).__mro__ if cls in PROBLEM_TYPES)
 
 
-def problem(error: BaseException, request_id: str) -> Response:
-    """The response to an error."""
-    kind = kind_of(error)
-    detail, hint = _words(error, kind)
+def problem_response(error: BaseException, request_id: str) -> Response:
+    """The response that reports an error."""
+    kind = problem_type(error)
+    detail, hint = _message(error, kind)
     headers: dict[str, str] = dict(getattr(error, "headers", None) or {})
     if kind.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -119,22 +119,23 @@ def problem(error: BaseException, request_id: str) -> Response:
     return Response(json.dumps(body), kind.status, headers, MEDIA_TYPE)
 
 
-def _words(error: BaseException, kind: Kind) -> tuple[str, str]:
+def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
     if isinstance(error, RequestValidationError):
-        return _sentence(error.errors()), "See /api/v1/openapi.json for what is allowed."
+        return _first_error(error.errors()), "See /api/v1/openapi.json for what is allowed."
     if kind.status == 503:
         return "the database does not answer.", "Try again in a moment."
     if isinstance(error, BodyTooLargeError):
         return str(error.detail), error.hint
     if isinstance(error, HTTPException):
-        return _HTTP.get(error.status_code, (str(error.detail), ""))
+        return _FRAMEWORK_ERRORS.get(error.status_code, (str(error.detail), ""))
     if isinstance(error, NextlabelError) and kind.status < 500:
         return error.message, error.hint
-    return "the service failed at this.", "Give the request_id to whoever runs the service."
+    return "the service failed to handle this request.", "Give the request_id to whoever runs the service."
 
 
-def _sentence(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first thing that is wrong, by its field."""
+def _first_error(errors: Sequence[Mapping[str, Any]]) -> str:
+    """The first invalid field, and how many more there are."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"]) or "body"
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

@@ -1,4 +1,4 @@
-"""What is sent to the service, checked as it comes in: types as they are written, no unknown fields."""
+"""What clients send to the service. Types are not converted, and unknown fields are refused."""
 
 from __future__ import annotations
 
@@ -7,126 +7,120 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nextlabel.campaign.commands import LONGEST_WORKER
-from nextlabel.campaign.config import LEASE_RANGE, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, MOST_ANSWERS
-from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS
-from nextlabel.problem.problem import LARGEST
+from nextlabel.campaign.declaration import LARGEST, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 
-B = TypeVar("B", bound="Body")
-#: Cursors are whole numbers that JavaScript can hold.
+B = TypeVar("B", bound="RequestBody")
+#: Cursors fit into the whole numbers of JavaScript.
 LARGEST_CURSOR = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-GivenTime = Annotated[
-    str | float | None,
-    Field(
-        description="ISO 8601 with a time zone, or seconds since 1970; null for none",
-        examples=["2026-07-01T12:00:00Z"],
-    ),
-]
-LeaseSeconds = Annotated[
-    float | None, Field(ge=LEASE_RANGE[0], le=LEASE_RANGE[1], description="null: learnt from completion times")
-]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
 ]
 
 
-class Body(BaseModel):
-    """Something sent: types as they are written, no unknown fields."""
+def setting_field(name: str) -> Any:
+    """A field with the default, range and description of a campaign's setting."""
+    setting = declared(name)
+    default = ... if setting.default is REQUIRED else setting.default
+    default = list(default) if isinstance(default, tuple) else default
+    return Field(default, description=setting.help, examples=[setting.example] if name == "deadline" else None,
+                 **setting.bounds)  # fmt: skip
+
+
+class RequestBody(BaseModel):
+    """A JSON body."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     @classmethod
-    def read(cls: type[B], data: bytes) -> B:
-        """From JSON; nothing at all is an empty object."""
+    def parse(cls: type[B], data: bytes) -> B:
+        """Parse JSON; an empty body counts as an empty object."""
         try:
             return cls.model_validate_json(data or b"{}")
         except ValidationError as error:
-            first = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
-            raise RequestValidationError(first) from None
+            errors = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+            raise RequestValidationError(errors) from None
 
 
-class Parameters(BaseModel):
-    """Parameters of an address: no unknown ones."""
+class QueryParameters(BaseModel):
+    """Query parameters."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PageQuery(Parameters):
-    """A part of something long."""
+class PageQuery(QueryParameters):
+    """One page of a list."""
 
-    after: int = Field(0, ge=0, le=LARGEST_CURSOR, description="``next`` of the page before")
+    after: int = Field(0, ge=0, le=LARGEST_CURSOR, description="``next`` of the previous page")
     limit: int = Field(100, ge=1, le=1000)
 
 
-class ResultsPage(PageQuery):
-    """Some results, or all of them."""
+class ResultsQuery(PageQuery):
+    """One page of results, or all of them as a file."""
 
-    after: int = Field(-1, ge=-1, le=LARGEST_CURSOR, description="``next`` of the page before")
+    after: int = Field(-1, ge=-1, le=LARGEST_CURSOR, description="``next`` of the previous page")
     limit: int = Field(1000, ge=1, le=10_000)
     format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all results")
 
 
-class WorkersPage(Parameters):
-    """The first workers."""
+class WorkersQuery(QueryParameters):
+    """The workers with the most labels."""
 
     limit: int = Field(1000, ge=1, le=10_000)
 
 
-class TaskColumns(Parameters):
+class TasksQuery(QueryParameters):
     """How tasks are read."""
 
-    id_column: Name | None = Field(None, description="The column or key that has the task's id")
-    score_column: Name | None = Field(None, description="The column or key that has the model's score")
-    batch: Name | None = Field(None, description="A batch comes in once, however often it is sent")
+    id_column: Name | None = Field(None, description="The column or key with the task's id")
+    score_column: Name | None = Field(None, description="The column or key with the model's score")
+    batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
 
 
-class NewCampaign(Body):
-    """A campaign's settings; all but the budget may be left out."""
+class CreateCampaignRequest(RequestBody):
+    """A campaign's settings; only the budget is required."""
 
-    id: str | None = Field(None, description="1 to 48 small letters, digits and underscores; made up if left out")
-    budget: int = Field(ge=1, le=LARGEST, description="Labels that may be bought")
-    labels: list[str] = Field(
-        ["0", "1"], min_length=2, max_length=MOST_ANSWERS, description="The second is what scores mean"
-    )
-    name: str = Field("", max_length=LONGEST_NAME)
-    question: str = Field("", max_length=LONGEST_QUESTION, description="What workers are asked")
-    deadline: GivenTime = None
-    lease_seconds: LeaseSeconds = None
-    policy: str = Field("index", description="How the next task is chosen")
-    prior: list[float] | dict[str, Any] | None = Field(None, description="One weight a label, or a table with a kind")
-    threshold: float = Field(0.5, gt=0, lt=1)
-    reward: str | dict[str, Any] = Field({"kind": "accuracy"}, description="accuracy, or a table with a kind")
-    strength: float = Field(4.0, gt=0, description="Labels that a task's score is worth")
-    accuracy: float | None = Field(None, gt=0.5, lt=1, description="Of workers, for one-coin priors from scores")
-    label_cost: float = Field(0.0, ge=0, description="In the unit of the reward")
-    most_labels: int = Field(MOST_LABELS, ge=1, le=MOST_LABELS, description="Labels a task at most")
-    most_in_flight: int = Field(MOST_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT, description="Labels a task at once")
-    rho: float = Field(0.25, gt=0, description="Labels in flight expected before rates are learnt")
-    seed: int = Field(0, ge=0, le=LARGEST)
+    id: str | None = Field(None, description="1 to 48 lower-case letters, digits and underscores; random if left out")
+    budget: int = setting_field("budget")
+    labels: list[str] = setting_field("labels")
+    name: str = setting_field("name")
+    question: str = setting_field("question")
+    deadline: str | float | None = setting_field("deadline")
+    lease_seconds: float | None = setting_field("lease_seconds")
+    policy: str = setting_field("policy")
+    prior: list[float] | dict[str, Any] | None = setting_field("prior")
+    threshold: float = setting_field("threshold")
+    reward: str | dict[str, Any] = setting_field("reward")
+    strength: float = setting_field("strength")
+    accuracy: float | None = setting_field("accuracy")
+    label_cost: float = setting_field("label_cost")
+    most_labels: int = setting_field("most_labels")
+    most_in_flight: int = setting_field("most_in_flight")
+    rho: float = setting_field("rho")
+    seed: int = setting_field("seed")
 
 
-class Change(Body):
-    """What is to change; null takes a deadline or lease time away."""
+class ChangeCampaignRequest(RequestBody):
+    """The settings to change; null removes a deadline or lease time."""
 
-    budget: int = Field(0, ge=1, le=LARGEST)
-    deadline: GivenTime = None
-    lease_seconds: LeaseSeconds = None
+    budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
+    deadline: str | float | None = setting_field("deadline")
+    lease_seconds: float | None = setting_field("lease_seconds")
 
 
-class WhoAsks(Body):
-    """The worker that a requester asks for; a worker's link says it itself."""
+class AskRequest(RequestBody):
+    """The worker on whose behalf a requester asks; with a worker's token it is ignored."""
 
     worker: Worker | None = None
 
 
-class Answer(Body):
-    """A label by name."""
+class TellRequest(RequestBody):
+    """The label, by name or number."""
 
     label: Annotated[str, Field(max_length=LONGEST_LABEL)] | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
-class NewLinks(Body):
-    """Workers who get a link of their own."""
+class CreateLinksRequest(RequestBody):
+    """Workers who get a personal link."""
 
     workers: list[Worker] = Field([], max_length=10_000)

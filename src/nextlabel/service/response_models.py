@@ -1,4 +1,4 @@
-"""What the service answers, as the OpenAPI document tells it."""
+"""What the service answers, as documented by OpenAPI."""
 
 from __future__ import annotations
 
@@ -6,87 +6,87 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nextlabel.campaign.replies import REASONS
+from nextlabel.campaign.states import Reason, State
+from nextlabel.campaign.transitions import LeaseStatus
 
-Reason = Annotated[str, Field(json_schema_extra={"enum": [*REASONS]})]
 Time = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-07-01T12:00:00.000Z"])]
 
 
-class Rates(BaseModel):
-    """What was learnt, per second; null until enough is known."""
+class RatesResponse(BaseModel):
+    """Learnt rates per second; null until enough is known."""
 
     arrivals: float | None
     completions: float | None
 
 
-class Status(BaseModel):
-    """A campaign as it stands."""
+class CampaignResponse(BaseModel):
+    """A campaign's settings and counters."""
 
     id: str
-    state: Literal["open", "paused", "closed"]
+    state: State
     closed_reason: Reason | None
-    closed_by: int | None = Field(description="Number of the event that closed it")
-    settings: dict[str, Any] = Field(description="As created; budget, deadline and lease_seconds as they are now")
+    closed_by: int | None = Field(description="Number of the event that closed the campaign")
+    settings: dict[str, Any] = Field(description="As created, with the current budget, deadline and lease_seconds")
     created_at: Time
-    last_at: Time = Field(description="Of the last event")
+    last_at: Time = Field(description="Time of the last event")
     seq: int = Field(description="Number of the last event")
     tasks: int
     full: int = Field(description="Tasks that can have no more labels")
     budget: int
     spent: int
-    reserved: int = Field(description="Leases that are out")
+    reserved: int = Field(description="Leases held by workers")
     left: int
     deadline: Time | None
-    given: int = Field(description="Leases ever given out")
-    kept: int = Field(description="Labels told, counted or not")
+    given: int = Field(description="Leases granted so far")
+    kept: int = Field(description="Labels told, whether counted or not")
     late: int
     expired: int
     released: int
-    lease_seconds: float = Field(description="How long the next lease lasts")
-    rates: Rates
-    rho: float = Field(description="Labels in flight that the policy's tables are for")
+    lease_seconds: float = Field(description="Seconds that the next lease will last")
+    rates: RatesResponse
+    rho: float = Field(description="Labels in flight for which the policy's tables were computed")
 
 
-class Campaigns(BaseModel):
+class CampaignsResponse(BaseModel):
     """All campaigns, newest first."""
 
-    campaigns: list[Status]
+    campaigns: list[CampaignResponse]
 
 
-class TasksAdded(BaseModel):
-    """Tasks that came in, those that were there before, and all of them now."""
+class TasksAddedResponse(BaseModel):
+    """How many tasks were added, how many were known before, and how many there are now."""
 
     added: int
     known: int
     tasks: int
 
 
-class Link(BaseModel):
-    """A worker's own link."""
+class WorkerLinkResponse(BaseModel):
+    """A worker's personal link."""
 
     worker: str
     token: str
     url: str
 
 
-class Join(BaseModel):
-    """The link for a platform, which adds the worker's id to the address."""
+class JoinLinkResponse(BaseModel):
+    """The link for a platform, which adds the worker's id to it."""
 
     token: str
     url: str
-    prolific: str = Field(description="As Prolific wants it: with its placeholder")
+    prolific: str = Field(description="The same with Prolific's placeholder")
 
 
-class LinksMade(BaseModel):
+class LinksResponse(BaseModel):
     """Links of one campaign."""
 
     campaign: str
-    links: list[Link]
-    join: Join
+    links: list[WorkerLinkResponse]
+    join: JoinLinkResponse
 
 
-class LeaseOut(BaseModel):
-    """A task in a worker's hands."""
+class LeaseResponse(BaseModel):
+    """A task that is leased to a worker."""
 
     id: str
     campaign: str
@@ -98,28 +98,28 @@ class LeaseOut(BaseModel):
     expires_at: Time
 
 
-class AskReply(BaseModel):
-    """A lease, or why there is none and when to ask again."""
+class AskResponse(BaseModel):
+    """A lease, or the reason why there is none and when to ask again."""
 
-    lease: LeaseOut | None
+    lease: LeaseResponse | None
     reason: Reason | None
     detail: str | None
     retry_after: float | None = Field(description="Seconds")
 
 
-class ToldReply(BaseModel):
-    """What became of a lease."""
+class TellResponse(BaseModel):
+    """The status of a lease after a command."""
 
     lease: str
     task: str
-    status: Literal["leased", "labelled", "expired", "released", "late"]
+    status: LeaseStatus
     label: str | None
     counted: bool | None
     expires_at: Time | None
 
 
-class ResultOut(BaseModel):
-    """What is known of one task."""
+class ResultResponse(BaseModel):
+    """What is known about one task."""
 
     task: str
     label: str
@@ -133,15 +133,15 @@ class ResultOut(BaseModel):
     payload: Any
 
 
-class Results(BaseModel):
-    """Some results; ``next`` is the ``after`` of the following ones, null at the end."""
+class ResultsResponse(BaseModel):
+    """One page of results; ``next`` is the ``after`` of the following page, null on the last."""
 
-    results: list[ResultOut]
+    results: list[ResultResponse]
     next: int | None
 
 
-class EventOut(BaseModel):
-    """One event of the log; times inside ``data`` are seconds since 1970, as the log has them."""
+class EventResponse(BaseModel):
+    """One event of the log; times in ``data`` are seconds since 1970."""
 
     seq: int
     at: Time
@@ -149,15 +149,15 @@ class EventOut(BaseModel):
     data: dict[str, Any]
 
 
-class Events(BaseModel):
-    """Some events; ``next`` is the ``after`` of the following ones, null at the end."""
+class EventsResponse(BaseModel):
+    """One page of events; ``next`` is the ``after`` of the following page, null on the last."""
 
-    events: list[EventOut]
+    events: list[EventResponse]
     next: int | None
 
 
-class WorkerOut(BaseModel):
-    """What one worker did."""
+class WorkerResponse(BaseModel):
+    """What one worker has done."""
 
     worker: str
     given: int
@@ -165,26 +165,26 @@ class WorkerOut(BaseModel):
     late: int
     expired: int
     released: int
-    mean_seconds: float | None = Field(description="Of the labels told in time")
+    mean_seconds: float | None = Field(description="Over labels told in time")
     last_at: Time
 
 
-class Workers(BaseModel):
-    """Workers with most labels first."""
+class WorkersResponse(BaseModel):
+    """Workers, those with the most labels first."""
 
-    workers: list[WorkerOut]
+    workers: list[WorkerResponse]
 
 
-class MoreOut(BaseModel):
-    """What more labels could buy at most."""
+class ExtraBudgetResponse(BaseModel):
+    """The most that more labels could buy."""
 
     labels: int
     upper: float
     gain: float
 
 
-class CertificateOut(BaseModel):
-    """What the campaign is worth and can be worth at most, a task."""
+class CertificateResponse(BaseModel):
+    """What a task of the campaign is worth, and the most it can be worth in the end."""
 
     campaign: str
     seq: int
@@ -197,16 +197,16 @@ class CertificateOut(BaseModel):
     now: float
     upper: float
     gap: float
-    slack: float = Field(description="What a longer computation could still take off the upper bound")
-    price: float = Field(description="What one more label can add at most, summed over the tasks")
+    slack: float = Field(description="How much a longer computation could still lower the upper bound")
+    price: float = Field(description="The most that one more label can add, summed over the tasks")
     ceiling: float
     arrivals: float | None = Field(description="Workers expected before the deadline")
-    more: list[MoreOut]
+    more: list[ExtraBudgetResponse]
     seconds: float
 
 
-class Health(BaseModel):
-    """The service runs and its store answers."""
+class HealthResponse(BaseModel):
+    """The service runs and its database answers."""
 
     status: Literal["ok"]
     version: str

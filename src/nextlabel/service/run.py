@@ -16,58 +16,56 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.service.app import create_app
 from nextlabel.service.logs import log_to_stderr
-from nextlabel.service.settings import Settings
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 
-#: How processes are told what they are for.
-STORE, SETTINGS, PAGES, METRICS = (
-    "NEXTLABEL_STORE", "NEXTLABEL_SETTINGS", "NEXTLABEL_PAGES", "PROMETHEUS_MULTIPROC_DIR",
-)  # fmt: skip
+#: Variables that tell further processes what to serve; their settings come from the environment too.
+STORE, PAGES, METRICS = "NEXTLABEL_STORE", "NEXTLABEL_PAGES", "PROMETHEUS_MULTIPROC_DIR"
 KEEP_ALIVE_S = 30
 
 Pages = Callable[[FastAPI], None]
 
 
 def serve(
-    settings: Settings,
+    settings: ServiceSettings,
     store_url: str,
     *,
-    workers: int = 1,
     pages: Pages | None = None,
     show_token: Callable[[str], None] | None = None,
 ) -> None:
-    """Run until a signal ends it; ``show_token`` is given the requester's token if it was made now."""
-    if workers < 1:
-        raise InputError(f"{workers} processes cannot serve.", "Give at least 1.")
-    if workers > 1 and store_url.strip() == "memory:":
-        raise InputError("processes cannot share a store in memory.", "Give a database, or one process.")
+    """Run until a signal arrives; ``show_token`` is called with the requester's token if it has just been created."""
+    if settings.processes > 1 and store_url.strip() == "memory:":
+        raise InputError("several processes cannot share a store in memory.", "Use a database, or one process.")
     store = open_store(store_url)
     token = first_token(store)
     if token is not None and show_token is not None:
         show_token(token)
-    if workers == 1:
+    if settings.processes == 1:
         log_to_stderr(settings.log_level)
-        app = create_app(CampaignService(store), settings, pages, own=True)
+        app = create_app(CampaignService(store), settings, pages, close_service=True)
         _run(uvicorn.Server(uvicorn.Config(app, **_options(settings))))
         return
     store.close()
     with tempfile.TemporaryDirectory(prefix="nextlabel-metrics-") as folder:
-        told = {STORE: store_url, SETTINGS: settings.to_json(), METRICS: folder}
+        variables = {**settings.environment(), STORE: store_url, METRICS: folder}
         if pages is not None:
-            told[PAGES] = f"{pages.__module__}:{pages.__qualname__}"
-        os.environ.update(told)
+            variables[PAGES] = f"{pages.__module__}:{pages.__qualname__}"
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
         try:
-            uvicorn.run(
-                "nextlabel.service.run:app_from_environment", factory=True, workers=workers, **_options(settings)
-            )
+            factory = "nextlabel.service.run:app_from_environment"
+            uvicorn.run(factory, factory=True, workers=settings.processes, **_options(settings))
         finally:
-            for name in told:
-                os.environ.pop(name, None)
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
 
 
 def _run(server: uvicorn.Server) -> None:
-    """Until a signal; uvicorn sends itself that signal again when all is done, which must not kill the process."""
+    """Serve until a signal arrives. When uvicorn is done it raises SIGTERM again, which must not kill this process."""
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         server.run()
@@ -79,14 +77,14 @@ def _run(server: uvicorn.Server) -> None:
 
 def app_from_environment() -> FastAPI:
     """The app of one of several processes."""
-    settings = Settings.from_json(os.environ[SETTINGS])
+    settings = ServiceSettings()
     log_to_stderr(settings.log_level)
     module, _, name = os.environ.get(PAGES, "").partition(":")
     pages: Pages | None = getattr(import_module(module), name) if module else None
-    return create_app(CampaignService(open_store(os.environ[STORE])), settings, pages, own=True)
+    return create_app(CampaignService(open_store(os.environ[STORE])), settings, pages, close_service=True)
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: ServiceSettings) -> dict[str, Any]:
     return {
         "host": settings.host,
         "port": settings.port,
@@ -98,5 +96,5 @@ def _options(settings: Settings) -> dict[str, Any]:
         "access_log": False,
         "server_header": False,
         "timeout_keep_alive": KEEP_ALIVE_S,
-        "timeout_graceful_shutdown": settings.shutdown_s,
+        "timeout_graceful_shutdown": settings.shutdown_seconds,
     }

@@ -1,53 +1,79 @@
-"""What the service is set up with, checked once."""
+"""How the service is set up: from arguments, then from ``NEXTLABEL_*`` environment variables, then from defaults."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from typing import Any
 from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from nextlabel.errors import InputError
 
 LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
+PREFIX = "NEXTLABEL_"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Where the service listens and what it allows.
+class ServiceSettings(BaseSettings):
+    """Where the service listens and what it allows; ``NEXTLABEL_PORT`` sets ``port``, and so on.
 
-    ``public_url`` is what workers' links begin with; ``cookie_secure`` follows it unless given. ``open_metrics`` lets
-    anybody who reaches the port read the metrics.
+    Workers' links begin with ``public_url``; cookies are marked secure if that is an https address, unless
+    ``cookie_secure`` says otherwise. With ``open_metrics``, the metrics can be read without a token.
     """
 
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: int = Field(8000, ge=0, le=65_535)
     public_url: str = ""
-    most_body: int = MIB
-    most_upload: int = 512 * MIB
+    processes: int = Field(1, ge=1)
+    max_body_bytes: int = Field(MIB, ge=1)
+    max_upload_bytes: int = Field(512 * MIB, ge=1)
     cookie_secure: bool | None = None
     log_level: str = "info"
     open_metrics: bool = False
-    shutdown_s: int = 10
+    shutdown_seconds: int = Field(10, ge=1)
 
-    def __post_init__(self) -> None:
-        if not self.host or any(c.isspace() for c in self.host):
-            raise InputError(f"host {self.host!r} is not an address.", "Give e.g. 127.0.0.1.")
-        if not 0 <= self.port <= 65_535:
-            raise InputError(f"port {self.port} is not from 0 to 65535.", "Give e.g. 8000.")
-        if min(self.most_body, self.most_upload, self.shutdown_s) < 1:
-            raise InputError("a limit of the service is below 1.", "Give a number of bytes or seconds.")
-        if self.log_level not in LEVELS:
-            raise InputError(f"log level {self.log_level!r} is unknown.", f"Use one of {', '.join(LEVELS)}.")
-        if self.public_url:
-            parts = urlsplit(self.public_url)
-            if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-                raise InputError(
-                    f"public address {self.public_url!r} is not one of a site.", "Give e.g. https://labels.example.org."
-                )
-            object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
+    def __init__(self, **given: Any) -> None:
+        """Arguments win over the environment; None leaves a setting to it."""
+        try:
+            super().__init__(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise InputError(
+                f"{name} {str(first['input'])[:80]!r} is not allowed: {first['msg'][:1].lower()}{first['msg'][1:]}.",
+                f"Set it by a flag or by {PREFIX}{name.upper()}.",
+            ) from None
+
+    @field_validator("host")
+    @classmethod
+    def _check_host(cls, host: str) -> str:
+        if not host or any(c.isspace() for c in host):
+            raise InputError(f"host {host!r} is not an address.", "Give e.g. 127.0.0.1.")
+        return host
+
+    @field_validator("log_level")
+    @classmethod
+    def _check_level(cls, level: str) -> str:
+        if level not in LEVELS:
+            raise InputError(f"log level {level!r} is unknown.", f"Use one of {', '.join(LEVELS)}.")
+        return level
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+            raise InputError(f"public address {url!r} is not that of a site.", "Give e.g. https://labels.example.org.")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _default_cookies(self) -> ServiceSettings:
         if self.cookie_secure is None:
             object.__setattr__(self, "cookie_secure", self.public_url.startswith("https://"))
+        return self
 
     @property
     def base_url(self) -> str:
@@ -55,11 +81,6 @@ class Settings:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
-    def to_json(self) -> str:
-        """One line of JSON, for processes that are started."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Settings:
-        """The inverse."""
-        return cls(**json.loads(text))
+    def environment(self) -> dict[str, str]:
+        """The variables from which another process reads the same settings."""
+        return {PREFIX + name.upper(): str(value) for name, value in self.model_dump().items()}

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from nextlabel.service.app_state import app_state
 from nextlabel.service.problem_details import NotAllowedError
-from nextlabel.service.services import services_of
 
 
 def check_origin(request: Request) -> None:
@@ -20,7 +20,7 @@ def check_origin(request: Request) -> None:
     if site is not None:
         allowed = site in ("same-origin", "none")
     elif origin is not None:
-        public = urlsplit(services_of(request).settings.base_url).netloc
+        public = urlsplit(app_state(request).settings.base_url).netloc
         allowed = urlsplit(origin).netloc in (request.headers.get("host", ""), public) and origin != "null"
     else:
         allowed = True

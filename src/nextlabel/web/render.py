@@ -47,10 +47,10 @@ def environment() -> Environment:
 
 def rendered(template: str, **context: Any) -> str:
     """A template's text."""
-    return sendable(environment().get_template(template).render(**context))
+    return replace_surrogates(environment().get_template(template).render(**context))
 
 
-def sendable(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with question marks for halves of characters, which JSON can say and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -1,1 +1,1 @@
-"""The API by resource."""
+"""The routes of the API, by resource."""

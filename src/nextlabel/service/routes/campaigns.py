@@ -1,4 +1,4 @@
-"""Campaigns: make, list, look at, change, pause, resume."""
+"""Campaigns: create, list, show, change, pause, resume."""
 
 from __future__ import annotations
 
@@ -8,40 +8,43 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import NotFoundError
+from nextlabel.errors import InputError, NotFoundError
+from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_names import CampaignName, campaign_named
-from nextlabel.service.request_models import Change, NewCampaign
-from nextlabel.service.response_models import Campaigns, Status
-from nextlabel.service.services import services_of
-from nextlabel.service.status import after, row_now, status_of
-from nextlabel.service.times import seconds_of
+from nextlabel.service.path_ids import CampaignId, campaign_id
+from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
+from nextlabel.service.response_models import CampaignResponse, CampaignsResponse
+from nextlabel.service.status import campaign_response, current_row, row_after
 
 router = APIRouter(tags=["campaigns"])
-_MADE: dict[int | str, dict[str, Any]] = {
-    200: {"model": Status, "description": "There already, with these settings"},
+_CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": CampaignResponse, "description": "It existed already, with the same settings"},
     **problems(409),
 }
 
 
-@router.post("/campaigns", status_code=201, responses=_MADE)
-async def create(given: NewCampaign, request: Request, response: Response) -> Status:
-    """A new campaign; the same id with the same settings is the same campaign."""
-    table = given.model_dump(exclude_unset=True)
-    id = table.pop("id", None)
-    if "deadline" in table:
-        table["deadline"] = seconds_of("deadline", table["deadline"])
-    row, new = await to_thread.run_sync(_made, services_of(request).campaign_service, table, id)
+@router.post("/campaigns", status_code=201, responses=_CREATE_RESPONSES)
+async def create(body: CreateCampaignRequest, request: Request, response: Response) -> CampaignResponse:
+    """Create a campaign; the same id with the same settings is the same campaign."""
+    settings = body.model_dump(exclude_unset=True)
+    id = settings.pop("id", None)
+    row, new = await to_thread.run_sync(_create, app_state(request).campaign_service, settings, id)
     response.status_code = 201 if new else 200
-    return status_of(row)
+    return campaign_response(row)
 
 
-def _made(campaign_service: CampaignService, table: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
-    config = CampaignSettings.from_dict(table)
+def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
+    """The campaign, and whether it is new."""
+    if ":" in settings.get("policy", ""):
+        raise InputError(
+            "a policy of your own cannot be chosen over HTTP: the service would import what a client names.",
+            "Create the campaign with nextlabel campaign create --policy module:Class on the server.",
+        )
+    config = CampaignSettings.from_dict(settings)
     new = True
     if id is not None:
         checked_campaign_id(id)
@@ -54,35 +57,33 @@ def _made(campaign_service: CampaignService, table: dict[str, Any], id: str | No
 
 
 @router.get("/campaigns", responses=problems())
-async def campaigns(request: Request) -> Campaigns:
-    """All campaigns, newest first."""
-    rows = await to_thread.run_sync(services_of(request).campaign_service.store.campaigns)
-    return Campaigns(campaigns=[status_of(row) for row in rows])
+async def campaigns(request: Request) -> CampaignsResponse:
+    """List all campaigns, newest first."""
+    rows = await to_thread.run_sync(app_state(request).campaign_service.store.campaigns)
+    return CampaignsResponse(campaigns=[campaign_response(row) for row in rows])
 
 
 @router.get("/campaigns/{campaign}", responses=problems(404))
-async def status(campaign: CampaignName, request: Request) -> Status:
-    """How a campaign stands."""
-    return status_of(await row_now(services_of(request), campaign_named(campaign)))
+async def status(campaign: CampaignId, request: Request) -> CampaignResponse:
+    """Show a campaign's settings and counters."""
+    return campaign_response(await current_row(app_state(request), campaign_id(campaign)))
 
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409))
-async def change(campaign: CampaignName, given: Change, request: Request) -> Status:
-    """Another budget, deadline or lease time; what is left out stays."""
-    values = given.model_dump(exclude_unset=True)
-    if "deadline" in values:
-        values["deadline"] = seconds_of("deadline", values["deadline"])
-    id = campaign_named(campaign)
-    return status_of(await after(services_of(request), id, lambda commands: commands.change(**values)))
+async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> CampaignResponse:
+    """Change the budget, deadline or lease time; settings that are left out stay as they are."""
+    changes = body.model_dump(exclude_unset=True)
+    id = campaign_id(campaign)
+    return campaign_response(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
 
 
 @router.post("/campaigns/{campaign}/pause", responses=problems(404))
-async def pause(campaign: CampaignName, request: Request) -> Status:
-    """No new leases; those that are out go on."""
-    return status_of(await after(services_of(request), campaign_named(campaign), Commands.pause))
+async def pause(campaign: CampaignId, request: Request) -> CampaignResponse:
+    """Grant no new leases; workers keep those that they hold."""
+    return campaign_response(await row_after(app_state(request), campaign_id(campaign), Commands.pause))
 
 
 @router.post("/campaigns/{campaign}/resume", responses=problems(404))
-async def resume(campaign: CampaignName, request: Request) -> Status:
-    """New leases again."""
-    return status_of(await after(services_of(request), campaign_named(campaign), Commands.resume))
+async def resume(campaign: CampaignId, request: Request) -> CampaignResponse:
+    """Grant leases again."""
+    return campaign_response(await row_after(app_state(request), campaign_id(campaign), Commands.resume))

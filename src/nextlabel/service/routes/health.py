@@ -1,4 +1,4 @@
-"""Whether the service is well, and its numbers."""
+"""Health and metrics."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
-from nextlabel.service.response_models import Health
-from nextlabel.service.services import services_of
+from nextlabel.service.response_models import HealthResponse
 from nextlabel.version import __version__
 
 router = APIRouter(tags=["health"])
@@ -23,13 +23,13 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/healthz", responses=problems())
-async def healthz(request: Request) -> Health:
-    """Answers if the store does."""
-    await to_thread.run_sync(services_of(request).campaign_service.store.ping)
-    return Health(status="ok", version=__version__)
+async def healthz(request: Request) -> HealthResponse:
+    """Report that the service runs and its database answers."""
+    await to_thread.run_sync(app_state(request).campaign_service.store.ping)
+    return HealthResponse(status="ok", version=__version__)
 
 
 @router.get("/metrics", responses=_METRICS, response_class=Response)
 async def metrics(request: Request) -> Response:
-    """Counters and gauges for Prometheus."""
-    return Response(await to_thread.run_sync(services_of(request).tally.page), headers={"content-type": TEXT})
+    """Report counters and gauges for Prometheus."""
+    return Response(await to_thread.run_sync(app_state(request).metrics.page), headers={"content-type": TEXT})

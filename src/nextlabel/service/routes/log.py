@@ -9,36 +9,36 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_names import CampaignName, campaign_named
-from nextlabel.service.request_models import PageQuery, WorkersPage
-from nextlabel.service.response_models import CertificateOut, Events, WorkerOut, Workers
-from nextlabel.service.services import services_of
+from nextlabel.service.path_ids import CampaignId, campaign_id
+from nextlabel.service.request_models import PageQuery, WorkersQuery
+from nextlabel.service.response_models import CertificateResponse, EventsResponse, WorkerResponse, WorkersResponse
 from nextlabel.service.times import iso
 
 router = APIRouter(tags=["log"])
-_EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": Events}, **problems(404)}
+_EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": EventsResponse}, **problems(404)}
 
 
 @router.get("/campaigns/{campaign}/events", responses=_EVENTS, response_model=None)
-def events(
-    campaign: CampaignName,
+def show_events(
+    campaign: CampaignId,
     request: Request,
     page: Annotated[PageQuery, Query()],
 ) -> Response:
-    """The log: every event in order."""
-    found = services_of(request).campaign_service.store.events(campaign_named(campaign), page.after, page.limit)
-    told = [{"seq": one.seq, "at": iso(one.at), "kind": one.kind, "data": one.data} for one in found]
-    following = found[-1].seq if len(found) == page.limit else None
-    return Response(json.dumps({"events": told, "next": following}), media_type="application/json")
+    """Show the log: all events in order."""
+    events = app_state(request).campaign_service.store.events(campaign_id(campaign), page.after, page.limit)
+    rows = [{"seq": one.seq, "at": iso(one.at), "kind": one.kind, "data": one.data} for one in events]
+    following = events[-1].seq if len(events) == page.limit else None
+    return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
 
 
 @router.get("/campaigns/{campaign}/workers", responses=problems(404))
-def workers(campaign: CampaignName, request: Request, page: Annotated[WorkersPage, Query()]) -> Workers:
-    """What each worker did, those with most labels first."""
-    rows = services_of(request).campaign_service.store.workers(campaign_named(campaign), page.limit)
-    told = [
-        WorkerOut(
+def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> WorkersResponse:
+    """Show what each worker has done, those with the most labels first."""
+    rows = app_state(request).campaign_service.store.workers(campaign_id(campaign), page.limit)
+    workers = [
+        WorkerResponse(
             worker=row.worker,
             given=row.given,
             labels=row.labels,
@@ -50,11 +50,11 @@ def workers(campaign: CampaignName, request: Request, page: Annotated[WorkersPag
         )
         for row in rows
     ]
-    return Workers(workers=told)
+    return WorkersResponse(workers=workers)
 
 
 @router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409))
-def certificate(campaign: CampaignName, request: Request) -> CertificateOut:
-    """What the campaign is worth now, and what no policy can get it to."""
-    found = asdict(services_of(request).certificates.of(campaign_named(campaign)))
-    return CertificateOut(**{**found, "at": iso(found["at"])})
+def show_certificate(campaign: CampaignId, request: Request) -> CertificateResponse:
+    """Show what the campaign is worth now, and what no policy can exceed."""
+    certificate = asdict(app_state(request).certificates.of(campaign_id(campaign)))
+    return CertificateResponse(**{**certificate, "at": iso(certificate["at"])})

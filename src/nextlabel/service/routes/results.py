@@ -1,4 +1,4 @@
-"""What a campaign found out: pages of JSON, or all of it as CSV or JSON lines."""
+"""Results: page by page as JSON, or all of them as CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_names import CampaignName, campaign_named
-from nextlabel.service.request_models import ResultsPage
-from nextlabel.service.response_models import Results
-from nextlabel.service.services import services_of
+from nextlabel.service.path_ids import CampaignId, campaign_id
+from nextlabel.service.request_models import ResultsQuery
+from nextlabel.service.response_models import ResultsResponse
 
 router = APIRouter(tags=["results"])
-#: Results of one piece of a stream.
-PIECE = 500
+#: Results that are streamed together.
+CHUNK = 500
 _TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
-_PAGE: dict[int | str, dict[str, Any]] = {
-    200: {"model": Results, "content": {"text/csv": {"schema": {"type": "string"}},
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": ResultsResponse, "content": {"text/csv": {"schema": {"type": "string"}},
                                         "application/x-ndjson": {"schema": {"type": "string"}}}},
     **problems(404),
 }  # fmt: skip
 
 
-@router.get("/campaigns/{campaign}/results", responses=_PAGE, response_model=None)
+@router.get("/campaigns/{campaign}/results", responses=_RESPONSES, response_model=None)
 def results(
-    campaign: CampaignName,
+    campaign: CampaignId,
     request: Request,
-    page: Annotated[ResultsPage, Query()],
+    page: Annotated[ResultsQuery, Query()],
 ) -> Response:
-    """Each task's most likely label, its probability, the labels behind it, and the event that closed it."""
-    campaign_service, id = services_of(request).campaign_service, campaign_named(campaign)
+    """Show each task's most likely label, its probability, the labels behind it, and the event that closed it."""
+    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     row, format = campaign_service.store.row(id), page.format
     if format == "json":
         tasks = campaign_service.store.tasks(id, page.after, page.limit)
@@ -52,16 +52,16 @@ def results(
 
 
 def _jsonl(campaign_service: CampaignService, id: str) -> Iterator[bytes]:
-    for some in _pieces(campaign_service, id):
-        yield "".join(json.dumps(asdict(result)) + "\n" for result in some).encode()
+    for chunk in _chunks(campaign_service, id):
+        yield "".join(json.dumps(asdict(result)) + "\n" for result in chunk).encode()
 
 
 def _csv(campaign_service: CampaignService, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
     plain = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
     yield _row([*plain, *(f"count_{label}" for label in labels), "payload"])
-    for some in _pieces(campaign_service, id):
+    for chunk in _chunks(campaign_service, id):
         yield b"".join(
-            _row([*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)]) for r in some
+            _row([*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)]) for r in chunk
         )
 
 
@@ -71,7 +71,7 @@ def _row(values: list[Any]) -> bytes:
     return line.getvalue().encode()
 
 
-def _pieces(campaign_service: CampaignService, id: str) -> Iterator[list[Result]]:
+def _chunks(campaign_service: CampaignService, id: str) -> Iterator[list[Result]]:
     found = campaign_service.results(id)
-    while some := list(islice(found, PIECE)):
-        yield some
+    while chunk := list(islice(found, CHUNK)):
+        yield chunk

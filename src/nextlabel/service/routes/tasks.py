@@ -1,4 +1,4 @@
-"""New tasks: a body of any size, read to a file first, then taken in at one go."""
+"""New tasks: a body of any size, first saved to a temporary file, then added in one transaction."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fastapi import APIRouter, Header, Query, Request
 
 from nextlabel.campaign.replies import Added
 from nextlabel.errors import InputError
+from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_names import CampaignName, campaign_named
+from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.problem_details import MediaTypeError
-from nextlabel.service.request_models import Name, TaskColumns
-from nextlabel.service.response_models import TasksAdded
-from nextlabel.service.services import services_of
+from nextlabel.service.request_models import Name, TasksQuery
+from nextlabel.service.response_models import TasksAddedResponse
 from nextlabel.service.task_files import READERS, with_columns
 
 router = APIRouter(tags=["tasks"])
-#: Bytes of a body that are held in memory; more goes to a file.
+#: The largest body that is held in memory instead of a file, in bytes.
 IN_MEMORY = 4 << 20
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -39,22 +39,22 @@ _BODY: dict[str, Any] = {
 
 @router.post("/campaigns/{campaign}/tasks", responses=problems(404, 409, 415), openapi_extra=_BODY)
 async def add_tasks(
-    campaign: CampaignName,
+    campaign: CampaignId,
     request: Request,
-    columns: Annotated[TaskColumns, Query()],
+    columns: Annotated[TasksQuery, Query()],
     idempotency_key: Annotated[Name | None, Header()] = None,
-) -> TasksAdded:
-    """Take tasks in, all of them or none: CSV with a header, JSON lines or a JSON list."""
-    campaign_service, id = services_of(request).campaign_service, campaign_named(campaign)
+) -> TasksAddedResponse:
+    """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list."""
+    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in READERS:
-        raise MediaTypeError(f"a body of the kind {kind[:60]!r} is not read.", f"Send {', '.join(READERS)}.")
+        raise MediaTypeError(f"a body of type {kind[:60]!r} is not supported.", f"Send {', '.join(READERS)}.")
     batch = columns.batch
     if batch is not None and idempotency_key is not None and batch != idempotency_key:
-        raise InputError("batch and Idempotency-Key differ.", "Give one of them.")
+        raise InputError("batch and Idempotency-Key differ.", "Give only one of them.")
     key = batch if batch is not None else idempotency_key
     if key is not None and "\x00" in key:
-        raise InputError("the batch's key has a null character.", "Give another key.")
+        raise InputError("the key of the batch contains a null character.", "Give another key.")
     await to_thread.run_sync(campaign_service.store.row, id)
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
         async for piece in request.stream():
@@ -69,4 +69,4 @@ async def add_tasks(
             return campaign_service.add_tasks(id, chain(first, tasks), key)
 
         added = await to_thread.run_sync(take_in)
-    return TasksAdded(added=added.added, known=added.known, tasks=added.tasks)
+    return TasksAddedResponse(added=added.added, known=added.known, tasks=added.tasks)

@@ -1,4 +1,4 @@
-"""What workers do: ask, tell, release, renew, undo. Called most, hence thin and answered with ready JSON."""
+"""What workers do: ask, tell, release, renew, undo. Called most often, hence thin and answered with ready JSON."""
 
 from __future__ import annotations
 
@@ -13,90 +13,90 @@ from starlette.responses import Response
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError
-from nextlabel.service.middleware import context_of, sender_of
+from nextlabel.service.app_state import AppState, app_state
+from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
-from nextlabel.service.path_names import CampaignName, LeaseName, campaign_for, campaign_of_lease
+from nextlabel.service.path_ids import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.pending_tables import TablesPendingError
-from nextlabel.service.request_models import Answer, WhoAsks
-from nextlabel.service.response_models import AskReply, ToldReply
-from nextlabel.service.services import Services, services_of
+from nextlabel.service.request_models import AskRequest, TellRequest
+from nextlabel.service.response_models import AskResponse, TellResponse
 from nextlabel.service.times import iso, iso_or_none
 
 router = APIRouter(tags=["work"])
-#: Seconds that an ask waits for tables that are being worked out, and after which it is worth asking again.
-TABLES_S, PREPARING_S = 20.0, 2.0
-_ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskReply}, **problems(404, 409)}
-_TOLD: dict[int | str, dict[str, Any]] = {200: {"model": ToldReply}, **problems(404, 409)}
+#: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
+TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
+_ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
+_TELL: dict[int | str, dict[str, Any]] = {200: {"model": TellResponse}, **problems(404, 409)}
 
 
-@router.post("/campaigns/{campaign}/ask", responses=_ASK, openapi_extra=body_of(WhoAsks, False), response_model=None)
-async def ask(campaign: CampaignName, request: Request) -> Response:
-    """A task for a worker: the one that is out, or the one where a label is worth most; else the reason."""
-    who, services = sender_of(request), services_of(request)
-    id = campaign_for(campaign, who)
-    worker = WhoAsks.read(await request.body()).worker
-    if who.worker is not None:
-        worker = who.worker
+@router.post("/campaigns/{campaign}/ask", responses=_ASK, openapi_extra=body_of(AskRequest, False), response_model=None)
+async def ask(campaign: CampaignId, request: Request) -> Response:
+    """Lease a task to a worker: the one they hold, or the one where a label is worth most; or say why there is none."""
+    principal, state = principal_of(request), app_state(request)
+    id = workable_campaign_id(campaign, principal)
+    worker = AskRequest.parse(await request.body()).worker
+    if principal.worker is not None:
+        worker = principal.worker
     elif worker is None:
         raise InputError("the ask does not name a worker.", 'Send {"worker": "ann"}, or use a worker\'s own token.')
-    context_of(request).worker = worker
-    reply = await _asked(services, id, worker)
-    services.tally.asked("leased" if isinstance(reply, Lease) else reply.reason)
+    request_context(request).worker = worker
+    reply = await _ask(state, id, worker)
+    state.metrics.count_ask("leased" if isinstance(reply, Lease) else reply.reason)
     return ask_response(reply)
 
 
-async def _asked(services: Services, id: str, worker: str) -> Lease | NoTask:
-    """An ask; only this worker waits while tables are worked out."""
+async def _ask(state: AppState, id: str, worker: str) -> Lease | NoTask:
+    """The reply; while tables are computed, only this worker waits."""
     for _ in range(3):
         try:
-            return await services.writer.run(id, lambda commands: commands.ask(worker))
+            return await state.command_queue.run(id, lambda commands: commands.ask(worker))
         except TablesPendingError as pending:
             try:
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(pending.future)), TABLES_S)
+                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(pending.future)), TABLES_WAIT_S)
             except TimeoutError:
                 break
-    return NoTask(id, "preparing", PREPARING_S)
+    return NoTask(id, "preparing", RETRY_AFTER_S)
 
 
-@router.post("/leases/{lease}/tell", responses=_TOLD, openapi_extra=body_of(Answer, True), response_model=None)
-async def tell(lease: LeaseName, request: Request) -> Response:
-    """The answer to a lease; saying it again changes nothing, a late one is kept and counted if the budget allows."""
-    who = sender_of(request)
-    campaign_of_lease(lease, who)
-    label = Answer.read(await request.body()).label
-    told = await _run(lease, request, lambda commands: commands.tell(lease, label, who.worker))
-    services_of(request).tally.told(told.status)
+@router.post("/leases/{lease}/tell", responses=_TELL, openapi_extra=body_of(TellRequest, True), response_model=None)
+async def tell(lease: LeaseId, request: Request) -> Response:
+    """Answer a lease; repeating an answer changes nothing, a late one is kept and counts if the budget allows it."""
+    principal = principal_of(request)
+    campaign_id_of_lease(lease, principal)
+    label = TellRequest.parse(await request.body()).label
+    told = await _run(lease, request, lambda commands: commands.tell(lease, label, principal.worker))
+    app_state(request).metrics.count_tell(told.status)
     return told_response(told)
 
 
-@router.post("/leases/{lease}/release", responses=_TOLD, response_model=None)
-async def release(lease: LeaseName, request: Request) -> Response:
-    """Pass a task on; it does not come back to the same worker."""
-    worker = sender_of(request).worker
+@router.post("/leases/{lease}/release", responses=_TELL, response_model=None)
+async def release(lease: LeaseId, request: Request) -> Response:
+    """Release a task to other workers; the same worker does not get it again."""
+    worker = principal_of(request).worker
     return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker)))
 
 
-@router.post("/leases/{lease}/renew", responses=_TOLD, response_model=None)
-async def renew(lease: LeaseName, request: Request) -> Response:
-    """More time for a lease that is out."""
-    worker = sender_of(request).worker
+@router.post("/leases/{lease}/renew", responses=_TELL, response_model=None)
+async def renew(lease: LeaseId, request: Request) -> Response:
+    """Extend a lease that has not run out."""
+    worker = principal_of(request).worker
     return told_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
 
 
-@router.post("/leases/{lease}/undo", responses=_TOLD, response_model=None)
-async def undo(lease: LeaseName, request: Request) -> Response:
-    """Take an answer back while its lease would still be out."""
-    worker = sender_of(request).worker
+@router.post("/leases/{lease}/undo", responses=_TELL, response_model=None)
+async def undo(lease: LeaseId, request: Request) -> Response:
+    """Take an answer back while its lease would still run."""
+    worker = principal_of(request).worker
     return told_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
 
 
 async def _run(lease: str, request: Request, command: Callable[[Commands], Told]) -> Told:
-    campaign = campaign_of_lease(lease, sender_of(request))
-    return await services_of(request).writer.run(campaign, command)
+    campaign = campaign_id_of_lease(lease, principal_of(request))
+    return await app_state(request).command_queue.run(campaign, command)
 
 
 def ask_response(reply: Lease | NoTask) -> Response:
-    """What an ask is answered with."""
+    """The response to an ask."""
     if isinstance(reply, NoTask):
         body: dict[str, Any] = {
             "lease": None, "reason": reply.reason, "detail": reply.sentence, "retry_after": reply.retry_after,
@@ -113,7 +113,7 @@ def ask_response(reply: Lease | NoTask) -> Response:
 
 
 def told_response(told: Told) -> Response:
-    """What a command on a lease is answered with."""
+    """The response to a command on a lease."""
     body = {
         "lease": told.lease, "task": told.task, "status": told.status, "label": told.label, "counted": told.counted,
         "expires_at": iso_or_none(told.expires_at),

@@ -11,8 +11,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.service.middleware import context_of
-from nextlabel.service.problem_details import kind_of, problem
+from nextlabel.service.middleware import request_context
+from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.session import Sessions
 from nextlabel.web.origin import check_origin
@@ -72,11 +72,11 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _told(request: Request, error: Exception) -> Response:
-    status = kind_of(error).status
+    status = problem_type(error).status
     if status >= 500 and status != 503:
         raise error
     if wants_json(request):
-        return problem(error, context_of(request).request_id)
+        return problem_response(error, request_context(request).request_id)
     message = getattr(error, "message", "") or getattr(error, "detail", "") or "this cannot be done."
     if status == 503:
         message = "the service cannot reach its database; try again in a moment."

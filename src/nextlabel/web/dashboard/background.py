@@ -19,7 +19,7 @@ _log = logging.getLogger("nextlabel.web")
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Generic[T]):
+class CachedValue(Generic[T]):
     """The last answer for a campaign, worked out after event ``seq``; ``version`` counts answers."""
 
     value: T
@@ -34,11 +34,11 @@ class Background(Generic[T]):
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[str], T], failed: T, least_s: float = 1.0) -> None:
         self._pool, self._work, self._failed, self._least = pool, work, failed, least_s
-        self._known: dict[str, Known[T]] = {}
+        self._known: dict[str, CachedValue[T]] = {}
         self._under_way: set[str] = set()
         self._lock = Lock()
 
-    def look(self, id: str, seq: int, again_s: float | None = None) -> Known[T] | None:
+    def look(self, id: str, seq: int, again_s: float | None = None) -> CachedValue[T] | None:
         """The last answer; a new one is asked for if events came since, or ``again_s`` seconds have passed."""
         known = self._known.get(id)
         if known is None:
@@ -54,7 +54,7 @@ class Background(Generic[T]):
                     self._pool.submit(self._run, id, seq)
         return known
 
-    def now(self, id: str, seq: int) -> Known[T]:
+    def now(self, id: str, seq: int) -> CachedValue[T]:
         """The answer, worked out here unless it is there."""
         known = self._known.get(id)
         if known is None or known.seq != seq:
@@ -73,5 +73,5 @@ class Background(Generic[T]):
         with self._lock:
             before = self._known.get(id)
             version = 1 if before is None else before.version + (before.value != value)
-            self._known[id] = Known(value, seq, version, end, end - begin)
+            self._known[id] = CachedValue(value, seq, version, end, end - begin)
             self._under_way.discard(id)

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.web.dashboard.csv_files import read_rows
-from nextlabel.web.dashboard.drafts import Draft
+from nextlabel.web.dashboard.drafts import UploadedFile
 
 #: Labels a task that a form suggests.
 LABELS_A_TASK = 3
@@ -42,7 +42,7 @@ class Form:
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
     @classmethod
-    def suggested(cls, draft: Draft) -> Form:
+    def suggested(cls, draft: UploadedFile) -> Form:
         """A first filling for a file: columns by their names."""
         low = {name.lower(): name for name in reversed(draft.columns)}
         id_column = next((low[n] for n in ("id", "key", "task_id", "item_id") if n in low), "")
@@ -65,7 +65,7 @@ class Form:
             deadline=deadline, label_cost=_cost(self.label_cost),
         )  # fmt: skip
 
-    def check_columns(self, draft: Draft) -> None:
+    def check_columns(self, draft: UploadedFile) -> None:
         """Refuse columns that the file does not have, and a form that shows workers nothing."""
         for name in (*self.shown, self.id_column, self.score_column):
             if name and name not in draft.columns:
@@ -74,7 +74,7 @@ class Form:
             raise InputError("no column is shown to workers.", "Tick at least one.")
 
 
-def create_campaign(campaign_service: CampaignService, draft: Draft, file: IO[bytes], form: Form) -> str:
+def create_campaign(campaign_service: CampaignService, draft: UploadedFile, file: IO[bytes], form: Form) -> str:
     """Make the campaign; its id."""
     now = campaign_service.clock()
     config = form.config(now)

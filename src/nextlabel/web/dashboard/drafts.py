@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from nextlabel.errors import ConflictError, FileFormatError, NotFoundError
-from nextlabel.service.links import Links
+from nextlabel.service.links import LinkSigner
 from nextlabel.web.dashboard.csv_files import read_rows
 
 KEPT_S = 86_400
@@ -29,7 +29,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class UploadedFile:
     """A file that was read through once: its columns, how many rows follow the header, and the first of them."""
 
     id: str
@@ -39,14 +39,14 @@ class Draft:
     first: list[list[str]]
 
 
-class Drafts:
+class UploadedFiles:
     """Files by a name that cannot be guessed."""
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: LinkSigner) -> None:
         mark = hashlib.sha256(links.sign("draft", []).encode()).hexdigest()[:16]
         self._folder = Path(tempfile.gettempdir()) / f"nextlabel-{mark}"
 
-    def keep(self, file: IO[bytes], name: str) -> Draft:
+    def keep(self, file: IO[bytes], name: str) -> UploadedFile:
         """Read a file through and keep it; a FileFormatError says what is wrong with it."""
         header: list[str] = []
         first: list[list[str]] = []
@@ -60,7 +60,7 @@ class Drafts:
                 first.append(cells)
         if rows == 0:
             raise FileFormatError("the file has a header and no rows.", "Add one row for each task.")
-        draft = Draft(secrets.token_hex(16), name[:200], header, rows, first)
+        draft = UploadedFile(secrets.token_hex(16), name[:200], header, rows, first)
         folder = self._made()
         file.seek(0)
         with (folder / f"{draft.id}.csv").open("xb") as copy:
@@ -68,16 +68,16 @@ class Drafts:
         (folder / f"{draft.id}.json").write_text(json.dumps(asdict(draft)), encoding="utf-8")
         return draft
 
-    def find(self, id: str) -> Draft:
+    def find(self, id: str) -> UploadedFile:
         """A draft that was kept."""
         path = self._path(id, "json")
-        return Draft(**json.loads(path.read_text(encoding="utf-8")))
+        return UploadedFile(**json.loads(path.read_text(encoding="utf-8")))
 
-    def open(self, draft: Draft) -> IO[bytes]:
+    def open(self, draft: UploadedFile) -> IO[bytes]:
         """Its file."""
         return self._path(draft.id, "csv").open("rb")
 
-    def drop(self, draft: Draft) -> None:
+    def drop(self, draft: UploadedFile) -> None:
         """Forget it."""
         for end in ("csv", "json"):
             (self._folder / f"{draft.id}.{end}").unlink(missing_ok=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.replies import REASONS
 from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns.overview import LARGE, Overview
 from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One line of the log; ``task`` is the number of the task that it is about, if any."""
 
     seq: int
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 class LogPage(NamedTuple):
     """Lines, newest first; ``before`` is the cursor of the next page, None at the end."""
 
-    lines: list[Line]
+    lines: list[LogLine]
     before: int | None
 
 
@@ -39,19 +39,21 @@ def log_page(overview: Overview, id: str, config: CampaignSettings, before: int 
     return LogPage(_merged(lines), events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
 
 
-def _line(config: CampaignSettings, event: Event, leases: Mapping[str, LeaseRow], tasks: Mapping[int, TaskRow]) -> Line:
+def _line(
+    config: CampaignSettings, event: Event, leases: Mapping[str, LeaseRow], tasks: Mapping[int, TaskRow]
+) -> LogLine:
     data = event.data
     lease = leases.get(data.get("lease", ""))
     task = tasks.get(lease.task) if lease is not None else None
     who = lease.worker if lease is not None else "Somebody"
     what = task.key if task is not None else "a task"
     text = _TEXTS[event.kind](config, who, what, data)
-    return Line(event.seq, event.at, event.kind, text, None if lease is None else lease.task)
+    return LogLine(event.seq, event.at, event.kind, text, None if lease is None else lease.task)
 
 
-def _merged(lines: Sequence[Line]) -> list[Line]:
+def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
     """A batch of tasks is many events; it is told of once."""
-    out: list[Line] = []
+    out: list[LogLine] = []
     for line in lines:
         if out and line.kind == LARGE == out[-1].kind and line.at == out[-1].at:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from nextlabel.service.services import Services
+from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard import formatting as words
 from nextlabel.web.dashboard.routes import campaign, commands, links, task
 from nextlabel.web.dashboard.routes import create as found
@@ -21,7 +21,7 @@ FILTERS = (
 
 def mount_dashboard(app: FastAPI) -> None:
     """Add the requester's pages; static files are ``mount_pages``' affair."""
-    services: Services = app.state.services
+    services: AppState = app.state.nextlabel
     app.state.dashboard = DashboardState(services)
     app.state.sessions = Sessions(services.campaign_service.store, services.links)
     environment().filters.update({one.__name__: one for one in FILTERS})

@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nextlabel.campaign.ledger import Store
-from nextlabel.service.links import Links
-from nextlabel.service.services import services_of
+from nextlabel.service.app_state import app_state
+from nextlabel.service.links import LinkSigner
 from nextlabel.service.tokens import NAME, matches
 
-COOKIE, KIND = "nl_requester", "d1"
+COOKIE, KIND = "nl_requester", "d2"
 LASTS_S = 12 * 3600
 #: The requester's hash is read again after so many seconds.
 FRESH_S = 5.0
@@ -23,7 +23,7 @@ FRESH_S = 5.0
 class Sessions:
     """Cookies given out and read."""
 
-    def __init__(self, store: Store, links: Links) -> None:
+    def __init__(self, store: Store, links: LinkSigner) -> None:
         self._store, self._links = store, links
         self._kept: str | None = None
         self._read_at = float("-inf")
@@ -35,19 +35,15 @@ class Sessions:
 
     def open(self, request: Request, response: Response) -> None:
         """Sign the browser in."""
-        ends = int(time.time()) + LASTS_S
-        secure = bool(services_of(request).settings.cookie_secure)
-        value = self._links.sign(KIND, [str(ends), self._mark()])
+        secure = bool(app_state(request).settings.cookie_secure)
+        value = self._links.sign(KIND, [self._mark()], timed=True)
         response.set_cookie(
             COOKIE, value, max_age=LASTS_S, path="/", secure=secure, httponly=True, samesite="strict"
         )  # fmt: skip
 
     def signed_in(self, request: Request) -> bool:
         """Whether a request comes from somebody who is signed in."""
-        said = self._links.read(KIND, request.cookies.get(COOKIE, ""))
-        if not isinstance(said, list) or len(said) != 2:
-            return False
-        return int(said[0]) > time.time() and said[1] == self._mark()
+        return bool(self._links.read(KIND, request.cookies.get(COOKIE, ""), max_age_s=LASTS_S) == [self._mark()])
 
     def _mark(self) -> str:
         """Changes with the token; says nothing about it."""

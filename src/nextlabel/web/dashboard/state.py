@@ -12,13 +12,13 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.overview import overview_of
-from nextlabel.service.services import Services
+from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import Background
 from nextlabel.web.dashboard.bound_view import BoundView, make_bound_view
 from nextlabel.web.dashboard.budget_curve import Curves
-from nextlabel.web.dashboard.drafts import Drafts
+from nextlabel.web.dashboard.drafts import UploadedFiles
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
-from nextlabel.web.dashboard.state_summary import Figures, figures
+from nextlabel.web.dashboard.state_summary import StateSummary, figures
 from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers
 
 #: Threads for what takes long; campaigns whose priors are remembered.
@@ -30,12 +30,12 @@ TEAM_S = 15.0
 class DashboardState:
     """Reads, and answers that are worked out in the background."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: AppState) -> None:
         self.services, self.store = services, services.campaign_service.store
         self.overview = overview_of(self.store)
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
-        self.curves, self.drafts = Curves(pool), Drafts(services.links)
-        self._figures: Background[Figures | None] = Background(pool, self._work_figures, None, 0.0)
+        self.curves, self.drafts = Curves(pool), UploadedFiles(services.links)
+        self._figures: Background[StateSummary | None] = Background(pool, self._work_figures, None, 0.0)
         self._outlook: Background[BoundView | None] = Background(pool, self._work_outlook, None)
         self._heading: Background[ForecastView] = Background(pool, self._work_heading, FAILED, 2.0)
         self._team: Background[dict[str, WorkerSummary]] = Background(pool, self._work_team, {}, TEAM_S)
@@ -58,7 +58,7 @@ class DashboardState:
                 self._classes[row.id] = known
         return known
 
-    def figures(self, row: CampaignRow) -> Figures | None:
+    def figures(self, row: CampaignRow) -> StateSummary | None:
         """Worked out at once where that is quick; else the last ones, None at first."""
         if row.classes <= FEW_CLASSES:
             return self._figures.now(row.id, row.seq).value
@@ -92,7 +92,7 @@ class DashboardState:
         )
         return ".".join("0" if one is None else str(one.version) for one in looks)
 
-    def _work_figures(self, id: str) -> Figures | None:
+    def _work_figures(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
         return figures(row.config, self.classes(row), self.store.groups(id))
 

@@ -22,16 +22,16 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import nodes_of
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
+from nextlabel.campaign.settings import CampaignSettings
 
 #: Bins of the probabilities; groups of hard tasks that are named; classes whose beliefs are worked out together.
 BINS, HARD_GROUPS, TOGETHER = 20, 200, 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StateSummary:
     """Of one campaign at one time."""
 
     tasks: int
@@ -42,7 +42,7 @@ class Figures:
     hardest: tuple[Group, ...]
 
 
-def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> Figures | None:
+def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> StateSummary | None:
     """None for a campaign without tasks."""
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     if not len(table):
@@ -58,7 +58,7 @@ def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[
     margin = ordered[:, -1] - ordered[:, -2]
     order = np.lexsort((node, klass, -level, np.round(margin, 12)))
     hard = [k for k in order[: HARD_GROUPS + int((~told).sum())] if told[k]][:HARD_GROUPS]
-    return Figures(
+    return StateSummary(
         tasks=int(members.sum()),
         labelled=int(members[told].sum()),
         accuracy=float(best @ members / members.sum()),

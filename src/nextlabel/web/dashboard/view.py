@@ -13,10 +13,10 @@ from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.web.dashboard.bound_view import BoundView
 from nextlabel.web.dashboard.forecast_view import ForecastView
-from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, state_of, title_of
+from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state import DashboardState
-from nextlabel.web.dashboard.state_summary import BINS, Figures
+from nextlabel.web.dashboard.state_summary import BINS, StateSummary
 from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS
 from nextlabel.web.render import rendered
 
@@ -49,7 +49,7 @@ def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = N
         "row": row,
         "now": room.now(),
         "title": title_of(row),
-        "state": state_of(row),
+        "state": row.state,
         "reason": reason_of(row),
         "figures": found,
         "outlook": outlook,
@@ -121,7 +121,7 @@ def _plain_more(gain: float) -> str:
     return f"+{gain:.3g}"
 
 
-def _hardest(room: DashboardState, row: CampaignRow, found: Figures) -> list[dict[str, Any]]:
+def _hardest(room: DashboardState, row: CampaignRow, found: StateSummary) -> list[dict[str, Any]]:
     tasks = room.overview.tasks_in(row.id, found.hardest, HARD_SHOWN)
     results = results_of(row, room.classes(row), tasks)
     return [
@@ -151,7 +151,7 @@ def _leases(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 
 
-def _by_labels(found: Figures | None) -> list[tuple[str, int]]:
+def _by_labels(found: StateSummary | None) -> list[tuple[str, int]]:
     """Tasks by their labels; from twelve on together."""
     if found is None:
         return []
@@ -160,7 +160,7 @@ def _by_labels(found: Figures | None) -> list[tuple[str, int]]:
     return [*head, ("12+", sum(counts[12:]))] if len(counts) > 12 else head
 
 
-def _by_chance(found: Figures | None) -> list[tuple[str, int]]:
+def _by_chance(found: StateSummary | None) -> list[tuple[str, int]]:
     if found is None:
         return []
     width = 100 // BINS

@@ -24,7 +24,7 @@ class WorkerAction(NamedTuple):
     answer: int = -1
 
 
-class Undoable(NamedTuple):
+class UndoableAnswer(NamedTuple):
     """An answer that can be taken back."""
 
     lease: str
@@ -32,7 +32,7 @@ class Undoable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class WorkerView:
     """What a worker sees; ``labels_given`` is None where it is not known, ``pending`` are tables to wait for."""
 
     name: str
@@ -43,16 +43,16 @@ class View:
     reply: Lease | NoTask
     seconds_left: float
     labels_given: int | None
-    undoable: Undoable | None
+    undoable: UndoableAnswer | None
     told: Told | None
     note: str | None
     pending: Future[Any] | None
 
 
-def step(worker: str, deed: WorkerAction | None, last: str) -> Callable[[Commands], View]:
+def step(worker: str, deed: WorkerAction | None, last: str) -> Callable[[Commands], WorkerView]:
     """The command: do it, ask for the next task, look round. ``last`` is the lease that was answered last."""
 
-    def command(commands: Commands) -> View:
+    def command(commands: Commands) -> WorkerView:
         told, note = (None, None) if deed is None else _done(commands, worker, deed)
         pending: Future[Any] | None = None
         reply: Lease | NoTask
@@ -65,7 +65,7 @@ def step(worker: str, deed: WorkerAction | None, last: str) -> Callable[[Command
         row = commands.ledger.row
         # A tally that is looked at is written, so only those of workers who had a lease are.
         known = known or told is not None or isinstance(reply, Lease)
-        return View(
+        return WorkerView(
             row.config.name or row.id, row.config.question, row.config.labels, row.spent, row.budget, reply,
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             commands.ledger.worker(worker).labels if known else None,
@@ -108,11 +108,11 @@ def _done(commands: Commands, worker: str, deed: WorkerAction) -> tuple[Told | N
     return told, None
 
 
-def _last(commands: Commands, worker: str, lease: str) -> tuple[Undoable | None, bool]:
+def _last(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnswer | None, bool]:
     """The last answer if it can be taken back, and whether it was this worker's."""
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
         return None, False
     if found.status != LABELLED or commands.now >= found.expires_at or found.label is None:
         return None, True
-    return Undoable(lease, commands.ledger.row.config.labels[found.label]), True
+    return UndoableAnswer(lease, commands.ledger.row.config.labels[found.label]), True

@@ -27,16 +27,16 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import InputError
+from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal
 from nextlabel.service.links import WorkerKey
-from nextlabel.service.middleware import context_of
-from nextlabel.service.path_names import campaign_named, campaign_of_lease
-from nextlabel.service.problem_details import TokenError, kind_of
-from nextlabel.service.services import services_of
+from nextlabel.service.middleware import request_context
+from nextlabel.service.path_ids import campaign_id, campaign_id_of_lease
+from nextlabel.service.problem_details import TokenError, problem_type
 from nextlabel.web.origin import check_origin
-from nextlabel.web.render import page, rendered, sendable
+from nextlabel.web.render import page, rendered, replace_surrogates
 from nextlabel.web.worker import session as sessions
-from nextlabel.web.worker.actions import View, WorkerAction, renewed, step
+from nextlabel.web.worker.actions import WorkerAction, WorkerView, renewed, step
 from nextlabel.web.worker.payload_view import parts_of
 from nextlabel.web.worker.session import Session
 from nextlabel.web.worker.texts import NOTES, REASONS, SKIP_KEY, UNDO_KEY, choices, time_left
@@ -66,7 +66,7 @@ def _for_people(handler: Handler) -> Handler:
         try:
             return await handler(*args, **kwargs)
         except Exception as error:
-            status = kind_of(error).status
+            status = problem_type(error).status
             if _wants_json(request) or status == 500:
                 raise
             message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
@@ -82,7 +82,7 @@ def _for_people(handler: Handler) -> Handler:
 @_for_people
 async def own_link(token: str, request: Request) -> Response:
     """A worker's own link."""
-    key = services_of(request).links.read_worker(token)
+    key = app_state(request).links.read_worker(token)
     if key is None:
         raise TokenError(
             "this link is not one of this service.", "Open it again as it was sent to you, or ask for a new one."
@@ -94,7 +94,7 @@ async def own_link(token: str, request: Request) -> Response:
 @_for_people
 async def platform_link(token: str, request: Request) -> Response:
     """A platform's link, which says in its parameters who comes."""
-    links = services_of(request).links
+    links = app_state(request).links
     if request.query_params.get("assignmentId") == PREVIEW and links.read_join(token) is not None:
         return page(
             "worker/error.html", message="This is a preview.", hint="Accept the assignment first, then open it again."
@@ -123,14 +123,14 @@ async def act(campaign: str, request: Request) -> Response:
     check_origin(request)
     session = _session(request, campaign)
     deed = _deed(await _form(request))
-    campaign_of_lease(deed.lease, Principal(session.campaign, session.worker))
+    campaign_id_of_lease(deed.lease, Principal(session.campaign, session.worker))
     view = await _stepped(request, session, deed)
     if _wants_json(request):
         response = _shown(request, session, view)
     else:
         response = RedirectResponse(session.address + (f"?note={view.note}" if view.note else ""), 303)
     if view.told is not None and deed.move == "tell":
-        services_of(request).tally.told(view.told.status)
+        app_state(request).metrics.count_tell(view.told.status)
         sessions.remember_last(request, response, session, view.told.lease)
     return response
 
@@ -141,8 +141,8 @@ async def renew(campaign: str, request: Request) -> Response:
     check_origin(request)
     session = _session(request, campaign)
     lease = (await _form(request)).get("lease", "")
-    campaign_of_lease(lease, Principal(session.campaign, session.worker))
-    left = await services_of(request).writer.run(campaign, renewed(session.worker, lease))
+    campaign_id_of_lease(lease, Principal(session.campaign, session.worker))
+    left = await app_state(request).command_queue.run(campaign, renewed(session.worker, lease))
     return JSONResponse({"left": left})
 
 
@@ -154,8 +154,8 @@ def _enter(request: Request, key: WorkerKey) -> Response:
 
 
 def _session(request: Request, campaign: str) -> Session:
-    session = sessions.session_of(request, campaign_named(campaign))
-    context_of(request).worker = session.worker
+    session = sessions.session_of(request, campaign_id(campaign))
+    request_context(request).worker = session.worker
     return session
 
 
@@ -173,35 +173,39 @@ def _deed(form: dict[str, str]) -> WorkerAction:
     return WorkerAction(move, form.get("lease", ""), int(answer) if answer.isdecimal() and len(answer) < 4 else -1)
 
 
-async def _stepped(request: Request, session: Session, deed: WorkerAction | None) -> View:
+async def _stepped(request: Request, session: Session, deed: WorkerAction | None) -> WorkerView:
     """The command; while tables are worked out only this worker waits, and not for long."""
-    services = services_of(request)
+    services = app_state(request)
     last = sessions.last_of(request)
-    view = await services.writer.run(session.campaign, step(session.worker, deed, last))
+    view = await services.command_queue.run(session.campaign, step(session.worker, deed, last))
     if view.pending is not None:
         done, _ = await asyncio.wait([asyncio.wrap_future(view.pending)], timeout=TABLES_S)
         if done and done.pop().exception() is None:
             if view.told is not None and deed is not None and deed.move == "tell":
                 last = view.told.lease
             told, note = view.told, view.note
-            view = await services.writer.run(session.campaign, step(session.worker, None, last))
+            view = await services.command_queue.run(session.campaign, step(session.worker, None, last))
             view = replace(view, told=told, note=note)
-    services.tally.asked("leased" if isinstance(view.reply, Lease) else view.reply.reason)
+    services.metrics.count_ask("leased" if isinstance(view.reply, Lease) else view.reply.reason)
     return view
 
 
-def _shown(request: Request, session: Session, view: View) -> Response:
+def _shown(request: Request, session: Session, view: WorkerView) -> Response:
     retry = view.reply.retry_after if isinstance(view.reply, NoTask) else None
     headers = {} if retry is None else {"retry-after": str(int(retry))}
     context = _context(session, view)
     if _wants_json(request):
         lease = view.reply.id if isinstance(view.reply, Lease) else None
-        body = {"panel": rendered("worker/panel.html", **context), "title": sendable(context["title"]), "lease": lease}
+        body = {
+            "panel": rendered("worker/panel.html", **context),
+            "title": replace_surrogates(context["title"]),
+            "lease": lease,
+        }
         return JSONResponse(body, headers=headers)
     return page("worker/page.html", headers=headers, media=True, **context)
 
 
-def _context(session: Session, view: View) -> dict[str, Any]:
+def _context(session: Session, view: WorkerView) -> dict[str, Any]:
     """What the templates need."""
     reply = view.reply
     common: dict[str, Any] = {

@@ -3,7 +3,7 @@
 ========== ==============================================================================================
 cookie     holds
 ========== ==============================================================================================
-nl_worker  campaign, worker and the platform's completion link, signed (``Links.sign``)
+nl_worker  campaign, worker and the platform's completion link, signed (``LinkSigner.sign``)
 nl_last    id of the lease answered last, for Undo; another worker's does nothing
 ========== ==============================================================================================
 
@@ -21,11 +21,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nextlabel.errors import InputError
-from nextlabel.service.links import Links, WorkerKey
+from nextlabel.service.app_state import app_state
+from nextlabel.service.links import LinkSigner, WorkerKey
 from nextlabel.service.problem_details import TokenError
-from nextlabel.service.services import services_of
 
-KIND = "s1"
+KIND = "s2"
 WHO, LAST = "nl_worker", "nl_last"
 LASTS_S = 30 * 86_400
 LONGEST_COMPLETION = 1000
@@ -57,7 +57,7 @@ def opened(key: WorkerKey, parameters: Mapping[str, str]) -> Session:
 
 def session_of(request: Request, campaign: str) -> Session:
     """Who a request is from, or a TokenError."""
-    said = services_of(request).links.read(KIND, request.cookies.get(WHO, ""))
+    said = app_state(request).links.read(KIND, request.cookies.get(WHO, ""))
     if said is None or said[0] != campaign:
         raise TokenError(
             "this page does not know who you are.",
@@ -73,7 +73,7 @@ def last_of(request: Request) -> str:
 
 def remember(request: Request, response: Response, session: Session) -> None:
     """Give the browser its session."""
-    _set(request, response, session, WHO, _signed(services_of(request).links, session))
+    _set(request, response, session, WHO, _signed(app_state(request).links, session))
 
 
 def remember_last(request: Request, response: Response, session: Session, lease: str) -> None:
@@ -98,12 +98,12 @@ def checked_completion(address: str) -> str:
     return address
 
 
-def _signed(links: Links, session: Session) -> str:
+def _signed(links: LinkSigner, session: Session) -> str:
     return links.sign(KIND, list(session))
 
 
 def _set(request: Request, response: Response, session: Session, name: str, value: str) -> None:
-    secure = bool(services_of(request).settings.cookie_secure)
+    secure = bool(app_state(request).settings.cookie_secure)
     response.set_cookie(
         name, value, max_age=LASTS_S, path=session.address, secure=secure, httponly=True, samesite="lax"
     )

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.service.path_names import campaign_named
-from nextlabel.service.request_models import ResultsPage
+from nextlabel.service.app_state import app_state
+from nextlabel.service.path_ids import campaign_id
+from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.routes.results import results
-from nextlabel.service.services import services_of
-from nextlabel.service.status import row_now
+from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute
-from nextlabel.web.dashboard.formatting import reason_of, state_of, title_of
+from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, charts_of, marks_of, parts_of
 from nextlabel.web.render import page
@@ -38,7 +38,7 @@ def campaigns(request: Request, number: Annotated[int, Query(alias="page", ge=1,
         {
             "row": row,
             "title": title_of(row),
-            "state": state_of(row),
+            "state": row.state,
             "reason": reason_of(row),
             "figures": room.figures(row),
         }
@@ -73,7 +73,7 @@ async def live(
 @router.get("/campaigns/{campaign}/results.{format}")
 def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """All results, as the API gives them."""
-    return results(campaign, request, ResultsPage.model_validate({"format": format}))
+    return results(campaign, request, ResultsQuery.model_validate({"format": format}))
 
 
 def shown(
@@ -88,7 +88,7 @@ def shown(
 
 async def _row(request: Request, campaign: str) -> CampaignRow:
     """The campaign as it stands; leases that are over are expired only if there are any."""
-    services, room, id = services_of(request), dashboard_state(request), campaign_named(campaign)
+    services, room, id = app_state(request), dashboard_state(request), campaign_id(campaign)
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = room.store.row(id), room.now()
@@ -97,7 +97,7 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
         return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
 
     row, over = await to_thread.run_sync(look)
-    return await row_now(services, id) if over else row
+    return await current_row(services, id) if over else row
 
 
 def _changes(room: DashboardState, row: CampaignRow, after: int, seen: str) -> Response:

@@ -12,9 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.service.path_names import campaign_named
-from nextlabel.service.services import services_of
-from nextlabel.service.status import after
+from nextlabel.service.app_state import app_state
+from nextlabel.service.path_ids import campaign_id
+from nextlabel.service.status import row_after
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
 from nextlabel.web.dashboard.formatting import sentence, stamp
@@ -40,7 +40,7 @@ async def resume(campaign: str, request: Request) -> Response:
 async def settings(campaign: str, request: Request) -> Response:
     """Another budget, deadline or lease time; what is as it was shown stays."""
     fields = {name: str(value).strip() for name, value in (await request.form()).items()}
-    row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_named(campaign))
+    row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_id(campaign))
     try:
         values = _values(row, fields)
     except InputError as error:
@@ -77,9 +77,9 @@ def _seconds(text: str) -> float | None:
 
 
 async def _done(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
-    services, id = services_of(request), campaign_named(campaign)
+    services, id = app_state(request), campaign_id(campaign)
     try:
-        await after(services, id, command)
+        await row_after(services, id, command)
     except NotFoundError:
         raise
     except InputError as error:

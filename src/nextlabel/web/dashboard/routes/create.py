@@ -10,14 +10,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.config import MOST_ANSWERS
+from nextlabel.campaign.declaration import MOST_ANSWERS
 from nextlabel.errors import InputError
-from nextlabel.service.services import services_of
+from nextlabel.service.app_state import app_state
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.budget_curve import BudgetCurve
 from nextlabel.web.dashboard.campaign_form import Form, create_campaign
 from nextlabel.web.dashboard.csv_files import read_rows
-from nextlabel.web.dashboard.drafts import Draft
+from nextlabel.web.dashboard.drafts import UploadedFile
 from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.render import page
@@ -69,7 +69,7 @@ async def make(draft: str, request: Request) -> Response:
 
     def found() -> str:
         with room.drafts.open(kept) as file:
-            id = create_campaign(services_of(request).campaign_service, kept, file, form)
+            id = create_campaign(app_state(request).campaign_service, kept, file, form)
         room.drafts.drop(kept)
         return id
 
@@ -107,7 +107,7 @@ async def curve(
     )
 
 
-def _scores(room: DashboardState, draft: Draft, column: str) -> list[float]:
+def _scores(room: DashboardState, draft: UploadedFile, column: str) -> list[float]:
     """The first scores of a file that are probabilities."""
     if column not in draft.columns:
         return []
@@ -127,11 +127,11 @@ def _scores(room: DashboardState, draft: Draft, column: str) -> list[float]:
 
 
 def _first(request: Request, problem: str = "", status: int = 200) -> Response:
-    most = services_of(request).settings.most_upload  # ``service.limits`` lets this much through to this address
+    most = app_state(request).settings.max_upload_bytes  # ``service.limits`` lets this much through to this address
     return page("dashboard/new_file.html", status, problem=problem, most=most)
 
 
-def _page(draft: Draft, form: Form, known: BudgetCurve | None, problem: str = "", status: int = 200) -> Response:
+def _page(draft: UploadedFile, form: Form, known: BudgetCurve | None, problem: str = "", status: int = 200) -> Response:
     return page("dashboard/new.html", status, draft=draft, form=form, known=known, problem=problem)
 
 

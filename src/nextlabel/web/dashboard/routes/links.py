@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nextlabel.errors import InputError
+from nextlabel.service.app_state import app_state
 from nextlabel.service.links import PLATFORMS, join_url, worker_url
-from nextlabel.service.path_names import campaign_named
-from nextlabel.service.services import services_of
+from nextlabel.service.path_ids import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state
@@ -37,7 +37,7 @@ async def make_links(campaign: str, request: Request) -> Response:
 
 
 def _made(request: Request, campaign: str, given: str, names: list[str]) -> Response:
-    services, id = services_of(request), campaign_named(campaign)
+    services, id = app_state(request), campaign_id(campaign)
     if not names or len(names) > MOST:
         return _page(request, id, given, problem=f"Give 1 to {MOST:,} names, one a line.", status=422)
     base = services.settings.base_url
@@ -57,7 +57,7 @@ def _page(
     new: bool = False,
     status: int = 200,
 ) -> Response:
-    services, id = services_of(request), campaign_named(campaign)
+    services, id = app_state(request), campaign_id(campaign)
     row = dashboard_state(request).store.row(id)
     join = join_url(services.settings.base_url, services.links.join_token(id))
     return page(

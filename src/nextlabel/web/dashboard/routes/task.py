@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from nextlabel.campaign.results import belief, results_of
 from nextlabel.errors import NotFoundError
-from nextlabel.service.path_names import campaign_named
+from nextlabel.service.path_ids import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import title_of
 from nextlabel.web.dashboard.routes.campaign import LARGEST
@@ -23,7 +23,7 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 @router.get("/campaigns/{campaign}/tasks/{number}")
 def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
     """The task, what is believed of it, and who said what."""
-    room, id = dashboard_state(request), campaign_named(campaign)
+    room, id = dashboard_state(request), campaign_id(campaign)
     row = room.store.row(id)
     task = room.overview.tasks_numbered(id, [number]).get(number)
     if task is None:

@@ -1,4 +1,4 @@
-"""The writer: what waits together is committed together, errors stay with their commands, nobody hears too early."""
+"""The command queue: commands that wait together are committed together, errors stay with their commands."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
 from nextlabel.service.pending_tables import NonBlockingTableCache, TablesPendingError
-from nextlabel.service.writer import MOST, Writer
 from nextlabel.store.open import open_store
 from service_fixtures import QUICK
 
@@ -35,26 +36,37 @@ def campaign_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
 
 
 @contextmanager
-def writer_of(campaign_service: CampaignService) -> Iterator[tuple[Writer, list[int]]]:
+def queue_of(campaign_service: CampaignService) -> Iterator[tuple[CommandQueue, list[int]]]:
     commits: list[int] = []
-    writer = Writer(campaign_service, commits.append)
+    queue = CommandQueue(campaign_service, commits.append)
     try:
-        yield writer, commits
+        yield queue, commits
     finally:
-        writer.close()
+        queue.close()
 
 
 def ask(worker: str) -> Callable[[Commands], Any]:
     return lambda commands: commands.ask(worker)
 
 
-async def behind_a_door(writer: Writer, calls: list[tuple[str, Callable[[Commands], Any]]]) -> list[Any]:
-    """All calls made while the writer is busy with something else, so that they wait together."""
-    door = threading.Event()
-    first = asyncio.ensure_future(writer.run("one", lambda commands: door.wait(10)))
-    await asyncio.sleep(0.05)
-    waiting = [asyncio.ensure_future(writer.run(id, command)) for id, command in calls]
-    await asyncio.sleep(0.05)
+async def blocked(queue: CommandQueue) -> tuple[asyncio.Future[Any], threading.Event]:
+    """A command that is running now and ends when the event is set."""
+    running, door = threading.Event(), threading.Event()
+
+    def command(_: Commands) -> None:
+        running.set()
+        door.wait()
+
+    future = asyncio.ensure_future(queue.run("one", command))
+    await asyncio.to_thread(running.wait)
+    return future, door
+
+
+async def behind_a_door(queue: CommandQueue, calls: list[tuple[str, Callable[[Commands], Any]]]) -> list[Any]:
+    """All calls made while the queue is busy with something else, so that they wait together."""
+    first, door = await blocked(queue)
+    waiting = [asyncio.ensure_future(queue.run(id, command)) for id, command in calls]
+    await asyncio.sleep(0)  # every call is in the queue after its first step
     door.set()
     await first
     return await asyncio.gather(*waiting, return_exceptions=True)
@@ -62,17 +74,17 @@ async def behind_a_door(writer: Writer, calls: list[tuple[str, Callable[[Command
 
 def test_commands_that_wait_together_are_committed_together(campaign_service: CampaignService) -> None:
     calls = [(("one", "two")[k % 2], ask(f"w{k}")) for k in range(50)]
-    with writer_of(campaign_service) as (writer, commits):
-        leases = asyncio.run(behind_a_door(writer, calls))
+    with queue_of(campaign_service) as (queue, commits):
+        leases = asyncio.run(behind_a_door(queue, calls))
     assert len({lease.id for lease in leases}) == 50
     assert commits == [1, 25, 25]
     assert [campaign_service.store.row(id).reserved for id in ("one", "two")] == [25, 25]
 
 
 def test_no_more_than_so_many_at_once(campaign_service: CampaignService) -> None:
-    with writer_of(campaign_service) as (writer, commits):
-        asyncio.run(behind_a_door(writer, [("one", ask(f"w{k}")) for k in range(MOST + 5)]))
-    assert commits == [1, MOST, 5]
+    with queue_of(campaign_service) as (queue, commits):
+        asyncio.run(behind_a_door(queue, [("one", ask(f"w{k}")) for k in range(MAX_BATCH + 5)]))
+    assert commits == [1, MAX_BATCH, 5]
 
 
 def test_a_refused_command_fails_alone(campaign_service: CampaignService) -> None:
@@ -86,8 +98,8 @@ def test_a_refused_command_fails_alone(campaign_service: CampaignService) -> Non
         ("one", lambda commands: commands.tell(lease.id, "no")),
         ("nobody", ask("ann")),
     ]
-    with writer_of(campaign_service) as (writer, _):
-        bob, maybe, missing, told, other, nobody = asyncio.run(behind_a_door(writer, calls))
+    with queue_of(campaign_service) as (queue, _):
+        bob, maybe, missing, told, other, nobody = asyncio.run(behind_a_door(queue, calls))
     assert bob.worker == "bob"
     assert type(maybe) is InputError
     assert isinstance(missing, NotFoundError)
@@ -104,8 +116,8 @@ def test_a_broken_command_takes_nobody_with_it(campaign_service: CampaignService
         raise ZeroDivisionError
 
     calls: list[tuple[str, Callable[[Commands], Any]]] = [("one", ask("ann")), ("one", broken), ("one", ask("bob"))]
-    with writer_of(campaign_service) as (writer, commits):
-        ann, error, bob = asyncio.run(behind_a_door(writer, calls))
+    with queue_of(campaign_service) as (queue, commits):
+        ann, error, bob = asyncio.run(behind_a_door(queue, calls))
     assert (ann.worker, bob.worker) == ("ann", "bob")
     assert isinstance(error, ZeroDivisionError)
     assert commits == [1, 1, 1]
@@ -123,43 +135,41 @@ def test_nobody_hears_before_the_commit(campaign_service: CampaignService, monke
             raise OSError("the disk is full")
 
     async def heard() -> list[Any]:
-        return list(await asyncio.gather(writer.run("one", ask("ann")), return_exceptions=True))
+        return list(await asyncio.gather(queue.run("one", ask("ann")), return_exceptions=True))
 
     monkeypatch.setattr(campaign_service.store, "transaction", failing)
-    with writer_of(campaign_service) as (writer, commits):
+    with queue_of(campaign_service) as (queue, commits):
         (error,) = asyncio.run(heard())
     assert isinstance(error, OSError)
     assert commits == []
     assert campaign_service.store.row("one").given == 0
 
 
-def test_who_stops_waiting_does_not_stop_the_writer(campaign_service: CampaignService) -> None:
-    async def impatient(writer: Writer) -> Any:
-        door = threading.Event()
-        slow = asyncio.ensure_future(writer.run("one", lambda commands: door.wait(10)))
-        await asyncio.sleep(0.05)
+def test_a_caller_that_stops_waiting_does_not_stop_the_queue(campaign_service: CampaignService) -> None:
+    async def impatient(queue: CommandQueue) -> Any:
+        slow, door = await blocked(queue)
         slow.cancel()
         door.set()
-        return await writer.run("one", ask("ann"))
+        return await queue.run("one", ask("ann"))
 
-    with writer_of(campaign_service) as (writer, _):
-        assert asyncio.run(impatient(writer)).worker == "ann"
+    with queue_of(campaign_service) as (queue, _):
+        assert asyncio.run(impatient(queue)).worker == "ann"
 
 
-def test_a_writer_can_be_closed_and_used_again(campaign_service: CampaignService) -> None:
-    with writer_of(campaign_service) as (writer, _):
+def test_a_queue_can_be_closed_and_used_again(campaign_service: CampaignService) -> None:
+    with queue_of(campaign_service) as (queue, _):
         for worker in ("ann", "bob"):
-            assert asyncio.run(writer.run("one", ask(worker))).worker == worker
-            writer.close()
+            assert asyncio.run(queue.run("one", ask(worker))).worker == worker
+            queue.close()
 
 
-def test_the_hasty_desk_does_not_wait() -> None:
-    config = CONFIG.changed(policy="okg")
+def test_the_non_blocking_cache_does_not_wait() -> None:
+    config = replace(CONFIG, policy="okg")
     campaign_service = CampaignService(open_store("memory:"))
-    hasty = NonBlockingTableCache(campaign_service.table_cache)
+    non_blocking = NonBlockingTableCache(campaign_service.table_cache)
     with pytest.raises(TablesPendingError) as caught:
-        hasty.ready(config, [config.default_prior], 0.25)
-    tables_now = caught.value.future.result(120)
-    assert hasty.ready(config, [config.default_prior], 0.25) is tables_now
+        non_blocking.ready(config, [config.default_prior], 0.25)
+    tables_now = caught.value.future.result(300)
+    assert non_blocking.ready(config, [config.default_prior], 0.25) is tables_now
     assert campaign_service.table_cache.ready(config, [config.default_prior], 0.25) is tables_now
     campaign_service.close()

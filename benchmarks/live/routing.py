@@ -1,0 +1,164 @@
+"""``python -m benchmarks.live.routing``: what a shorter way to the busiest routes would gain, for docs/decisions/0022.
+
+Three services run side by side on campaigns alike and take turns: ``plain`` finds and calls its routes as FastAPI
+does, ``route class`` calls the endpoints of ``service.routes.work`` through a FastAPI route class that solves no
+dependencies, ``direct`` calls them from a middleware before FastAPI's router runs. Load of 1, 8 and 64 workers. The
+processor time of the service per request hardly depends on what else the machine does; the other columns do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from statistics import median
+
+import uvicorn
+from fastapi import Request
+from fastapi.routing import APIRoute, request_response
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from benchmarks.__main__ import others, processor
+from benchmarks.live.campaign import prepare
+from benchmarks.live.crowd import Account, crowd
+from benchmarks.live.server import free_port
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.app import create_app
+from nextlabel.service.auth import API
+from nextlabel.service.routes import work
+from nextlabel.store.open import open_store
+
+VARIANTS = ("plain", "route class", "direct")
+WORKERS = (1, 8, 64)
+
+
+class Direct:
+    """Calls endpoints of the form ``(name, request) -> response`` itself; everything else goes to FastAPI."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._routes: dict[tuple[str, str], APIRoute] = {}
+        for route in work.router.routes:
+            assert isinstance(route, APIRoute)
+            _, kind, _, verb = route.path.split("/")
+            self._routes[kind, verb] = route
+        self._path = re.compile(rf"{API}/([a-z]+)/([^/]+)/([a-z]+)")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match = self._path.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if match is None or (match[1], match[3]) not in self._routes:
+            await self._app(scope, receive, send)
+            return
+        route = self._routes[match[1], match[3]]
+        name = route.path.split("/")[2].strip("{}")
+        scope["route"], scope["path_params"] = route, {name: match[2]}
+        response = await route.endpoint(match[2], Request(scope, receive))
+        await response(scope, receive, send)
+
+
+def without_dependencies(route: APIRoute) -> None:
+    """Have FastAPI call the endpoint as it is, as a route class with its own ``get_route_handler`` would."""
+    name, endpoint = route.path.split("/")[-2].strip("{}"), route.endpoint
+
+    async def handler(request: Request) -> object:
+        return await endpoint(request.path_params[name], request)
+
+    route.app = request_response(handler)
+
+
+def serve(variant: str, url: str, port: int) -> None:
+    """One service, until it is killed."""
+    app = create_app(CampaignService(open_store(url)), close_service=True)
+    if variant == "direct":
+        app.user_middleware.append(Middleware(Direct))
+    if variant == "route class":
+        for route in app.routes:
+            if isinstance(route, APIRoute) and "work" in route.tags:
+                without_dependencies(route)
+    uvicorn.run(app, host="127.0.0.1", port=port, loop="uvloop", http="httptools", log_config=None, access_log=False)
+
+
+def start(variant: str, url: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A service of its own process that answers."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.live.routing", "--serve", variant, url, str(port)])
+    for _ in range(3000):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2).close()
+            return process, port
+        except OSError:
+            assert process.poll() is None, f"the service {variant!r} ended"
+            time.sleep(0.02)
+    raise RuntimeError(f"the service {variant!r} did not answer")
+
+
+def processor_seconds(process: subprocess.Popen[bytes]) -> float:
+    """Processor time that a process has used."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def quantiles(account: Account, used: float) -> tuple[float, float, float, float]:
+    """Processor time per request, requests per second, and the median and 99% quantile of an ask; in milliseconds."""
+    asks, requests = sorted(account.ask_s), len(account.ask_s) + len(account.tell_s)
+    low, high = asks[len(asks) // 2], asks[int(0.99 * (len(asks) - 1))]
+    return 1e3 * used / requests, requests / account.seconds, 1e3 * low, 1e3 * high
+
+
+def compare(pairs: int, rounds: int) -> None:
+    """The table: medians over the rounds."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        services = {}
+        for variant in VARIANTS:
+            url = str(Path(folder) / f"{variant.replace(' ', '-')}.db")
+            id, tokens = prepare(url, 20_000, 60_000, max(WORKERS))
+            services[variant] = (id, tokens, *start(variant, url))
+        print("| workers | way to the route | service's CPU per request | requests per second | ask p50 | ask p99 |")
+        print("|---|---|---|---|---|---|")
+        try:
+            for workers in WORKERS:
+                found: dict[str, list[tuple[float, float, float, float]]] = {variant: [] for variant in VARIANTS}
+                for turn in range(rounds + 1):
+                    for variant in VARIANTS:
+                        id, tokens, process, port = services[variant]
+                        some = dict(list(tokens.items())[:workers])
+                        before = processor_seconds(process)
+                        account = asyncio.run(crowd("127.0.0.1", [port], id, some, most=pairs))
+                        if turn:  # the first turn warms up
+                            found[variant].append(quantiles(account, processor_seconds(process) - before))
+                for variant in VARIANTS:
+                    cpu, requests, p50, p99 = (median(column) for column in zip(*found[variant], strict=True))
+                    figures = f"{cpu:.3f} ms | {requests:,.0f} | {p50:.2f} ms | {p99:.2f} ms"
+                    print(f"| {workers} | {variant} | {figures} |", flush=True)
+        finally:
+            for *_, process, _ in services.values():
+                process.kill()
+                process.wait()
+
+
+def main() -> None:
+    """Either side."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.live.routing", description=__doc__)
+    parser.add_argument("--serve", nargs=3, metavar=("VARIANT", "URL", "PORT"), help="run one service")
+    parser.add_argument("--pairs", type=int, default=600, help="asks and tells of one turn")
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each service")
+    options = parser.parse_args()
+    if options.serve:
+        variant, url, port = options.serve
+        serve(variant, url, int(port))
+        return
+    before = others()
+    compare(options.pairs, options.rounds)
+    print(f"\n{processor()}, {os.cpu_count()} cores, load of the machine when it began: {before}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What routes need, created once by ``create_app``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from nextlabel.campaigns.certificate import Certificates
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.command_queue import CommandQueue
+from nextlabel.service.links import LinkSigner
+from nextlabel.service.metrics import Metrics
+from nextlabel.service.settings import ServiceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class AppState:
+    """The campaign service and what surrounds it in one process."""
+
+    campaign_service: CampaignService
+    command_queue: CommandQueue
+    settings: ServiceSettings
+    links: LinkSigner
+    metrics: Metrics
+    certificates: Certificates
+
+
+def app_state(request: Request) -> AppState:
+    """The state of the app that a request came to."""
+    state: AppState = request.app.state.nextlabel
+    return state

@@ -1,0 +1,131 @@
+"""One thread per process that runs all commands: commands that wait together are committed together.
+
+A commit waits for the disk once, however many commands it makes durable, and no caller hears of a command before it is
+durable. A command that is refused fails alone. If anything else goes wrong, the transaction is rolled back and its
+commands are run one by one, so that each gets its own error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, NamedTuple, TypeVar
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import NextlabelError
+from nextlabel.service.pending_tables import NonBlockingTableCache
+
+T = TypeVar("T")
+#: The most commands in one transaction.
+MAX_BATCH = 64
+
+
+class _Job(NamedTuple):
+    campaign: str
+    command: Callable[[Commands], Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+
+#: A job with its result or its error.
+_Outcome = tuple[_Job, Any, BaseException | None]
+
+
+class CommandQueue:
+    """Runs commands (``campaign.commands``) in the order in which they arrive, campaign by campaign."""
+
+    def __init__(self, campaign_service: CampaignService, on_commit: Callable[[int], None] | None = None) -> None:
+        self._service, self._on_commit = campaign_service, on_commit
+        self._table_cache = NonBlockingTableCache(campaign_service.table_cache)
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    async def run(self, campaign: str, command: Callable[[Commands], T]) -> T:
+        """The result of a command once it is durable; a caller that stops waiting does not stop the command."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(campaign, command, future, loop))
+        if self._thread is None:
+            self._start()
+        return await future
+
+    def close(self) -> None:
+        """Run what is waiting, then end the thread; a later command starts it again."""
+        with self._lock:
+            thread = self._thread
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join()
+            with self._lock:
+                self._thread = None
+            if not self._jobs.empty():  # a command arrived after the end
+                self._start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="command-queue", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        closing = False
+        while not closing:
+            jobs: list[_Job] = []
+            job = self._jobs.get()
+            try:
+                while True:
+                    if job is None:
+                        closing = True
+                        break
+                    jobs.append(job)
+                    if len(jobs) == MAX_BATCH:
+                        break
+                    job = self._jobs.get_nowait()
+            except Empty:
+                pass
+            for campaign in sorted({job.campaign for job in jobs}):
+                self._run_batch(campaign, [job for job in jobs if job.campaign == campaign])
+
+    def _run_batch(self, campaign: str, jobs: Sequence[_Job]) -> None:
+        try:
+            outcomes = self._commit(campaign, jobs)
+        except Exception as error:
+            if len(jobs) > 1:
+                for job in jobs:
+                    self._run_batch(campaign, [job])
+                return
+            outcomes = [(job, None, error) for job in jobs]
+        else:
+            if self._on_commit is not None:
+                self._on_commit(len(jobs))
+        for loop in {outcome[0].loop for outcome in outcomes}:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_resolve, [outcome for outcome in outcomes if outcome[0].loop is loop])
+
+    def _commit(self, campaign: str, jobs: Sequence[_Job]) -> list[_Outcome]:
+        outcomes: list[_Outcome] = []
+        with self._service.store.transaction(campaign) as ledger:
+            for job in jobs:
+                try:
+                    value = job.command(Commands(ledger, self._table_cache, self._service.clock()))
+                except NextlabelError as error:
+                    outcomes.append((job, None, error))
+                else:
+                    outcomes.append((job, value, None))
+        return outcomes
+
+
+def _resolve(outcomes: Sequence[_Outcome]) -> None:
+    """Wake all callers on one event loop together."""
+    for job, value, error in outcomes:
+        if job.future.done():
+            continue
+        if error is None:
+            job.future.set_result(value)
+        else:
+            job.future.set_exception(error)

@@ -136,7 +136,7 @@ def test_serve_shows_the_token_once_and_ends_with_ctrl_c(folder: Path) -> None:
             except OSError:
                 time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
         return process.returncode, said
 
     code, first = served()

@@ -16,8 +16,8 @@ COMMANDS = dict(commands(typer.main.get_command(app), "nextlabel"))
 SMALL = ["--tasks", "3", "--budget", "4"]
 #: Flags of one meaning whose help text says more in some command: a default, or what the flag goes with.
 SAID_DIFFERENTLY = {
-    "--arrival-rate", "--budget", "--label-cost", "--labels-per-task", "--method", "--out", "--policy", "--prior",
-    "--replications", "--save", "--score-column", "--strength", "--tasks",
+    "--arrival-rate", "--budget", "--label-cost", "--labels-per-task", "--method", "--most-labels", "--out", "--policy",
+    "--prior", "--replications", "--save", "--score-column", "--strength", "--tasks", "--threshold",
 }  # fmt: skip
 
 

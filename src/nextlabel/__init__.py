@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
+    from nextlabel.files.label_table import LabelTable, ReadReport
+    from nextlabel.files.labels import read_labels
     from nextlabel.policies.base import Policy
     from nextlabel.policies.index import Index as IndexPolicy
     from nextlabel.policies.okg import OKG
@@ -51,6 +53,7 @@ __all__ = [
     "IndexPolicy",
     "IndexTable",
     "ItemScores",
+    "LabelTable",
     "LogitNormal",
     "NextlabelError",
     "OneCoin",
@@ -58,6 +61,7 @@ __all__ = [
     "Policy",
     "Prior",
     "Problem",
+    "ReadReport",
     "Reward",
     "SquaredError",
     "Study",
@@ -71,6 +75,7 @@ __all__ = [
     "make_policy",
     "policy_value",
     "problem_to_toml",
+    "read_labels",
     "read_scores",
     "score_classes",
     "simulate",
@@ -79,6 +84,9 @@ __all__ = [
 
 #: Where each name lives; after the colon its name there, if it is another.
 _HOME = {
+    "read_labels": "nextlabel.files.labels",
+    "ReadReport": "nextlabel.files.label_table",
+    "LabelTable": "nextlabel.files.label_table",
     "Accuracy": "nextlabel.beliefs.rewards",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",

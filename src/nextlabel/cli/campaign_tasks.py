@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nextlabel.cli.campaign_common import Id, fields_of, number_of, service_at, state_of
 from nextlabel.cli.flag_values import parse_number, parse_prior
-from nextlabel.cli.output import JsonFlag, counted, print_json, say, working
+from nextlabel.cli.output import JsonFlag, counted, print_json, say, say_read, working
 from nextlabel.cli.serve import DB, DbFlag, needs_service
-from nextlabel.errors import FileFormatError, InputError
+from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.files.tasks import TaskReader
 
 IdColumn = Annotated[
     str | None, typer.Option(metavar="NAME", help="The column with the tasks' ids.", show_default=False)
@@ -75,12 +75,11 @@ def create(
             "most_labels": number_of("--most-labels", most_labels),
         }
     )
-    if tasks is not None:
-        _check(Path(tasks))
-    with service_at(db) as campaign_service, working("Taking tasks in"):
-        given = () if tasks is None else _tasks(Path(tasks), id_column, score_column)
-        row = campaign_service.create(config, id, given)
-    _show_row(row, as_json)
+    with _opened(tasks, id_column, score_column) as given:
+        with service_at(db) as campaign_service, working("Taking tasks in"):
+            row = campaign_service.create(config, id, given or ())
+        read = [] if given is None else say_read(given.report)
+    _show_row(row, read, as_json)
     say(f"Serve it: nextlabel serve --db {db}. Links: nextlabel campaign links {row.id} ann bob --db {db}.")
 
 
@@ -92,37 +91,28 @@ def add(
     db: DbFlag = DB,
 ) -> None:
     """Take more tasks in, all of them or none."""
-    _check(Path(tasks))
-    with service_at(db) as campaign_service, working("Taking tasks in"):
-        added = campaign_service.add_tasks(id, _tasks(Path(tasks), id_column, score_column))
+    with _opened(tasks, id_column, score_column) as given:
+        with service_at(db) as campaign_service, working("Taking tasks in"):
+            added = campaign_service.add_tasks(id, given or ())
+        if given is not None:
+            say_read(given.report)
     say(f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.")
 
 
-def _tasks(path: Path, id_column: str | None, score_column: str | None) -> Iterator[Any]:
-    from nextlabel.service.task_files import READERS, with_columns
+def _opened(
+    path: str | None, id_column: str | None, score_column: str | None
+) -> AbstractContextManager[TaskReader | None]:
+    """The tasks in a file, if one is given."""
+    if path is None:
+        return nullcontext()
+    from nextlabel.files.tasks import open_tasks
 
-    kinds = {".csv": "text/csv", ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
-    reader = READERS[kinds.get(path.suffix.lower(), "application/json")]
-    empty = True
-    with path.open("rb") as file:
-        for task in with_columns(reader(file), id_column, score_column):
-            empty = False
-            yield task
-    if empty:
-        raise FileFormatError(f"{path} has no tasks.", "Give one task a row, below a row with the columns' names.")
+    return open_tasks(path, id_column=id_column, score_column=score_column)
 
 
-def _check(path: Path) -> None:
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}.", "Give a CSV, .jsonl or .json file.") from None
-
-
-def _show_row(row: CampaignRow, as_json: bool) -> None:
+def _show_row(row: CampaignRow, read: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print_json(fields_of(row))
+        print_json({**fields_of(row), "read": read})
     else:
         sys.stdout.write(f"{row.id}\n")
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")

@@ -148,7 +148,7 @@ def make_backtest(
         pool = Recorded(pool.tasks, pool.labels, pool.counts, said)
     if not (pool.gold >= 0).any():
         raise InputError(
-            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot, or no --gold."
+            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot-tasks, or no --gold."
         )
     stage = BudgetStage(pool, learnt.prior, learnt.threshold, arrival_rate, completion_rate, order, seed)
     asked, grid, ks = _budgets(stage, labels_per_task, budgets)

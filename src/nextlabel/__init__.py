@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
-    from nextlabel.policies.base import Policy
+    from nextlabel.files.label_table import LabelTable, ReadReport
+    from nextlabel.files.labels import read_labels
+    from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
+    from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
     from nextlabel.policies.okg import OKG
     from nextlabel.policies.registry import make_policy
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
-    from nextlabel.solve.exact import ExactResult, exact_value, policy_value
+    from nextlabel.solve.exact import ExactResult, exact_value
     from nextlabel.solve.index.indexability import check_indexability
     from nextlabel.solve.index.table import IndexTable, index_table
 
@@ -43,6 +46,7 @@ __all__ = [
     "BetaMixture",
     "Bound",
     "Campaign",
+    "ClassView",
     "Client",
     "Dirichlet",
     "Engine",
@@ -51,6 +55,7 @@ __all__ = [
     "IndexPolicy",
     "IndexTable",
     "ItemScores",
+    "LabelTable",
     "LogitNormal",
     "NextlabelError",
     "OneCoin",
@@ -58,8 +63,12 @@ __all__ = [
     "Policy",
     "Prior",
     "Problem",
+    "ReadReport",
     "Reward",
+    "ScoreTables",
+    "Setting",
     "SquaredError",
+    "StaticPolicy",
     "Study",
     "TaskClass",
     "Utility",
@@ -71,6 +80,7 @@ __all__ = [
     "make_policy",
     "policy_value",
     "problem_to_toml",
+    "read_labels",
     "read_scores",
     "score_classes",
     "simulate",
@@ -79,11 +89,15 @@ __all__ = [
 
 #: Where each name lives; after the colon its name there, if it is another.
 _HOME = {
+    "read_labels": "nextlabel.files.labels",
+    "ReadReport": "nextlabel.files.label_table",
+    "LabelTable": "nextlabel.files.label_table",
     "Accuracy": "nextlabel.beliefs.rewards",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
     "Campaign": "nextlabel.campaigns.facade",
+    "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
@@ -101,7 +115,10 @@ _HOME = {
     "Problem": "nextlabel.problem.problem",
     "Reward": "nextlabel.beliefs.rewards",
     "ItemScores": "nextlabel.problem.scores",
+    "ScoreTables": "nextlabel.policies.base",
+    "Setting": "nextlabel.policies.base",
     "SquaredError": "nextlabel.beliefs.rewards",
+    "StaticPolicy": "nextlabel.policies.base",
     "Study": "nextlabel.simulation.study",
     "TaskClass": "nextlabel.problem.problem",
     "Utility": "nextlabel.beliefs.rewards",
@@ -110,7 +127,7 @@ _HOME = {
     "index_table": "nextlabel.solve.index.table",
     "load_problem": "nextlabel.problem.toml",
     "make_policy": "nextlabel.policies.registry",
-    "policy_value": "nextlabel.solve.exact",
+    "policy_value": "nextlabel.policies.exact_value",
     "problem_to_toml": "nextlabel.problem.toml",
     "read_scores": "nextlabel.problem.scores",
     "score_classes": "nextlabel.problem.scores",

@@ -66,7 +66,12 @@ class Added:
 
 
 def lease_id_of(lease: Lease | str) -> str:
-    """The id of a lease, given by itself or by its id."""
-    if isinstance(lease, Lease | str):
-        return lease if isinstance(lease, str) else lease.id
-    raise InputError(f"{lease!r} is not a lease.", "Give a lease that ask returned, or its id.")
+    """The id of a lease, which may be given itself."""
+    if isinstance(lease, Lease):
+        return lease.id
+    if not isinstance(lease, str):
+        raise InputError(
+            f"{lease!r} is not a lease.",
+            "Give the lease that ask returned, or its id.",
+        )
+    return lease

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
+from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
@@ -27,7 +28,7 @@ class AsyncClient:
     def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
         self._http, self._tries = httpx.AsyncClient(**connection(url, token, timeout, tries)), tries
 
-    async def create(self, *, id: str | None = None, **settings: Any) -> CampaignStatus:
+    async def create(self, *, id: str | None = None, **settings: Unpack[SettingOptions]) -> CampaignStatus:
         """Create a campaign, or find the one with that id and these settings."""
         return await self._send(calls.create(id, settings))
 
@@ -39,7 +40,7 @@ class AsyncClient:
         """The state, settings and counters of a campaign."""
         return await self._send(calls.status(campaign))
 
-    async def change(self, campaign: str, **values: Any) -> CampaignStatus:
+    async def change(self, campaign: str, **values: Unpack[ChangeOptions]) -> CampaignStatus:
         """Change ``budget``, ``deadline`` or ``lease_seconds``."""
         return await self._send(calls.change(campaign, values))
 
@@ -51,7 +52,7 @@ class AsyncClient:
         """Grant leases again."""
         return await self._send(calls.steer(campaign, "resume"))
 
-    async def add_tasks(self, campaign: str, tasks: Iterable[Any], batch: int = BATCH) -> Added:
+    async def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
         """Add tasks, ``batch`` per request."""
         replies = [await self._send(call) for call in calls.task_batches(campaign, tasks, batch)]
         total = replies[-1].tasks if replies else (await self.status(campaign)).tasks

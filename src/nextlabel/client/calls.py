@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import new_campaign_id
+from nextlabel.campaign.intake import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
@@ -74,9 +75,9 @@ def steer(campaign: str, verb: str) -> Call[CampaignStatus]:
     return Call("POST", f"/campaigns/{campaign}/{verb}", _status)
 
 
-def task_batches(campaign: str, tasks: Iterable[Any], size: int) -> Iterator[Call[Added]]:
+def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
     """Add tasks in batches, each under a key that depends on its place and content only."""
-    rest = iter(tasks)
+    rest = iter(task_tables(tasks))
     for number in count():
         batch = list(islice(rest, size))
         if not batch:
@@ -101,7 +102,8 @@ def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
 
 def tell(lease: Lease | str, label: str | int) -> Call[Told]:
     """Answer a lease."""
-    return Call("POST", f"/leases/{lease_id_of(lease)}/tell", lambda found: _made(Told, found), {"json": {"label": label}})
+    path = f"/leases/{lease_id_of(lease)}/tell"
+    return Call("POST", path, lambda found: _made(Told, found), {"json": {"label": label}})
 
 
 def on_lease(lease: Lease | str, verb: str) -> Call[Told]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
+from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
@@ -35,7 +35,7 @@ class Client:
     def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
         self._http, self._tries = httpx.Client(**connection(url, token, timeout, tries)), tries
 
-    def create(self, *, id: str | None = None, **settings: Any) -> CampaignStatus:
+    def create(self, *, id: str | None = None, **settings: Unpack[SettingOptions]) -> CampaignStatus:
         """Create a campaign, or find the one with that id and these settings (``campaign.declaration``)."""
         return self._send(calls.create(id, settings))
 
@@ -47,7 +47,7 @@ class Client:
         """The state, settings and counters of a campaign."""
         return self._send(calls.status(campaign))
 
-    def change(self, campaign: str, **values: Any) -> CampaignStatus:
+    def change(self, campaign: str, **values: Unpack[ChangeOptions]) -> CampaignStatus:
         """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes one of the last two."""
         return self._send(calls.change(campaign, values))
 
@@ -59,7 +59,7 @@ class Client:
         """Grant leases again."""
         return self._send(calls.steer(campaign, "resume"))
 
-    def add_tasks(self, campaign: str, tasks: Iterable[Any], batch: int = BATCH) -> Added:
+    def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
         """Add tasks (``campaign.intake``), ``batch`` per request, each batch as a whole or not at all.
 
         The same tasks in the same batches are added once, even if a program is run again.
@@ -118,9 +118,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _send(self, call: Call[T]) -> T:

@@ -133,6 +133,7 @@ CertificateResponse = _model(
     price=_described(float, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
     more=_list_of(_model(More, "The most that more labels could buy.")),
+    curve=None,
 )
 
 

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.overview import overview_of
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import BackgroundCache
-from nextlabel.web.dashboard.bound_view import BoundView, make_bound_view
 from nextlabel.web.dashboard.budget_curve import Curves
 from nextlabel.web.dashboard.drafts import UploadedFiles
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
@@ -25,8 +25,6 @@ from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary
 THREADS, CACHED_CAMPAIGNS = 2, 64
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
-#: Seconds after which the bound of a campaign with a deadline is computed again.
-DEADLINE_AGE_S = 60.0
 
 
 class DashboardState:
@@ -35,10 +33,9 @@ class DashboardState:
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
         self.overview = overview_of(self.store)
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
+        pool = self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.drafts = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
-        self._bounds: BackgroundCache[BoundView | None] = BackgroundCache(pool, self._compute_bound, None)
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
             pool, self._compute_forecast, FAILED, FORECAST_INTERVAL_S
         )
@@ -71,10 +68,9 @@ class DashboardState:
         known = self._summaries.latest(row.id, row.seq)
         return None if known is None else known.value
 
-    def bound(self, row: CampaignRow) -> BoundView | None:
-        """The latest bound, None while the first is computed; with a deadline it changes without events."""
-        known = self._bounds.latest(row.id, row.seq, None if row.deadline is None else DEADLINE_AGE_S)
-        return None if known is None else known.value
+    def certificate(self, row: CampaignRow) -> Certificate | None:
+        """The last certificate, None while the first is computed."""
+        return self.app.campaign_service.certificates.look(row.id, self._pool)
 
     def forecast(self, row: CampaignRow) -> ForecastView | None:
         """The latest forecast, None while the first is computed."""
@@ -92,19 +88,16 @@ class DashboardState:
         """A text that changes with every value computed in the background."""
         values = (
             self._summaries.latest(row.id, row.seq) if row.classes > FEW_CLASSES else None,
-            self._bounds.latest(row.id, row.seq),
             self._forecasts.latest(row.id, row.seq),
             self._workers.latest(row.id, row.seq),
         )
-        return ".".join("0" if value is None else str(value.version) for value in values)
+        certificate = self.certificate(row)
+        proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at:.0f}"
+        return ".".join([proved, *("0" if value is None else str(value.version) for value in values)])
 
     def _compute_summary(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
         return summarise_states(row.config, self.classes(row), self.store.groups(id))
-
-    def _compute_bound(self, id: str) -> BoundView | None:
-        row, groups = self.store.row(id), self.store.groups(id)
-        return make_bound_view(row, self.classes(row), groups, self.now())
 
     def _compute_forecast(self, id: str) -> ForecastView:
         row, groups = self.store.row(id), self.store.groups(id)

@@ -11,7 +11,7 @@ from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.web.dashboard.bound_view import BoundView
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.web.dashboard.forecast_view import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
@@ -42,8 +42,8 @@ PARTS = (
 
 def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
     """Everything that the page of a campaign shows."""
-    summary, bound = dashboard.summary(row), dashboard.bound(row)
-    forecast = _capped(dashboard.forecast(row), bound)
+    summary, certificate = dashboard.summary(row), dashboard.certificate(row)
+    forecast = _capped(dashboard.forecast(row), certificate)
     accuracy = row.config.reward == Accuracy()
     return {
         "row": row,
@@ -52,7 +52,7 @@ def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | Non
         "state": row.state,
         "reason": reason_of(row),
         "summary": summary,
-        "bound": bound,
+        "certificate": certificate,
         "forecast": forecast,
         "worth": percent if accuracy else shortly,
         "more_worth": points if accuracy else _plain_gain,
@@ -69,14 +69,14 @@ def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | Non
         "before": before,
         "by_labels": _by_labels(summary),
         "by_probability": _by_probability(summary),
-        "more": _more(bound),
+        "more": _more(certificate),
     }
 
 
 def chart_data(view: dict[str, Any]) -> dict[str, Any]:
     """The numbers behind the charts."""
     row: CampaignRow = view["row"]
-    bound: BoundView | None = view["bound"]
+    certificate: Certificate | None = view["certificate"]
     forecast = view["forecast"]
     return {
         "labels": [count for _, count in view["by_labels"]],
@@ -85,10 +85,10 @@ def chart_data(view: dict[str, Any]) -> dict[str, Any]:
         "accuracy": view["is_accuracy"],
         "budget": row.budget,
         "spent": row.spent,
-        "now": None if bound is None else bound.now,
+        "now": None if certificate is None else certificate.now,
         "forecast": None if forecast is None else forecast.mean,
-        "upper": None if bound is None else bound.upper,
-        "curve": [] if bound is None else [[row.budget + x, y] for x, y in bound.curve],
+        "upper": None if certificate is None else certificate.upper,
+        "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
     }
 
 
@@ -110,11 +110,11 @@ def payload_summary(payload: Any) -> str:
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
-def _capped(forecast: ForecastView | None, bound: BoundView | None) -> ForecastView | None:
+def _capped(forecast: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
     """The simulated forecast, but no more than the proved bound: beyond it is only chance."""
-    if forecast is None or bound is None or forecast.mean is None:
+    if forecast is None or certificate is None or forecast.mean is None:
         return forecast
-    return replace(forecast, mean=min(forecast.mean, bound.upper))
+    return replace(forecast, mean=min(forecast.mean, certificate.upper))
 
 
 def _plain_gain(gain: float) -> str:
@@ -167,9 +167,11 @@ def _by_probability(summary: StateSummary | None) -> list[tuple[str, int]]:
     return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(summary.by_probability)]
 
 
-def _more(bound: BoundView | None) -> list[tuple[int, float, float]]:
+def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     """(additional labels, upper bound, gain) for some round numbers."""
-    if bound is None:
+    if certificate is None:
         return []
-    steps = [n for n in STEPS if n <= bound.most]
-    return [(n, bound.upper + bound.gain(n), bound.gain(n)) for n in (steps[-5:] or [bound.most])]
+    steps = [n for n in STEPS if n <= certificate.most]
+    return [
+        (n, certificate.upper + certificate.gain(n), certificate.gain(n)) for n in (steps[-5:] or [certificate.most])
+    ]

@@ -26,13 +26,12 @@ from nextlabel.campaign.chance import TIES, chance, draw_key
 from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import Group
 from nextlabel.campaign.stored_tables import NoTableStore, TableStore, load_or_solve_index, table_problem
-from nextlabel.kernels.choice import Lookup, Tables, look_up
-from nextlabel.kernels.choose import choose
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.choice import choose_group
+from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 
 #: Sets of tables that are kept.
 MOST_KEPT = 64
@@ -49,9 +48,8 @@ class PolicyTables:
     """Tables of one policy for some classes at one rho."""
 
     rho: float
-    world: World
-    tables: Tables
-    lookup: Lookup
+    tables: PolicyArrays
+    by_state: StateScores
     least: float
     start: Ints
     nodes: int
@@ -71,13 +69,13 @@ class PolicyTables:
         if isinstance(policy, Index):
             table, fresh = load_or_solve_index(config, classes, rho, table_store)
             policy = Index(table)
-        world, tables = make_world(setting, True), make_tables(setting, policy)
-        lookup = look_up(tables, world.level, world.limit, world.child)
+        arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
+        by_state = scores_by_state(tables, arrays.level, arrays.limit, arrays.child)
         sizes = [view.nodes for view in setting.views]
         start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
         states = tables.static.shape[0] * tables.static.shape[1]
-        return cls(rho, world, tables, lookup, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64), fresh)
+        return cls(rho, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64), fresh)
 
     def choose(
         self, groups: Mapping[Group, int], barred: Iterable[Group], n: int, ell: int, seed: int, number: int
@@ -95,10 +93,9 @@ class PolicyTables:
         u = chance(seed, TIES, number)
         with self.lock:
             self.members[states] = [count for _, count in some]
-            found = choose(
-                self.tables, self.lookup, self.world.level, self.world.child, active, self.members, n, ell,
-                draw_key(seed), u, self.least, np.zeros(self.tables.planned.shape[1]),
-                np.zeros(len(active)),
+            found = choose_group(
+                self.tables, self.by_state, active, self.members, n, ell, draw_key(seed), u, self.least,
+                np.zeros(self.tables.planned.shape[1]), np.zeros(len(active)),
             )  # fmt: skip
             self.members[states] = 0
         if found < 0:

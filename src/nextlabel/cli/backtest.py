@@ -76,7 +76,7 @@ def backtest(
     check_outputs(out, report)
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtest.readout import COUNTING
-        from nextlabel.backtest.run import POLICIES, make_backtest
+        from nextlabel.backtest.run import POLICIES, BacktestOptions, make_backtest
         from nextlabel.files.gold import read_gold
         from nextlabel.files.labels import read_labels
         from nextlabel.simulation.engine import Engine
@@ -90,8 +90,7 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
         read = said.sentences() + ([] if truth is None else truth.sentences())
         readouts = readout or list(COUNTING)
-        found = make_backtest(
-            to_recorded(table, truth),
+        options = BacktestOptions(
             policies=policy or list(POLICIES),
             labels_per_task=each,
             budgets=budgets,
@@ -104,12 +103,12 @@ def backtest(
             order=order,
             ties=ties,
             readouts=readouts,
-            workers=_workers(table) if "dawid-skene" in readouts else None,
             replications=count,
             seed=start,
-            engine=Engine(jobs=cores),
-            progress=progress,
         )
+        workers = _workers(table) if "dawid-skene" in readouts else None
+        recorded = to_recorded(table, truth)
+        found = make_backtest(recorded, options, workers=workers, engine=Engine(jobs=cores), progress=progress)
     typed = context.obj if isinstance(context.obj, list) else []
     _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), read)
     if as_json:

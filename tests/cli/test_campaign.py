@@ -41,7 +41,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
                 lease = campaign.ask(worker)
                 assert lease and set(lease.payload) == {"text"}
                 campaign.tell(lease.id, "good" if lease.task == "a" else "bad")
-    assert run(["campaign", "export", "mine", "--out", "labels.csv"]) == 0
+    assert run(["campaign", "export", "mine", "--save", "labels.csv"]) == 0
     rows = {row["task"]: row for row in csv.DictReader((folder / "labels.csv").read_text().splitlines())}
     assert [rows[k]["label"] for k in "abc"] == ["good", "bad", "bad"]
     assert rows["a"]["labels"] == "2" and rows["a"]["count_good"] == "2"
@@ -136,7 +136,7 @@ def test_serve_shows_the_token_once_and_ends_with_ctrl_c(folder: Path) -> None:
             except OSError:
                 time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
         return process.returncode, said
 
     code, first = served()

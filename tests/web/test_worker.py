@@ -62,7 +62,7 @@ def links(service: Service, id: str, worker: str = "ann") -> tuple[str, str]:
 @contextmanager
 def visitor(service: Service, id: str, worker: str = "ann") -> Iterator[httpx.Client]:
     """A browser without one: cookies, no scripts."""
-    with httpx.Client(base_url=service.url, timeout=30) as client:
+    with httpx.Client(base_url=service.url, timeout=120) as client:
         client.get(links(service, id, worker)[0])
         yield client
 

@@ -181,7 +181,7 @@ def make_backtest(
         pool = Recorded(pool.tasks, pool.labels, pool.counts, said)
     if not (pool.gold >= 0).any():
         raise InputError(
-            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot, or no --gold."
+            "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot-tasks, or no --gold."
         )
     stage = BudgetStage(
         pool, learnt.prior, learnt.threshold, options.arrival_rate, options.completion_rate, options.order, seed

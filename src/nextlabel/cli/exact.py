@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
+from nextlabel.cli.options import Json, refuse_idle
+from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
@@ -18,17 +20,20 @@ if TYPE_CHECKING:
 @takes_problem
 def exact(
     flags: ProblemFlags,
+    context: typer.Context,
     policy: Annotated[
         Literal["index"] | None,
         typer.Option(help="Also evaluate this policy exactly, and show the upper bound.", show_default=False),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"],
-        typer.Option(help="Which of several tasks with the largest index is taken by --policy index."),
+        typer.Option(help="With --policy: which of several tasks with the same, largest index is taken."),
     ] = "random",
-    as_json: JsonFlag = False,
+    as_json: Json = False,
 ) -> None:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
+    if policy is None:
+        refuse_idle(context, ["ties"], "--policy")
     problem = flags.read()
     with working("Solving exactly") as progress:
         from nextlabel.solve.exact import exact_value
@@ -48,7 +53,7 @@ def exact(
 
             table = index_table(problem, progress=progress)
         with working("Evaluating the policy") as progress:
-            from nextlabel.solve.exact import policy_value
+            from nextlabel.policies.exact_value import policy_value
 
             reached = policy_value(problem, table.policy_index, ties=ties, progress=progress)
         with working("Bounding") as progress:

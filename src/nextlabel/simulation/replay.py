@@ -147,7 +147,7 @@ def replay(
     credit = credits(decisions_of(setup.prior, setup.threshold, depth), ties)
     out = []
     for k, given in enumerate(policies):
-        policy = make_policy(given) if isinstance(given, str) else given
+        policy = make_policy(given)
         campaigns = _campaigns(policy, settings, setup, kinds, K)
         found: dict[int, Floats] = {}
         for c, one in enumerate(campaigns):

@@ -9,9 +9,9 @@ y_l       given     expected tasks given to arrival l; dB/dlam_l = P(l arrives) 
 ========= ========= ==================================================================================
 
 Every kink of B is a tie between 'assign' and 'wait', and at the optimum nearly all useful states tie. Smoothing splits
-ties smoothly: B_eps is minimised by L-BFGS-B for falling eps and rising number of knots, and its gradient, the forward
-sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That policy, made exactly
-feasible (``forward`` modes 1 and 2), is the primal side.
+ties smoothly: B_eps is minimised by projected L-BFGS (``descent``) for falling eps and rising number of knots, and its
+gradient, the forward sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That
+policy, made exactly feasible (``forward`` modes 1 and 2), is the primal side.
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
 feasible occupation measure (for a finite horizon: of its Erlang version). Cost: two sweeps per evaluation.
 """
@@ -30,6 +30,7 @@ from nextlabel.kernels.backward import backward
 from nextlabel.kernels.forward import Measure, forward
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem
+from nextlabel.solve.descent import descend
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import Timeline
@@ -105,7 +106,7 @@ class PricedProblem:
         never = np.full(len(self.counts), np.inf)
         edge = no_delay_edge(lattices, self.grid, float(paid.min()), self._tail)
         backward(lattices, self.grid, self.steps, paid, eps, False, edge, never, self.V, self.V[:0])
-        return float(self.counts @ np.einsum("bs,bs->b", self.initial, self.V[:, self.line.arrivals, -1]))
+        return float((self.counts[:, None] * self.initial * self.V[:, self.line.arrivals, -1]).sum())
 
     def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
         """(classes, U, states) share of a class's tasks that each arrival is given in each state, by that plan."""
@@ -123,7 +124,7 @@ class PricedProblem:
         lost = forward(
             self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
         )
-        return float(lost - cost * self.given.sum() + self.counts @ np.einsum("bks,bks->b", x, self.V[:, 0]))
+        return float(lost - cost * self.given.sum() + (self.counts[:, None, None] * x * self.V[:, 0]).sum())
 
 
 def optimise_prices(
@@ -139,9 +140,6 @@ def optimise_prices(
 
     ``tolerance`` is a share of the value, or of all that labels could add if that is more.
     """
-    from scipy.optimize import minimize  # heavy, and of no use to the scalar bound
-    from threadpoolctl import threadpool_limits
-
     U = priced.line.arrivals
     prices = start
     priced.backward(prices)
@@ -154,7 +152,7 @@ def optimise_prices(
         nonlocal best, best_value, lower, plan
         priced.backward(candidate, eps)
         smoothed = priced.forward(candidate, eps, 1)
-        value = priced.backward(candidate) + float(candidate @ arrive)
+        value = priced.backward(candidate) + float((candidate * arrive).sum())
         greedy = priced.forward(candidate, 0.0, 2)
         if max(smoothed, greedy) > lower:
             lower = max(smoothed, greedy)
@@ -179,23 +177,14 @@ def optimise_prices(
             u: Floats, hats: HatBasis = hats, scale: Floats = scale, eps: float = eps
         ) -> tuple[float, Floats]:
             prices = hats.spread_out(u * scale)
-            value = priced.backward(prices, eps) + float(prices @ arrive)
+            value = priced.backward(prices, eps) + float((prices * arrive).sum())
             priced.forward(prices, eps, 0)
             if progress is not None:
                 progress(min(1.0, priced.evaluations / max_evaluations))
             return value, scale * hats.adjoint(arrive - priced.given)
 
-        # L-BFGS-B's matrices are tiny: more BLAS threads make them three times slower and the last digits vary.
-        with threadpool_limits(1, user_api="blas"):
-            found = minimize(
-                objective,
-                hats.sample(trial) / scale,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(0.0, None)] * len(scale),
-                options={"maxiter": iterations, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-10},
-            )
-        trial = hats.spread_out(found.x * scale)
+        found = descend(objective, hats.sample(trial) / scale, iterations)
+        trial = hats.spread_out(found * scale)
         account(trial, eps)
     if progress is not None:
         progress(1.0)

@@ -21,7 +21,7 @@ FILTERS = (
 
 def mount_dashboard(app: FastAPI) -> None:
     """Add the requester's pages; static files are ``mount_pages``' affair."""
-    services: AppState = app.state.services
+    services: AppState = app.state.nextlabel
     app.state.dashboard = DashboardState(services)
     app.state.sessions = Sessions(services.campaign_service.store, services.links)
     environment().filters.update({one.__name__: one for one in FILTERS})

@@ -1,4 +1,4 @@
-"""``nextlabel campaign status``: how campaigns stand, and the certificate of one."""
+"""``nextlabel campaign status``: the state of campaigns, and the certificate of one."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nextlabel.cli.campaign_common import fields_of, service_at, state_of
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
-from nextlabel.cli.serve import DB, DbFlag
+from nextlabel.cli.campaign.common import fields_of, service_at, state_of
+from nextlabel.cli.options import DB, Db, Json
+from nextlabel.cli.output import print_json, print_table, working
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
 
 def status(
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="One campaign; without it all.")] = None,
-    db: DbFlag = DB,
-    as_json: JsonFlag = False,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
+    db: Db = DB,
+    as_json: Json = False,
 ) -> None:
-    """How campaigns stand."""
-    with service_at(db) as campaign_service:
+    """Show the state of all campaigns, or of one with its certificate."""
+    with service_at(db) as service:
         if id is not None:
-            campaign_service.store.row(id)
+            service.store.row(id)
             with working("Working out the certificate"):
-                _show_status(campaign_service, id, as_json)
+                _show_status(service, id, as_json)
             return
-        rows = campaign_service.store.campaigns()
+        rows = service.store.campaigns()
     if as_json:
         print_json({"campaigns": [fields_of(row) for row in rows]})
         return
@@ -49,12 +50,12 @@ def status(
     )
 
 
-def _show_status(campaign_service: CampaignService, id: str, as_json: bool) -> None:
+def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
     from nextlabel.campaigns.certificate import certificate
 
-    row = campaign_service.store.row(id)
-    found = certificate(campaign_service, id) if row.tasks else None
+    row = service.store.row(id)
+    found = certificate(service, id) if row.tasks else None
     if as_json:
         extra = (
             {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}
@@ -67,8 +68,8 @@ def _show_status(campaign_service: CampaignService, id: str, as_json: bool) -> N
         ["tasks", f"{row.tasks:,}"],
         ["labels", f"{row.spent:,} of {row.budget:,}, {row.reserved:,} out, {row.left:,} left"],
         ["late, expired, released", f"{row.late:,}, {row.expired:,}, {row.released:,}"],
-        ["workers a minute", "not known yet" if r is None else f"{60 * r:.3g}"],
-        ["seconds a label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
+        ["workers per minute", "not known yet" if r is None else f"{60 * r:.3g}"],
+        ["seconds per label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
         ["lease", f"{lease_seconds(row):.0f} s"],
     ]
     caption = "No tasks yet: nextlabel campaign add."

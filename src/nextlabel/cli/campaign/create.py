@@ -1,0 +1,91 @@
+"""``nextlabel campaign create``: a campaign and its first tasks, all of it or nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nextlabel.campaign.declaration import declared
+from nextlabel.cli.campaign.common import (
+    TASKS_FILE,
+    IdColumn,
+    ScoreColumn,
+    check_file,
+    fields_of,
+    number_of,
+    read_tasks,
+    service_at,
+    state_of,
+)  # fmt: skip
+from nextlabel.cli.flag_values import parse_number, parse_prior
+from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
+from nextlabel.cli.output import print_json, say, working
+from nextlabel.cli.serve import needs_service
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
+
+
+def _setting(name: str, metavar: str, shown: bool = False) -> Any:
+    """An option with the help text of a campaign's setting."""
+    return typer.Option(metavar=metavar, help=declared(name).help, show_default=shown)
+
+
+def create(
+    context: typer.Context,
+    tasks: Annotated[str | None, TASKS_FILE] = None,
+    budget: Annotated[str | None, _setting("budget", "U")] = None,
+    labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
+    question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
+    deadline: Annotated[str | None, _setting("deadline", "TIME")] = declared("deadline").default,
+    lease_seconds: Annotated[str | None, _setting("lease_seconds", "S")] = declared("lease_seconds").default,
+    policy: Annotated[str, _setting("policy", "NAME", shown=True)] = declared("policy").default,
+    prior: Annotated[str | None, _setting("prior", "A,B")] = declared("prior").default,
+    threshold: Annotated[str, _setting("threshold", "D", shown=True)] = f"{declared('threshold').default:g}",
+    strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
+    label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
+    most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
+    id: Annotated[str | None, text_option("--id", "ID", "The campaign's id. Default: a random one.")] = None,
+    id_column: IdColumn = None,
+    score_column: ScoreColumn = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Create a campaign with its first tasks."""
+    if tasks is None:
+        refuse_idle(context, ["id_column", "score_column"], "a file of TASKS")
+    if not budget:
+        raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
+    needs_service()
+    from nextlabel.campaign.settings import CampaignSettings
+
+    config = CampaignSettings.from_dict(
+        {
+            "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
+            "labels": [label.strip() for label in labels.split(",")],
+            "question": question,
+            "name": name,
+            "deadline": deadline,
+            "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
+            "policy": policy,
+            "prior": None if prior is None else parse_prior(prior),
+            "threshold": number_of("--threshold", threshold),
+            "strength": number_of("--strength", strength),
+            "label_cost": number_of("--label-cost", label_cost),
+            "most_labels": number_of("--most-labels", most_labels),
+        }
+    )
+    if tasks is not None:
+        check_file(Path(tasks))
+    with service_at(db) as service, working("Adding tasks"):
+        first = () if tasks is None else read_tasks(Path(tasks), id_column, score_column)
+        row = service.create(config, id, first)
+    if as_json:
+        print_json(fields_of(row))
+    else:
+        sys.stdout.write(f"{row.id}\n")
+        say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
+    say(f"Serve it: nextlabel serve --db {db}. Links: nextlabel campaign links {row.id} ann bob --db {db}.")

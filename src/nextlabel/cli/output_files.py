@@ -1,0 +1,66 @@
+"""Files that a command leaves behind: checked before the work, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from nextlabel.cli.output import say
+from nextlabel.errors import InputError
+
+
+def check_outputs(out: str | None, report: str | None = None) -> None:
+    """Refuse, before any work, a folder or a page that could not be written after it."""
+    if out is None and report is None:
+        return
+    from nextlabel.reporting.artifacts import check_folder
+    from nextlabel.reporting.style import needs_figures
+
+    needs_figures()
+    if out is not None:
+        check_folder(out)
+    if report is not None:
+        checked_file("--report", report)
+
+
+def checked_file(flag: str, text: str) -> Path:
+    """The path of a file to write, refused before any work if nothing can be written there."""
+    path = Path(text)
+    if path.is_dir():
+        raise InputError(f"{flag} {text} is a folder.", "Give the path of a file.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{flag} {text} is in a folder that does not exist.", "Make the folder first.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(f"{flag} {text} is in a folder that cannot be written to.", "Give another path.")
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path beside ``path`` to write to, which replaces ``path`` when the block ends without an error."""
+    try:
+        with TemporaryDirectory(dir=path.absolute().parent, prefix=".nextlabel-") as folder:
+            partial = Path(folder) / path.name
+            yield partial
+            partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.", "Give another path.") from error
+
+
+def write_folder(out: str, files: Mapping[str, Any]) -> None:
+    """Tables and figures by file name, all of them or none."""
+    from nextlabel.reporting.artifacts import write_files
+
+    write_files(Path(out), files)
+    say(f"Wrote {', '.join(files)} to {out}.")
+
+
+def write_page(report: str, page: Callable[[], str]) -> None:
+    """One HTML page."""
+    with whole_file(Path(report)) as partial:
+        partial.write_text(page(), encoding="utf-8")
+    say(f"Wrote {report}.")

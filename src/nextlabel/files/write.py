@@ -1,0 +1,47 @@
+"""CSV as it is written everywhere: UTF-8, commas, quotation marks where they are needed, a file whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from nextlabel.errors import InputError
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """A text file that appears at ``path`` when the block ends, and not at all if it fails."""
+    path = Path(path)
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}.", "Give a file in a folder that exists.") from None
+    try:
+        with os.fdopen(handle, "w", newline="", encoding="utf-8") as stream:
+            yield stream
+        os.chmod(partial, 0o644)
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as lines of CSV; nothing stands where a cell is None."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
+    """Rows below a header with the keys of the first one; an empty line if there are no rows."""
+    header = list(rows[0]) if rows else []
+    with whole_file(path) as stream:
+        stream.write(csv_text([header]))
+        stream.write(csv_text([row.get(name) for name in header] for row in rows))

@@ -62,7 +62,8 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
 
     import nextlabel as nl
     from nextlabel.policies.index import Index
-    from nextlabel.simulation.own_priors import AHEAD, DEPTH, class_of_task, own_prior_tables, own_priors_chunk
+    from nextlabel.policies.own_priors import AHEAD, DEPTH
+    from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
     priors = [(float(a), float(b)) for a, b in weights]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
+    from nextlabel.files.label_table import LabelTable, ReadReport
+    from nextlabel.files.labels import read_labels
     from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
     from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
@@ -53,6 +55,7 @@ __all__ = [
     "IndexPolicy",
     "IndexTable",
     "ItemScores",
+    "LabelTable",
     "LogitNormal",
     "NextlabelError",
     "OneCoin",
@@ -60,6 +63,7 @@ __all__ = [
     "Policy",
     "Prior",
     "Problem",
+    "ReadReport",
     "Reward",
     "ScoreTables",
     "Setting",
@@ -76,6 +80,7 @@ __all__ = [
     "make_policy",
     "policy_value",
     "problem_to_toml",
+    "read_labels",
     "read_scores",
     "score_classes",
     "simulate",
@@ -84,6 +89,9 @@ __all__ = [
 
 #: Where each name lives; after the colon its name there, if it is another.
 _HOME = {
+    "read_labels": "nextlabel.files.labels",
+    "ReadReport": "nextlabel.files.label_table",
+    "LabelTable": "nextlabel.files.label_table",
     "Accuracy": "nextlabel.beliefs.rewards",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",

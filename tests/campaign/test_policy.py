@@ -11,10 +11,11 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.chance import TIES, chance, draw_key
+from nextlabel.campaign.policy_tables import table_problem
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.stored_tables import NoTableStore, load_or_solve_index, table_problem
-from nextlabel.campaign.table_cache import TableCache
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.kernels.choice import break_tie, score_groups
 from nextlabel.kernels.policy import scores_by_state
 from nextlabel.policies.base import Setting

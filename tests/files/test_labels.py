@@ -460,7 +460,7 @@ def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
         ("x.csv", SMALL.encode("utf-16-le"), "line 1 of .* has a null character"),
         ("x.csv", b"\xff\xfea", "line 1 of .* is not UTF-16"),
         ("x.csv", b"task,label\n" + bytes(97 for _ in range(3_000_000)), "longer than"),
-        ("x.csv.gz", gzip.compress(SMALL.encode())[:-9], "cannot be read"),
+        ("x.csv.gz", gzip.compress(SMALL.encode())[:-9], "cannot be unpacked"),
         ("x.parquet", SMALL.encode(), "cannot be read as Parquet"),
         ("x.json", "[ä]".encode("latin-1"), "not UTF-8"),
         ("x.xlsx", b"PK\x03\x04", "is a workbook"),

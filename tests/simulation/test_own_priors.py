@@ -18,19 +18,13 @@ from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.own_priors import arrival_after, sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import AHEAD, class_arrays
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation import own_priors as many_module
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import (
-    AHEAD,
-    ClassTables,
-    class_arrays,
-    class_of_task,
-    own_prior_tables,
-    own_priors_chunk,
-)
+from nextlabel.simulation.own_priors import ClassTables, class_of_task, own_prior_tables, own_priors_chunk
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index.table import index_table
 from tolerances import ROUNDING

@@ -42,9 +42,9 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.policies.registry import make_policy
+from nextlabel.problem.estimate import Estimate
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import ORDERS, TIES, Recorded, accuracy_of_ends, credits
-from nextlabel.simulation.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 POLICIES = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")

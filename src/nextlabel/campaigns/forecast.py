@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -32,21 +31,18 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError
 from nextlabel.kernels.forecast import rollout_under_way
-from nextlabel.kernels.policy import PolicyArrays
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
 from nextlabel.policies.lagrangian import Lagrangian
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.policies.uniform import Uniform
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.own_priors import FEW_CLASSES
-from nextlabel.simulation.study import Estimate
-from nextlabel.solve.progress import Progress
 
 #: Shares of the replications that end below each of ``Forecast.quantiles``.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -93,8 +89,6 @@ def forecast(
     label_cost: float = 0.0,
     replications: int | None = None,
     seed: int = 0,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
 ) -> Forecast:
     """The value of going on with ``policy`` from tasks that stand in ``groups`` (classes, nodes, in flight, counts)."""
     stand = check_groups(groups, classes)
@@ -115,8 +109,8 @@ def forecast(
     arrays, flight = _arrays(setting, stand, left)
     tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
     solved = perf_counter()
-    chunk = partial(forecast_chunk, arrays, tables, flight, seed)
-    out, _ = run_chunks(engine or Engine(), chunk, count, progress)
+    out = np.zeros((count, 5))
+    rollout_under_way(arrays, tables, no_gap(), np.zeros((0, 0), dtype=np.int64), flight, seed, 0, out)
     sample = (out[:, 0] - label_cost * (out[:, 1] + stand.in_flight)) / stand.tasks
     estimate = Estimate.of(sample)
     return Forecast(
@@ -133,15 +127,6 @@ def forecast(
         seconds=perf_counter() - solved,
         sample=sample,
     )
-
-
-def forecast_chunk(
-    arrays: ProblemArrays, tables: PolicyArrays, flight: Ints, seed: int, first: int, count: int
-) -> tuple[Floats, Ints]:
-    """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
-    out = np.zeros((count, 5))
-    rollout_under_way(arrays, tables, no_gap(), NOTHING, flight, seed, first, out)
-    return out, NOTHING
 
 
 def _setting(

@@ -16,7 +16,7 @@ from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.table_cache import TableCache
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NotFoundError
 
 T = TypeVar("T")

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,9 +33,20 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Rows as lines of CSV; nothing stands where a cell is None."""
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    text = _Lines()
+    csv.writer(text).writerows(rows)
+    return "".join(text)
+
+
+class _Lines(list[str]):
+    """Lines that end as Unix ends them; the csv module writes them with both marks, and so puts cells that hold either
+    mark in quotation marks.
+    """
+
+    def write(self, line: str) -> int:
+        """Take one line."""
+        self.append(line.removesuffix("\r\n") + "\n")
+        return len(line)
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:

@@ -21,9 +21,9 @@ from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.problem.estimate import Z95
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.study import Z95
 from nextlabel.solve.progress import Progress
 
 

@@ -20,17 +20,11 @@ from nextlabel.errors import InputError
 from nextlabel.kernels.own_priors import TIED, OwnPriors, rollout_own_priors
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import ENDLESS, stack_classes
 
-#: More classes than this are simulated task by task.
-FEW_CLASSES = 64
-#: Labels per task, in flight at once, and levels that the index looks ahead beyond them.
-DEPTH = 12
-FLIGHT = 4
-AHEAD = 12
 #: Classes whose lattices are made at once.
 CHUNK = 64
 
@@ -61,15 +55,6 @@ class ClassTables(ClassView):
     def by_class(self, scores: Floats) -> Floats:
         """(flight + 1, nodes of the forest) as (B, flight + 1, nodes of a class)."""
         return np.moveaxis(scores.reshape(len(scores), -1, self.size), -1, 0)
-
-
-def class_arrays(classes: Sequence[TaskClass], depth: int) -> tuple[Floats, Floats, Floats]:
-    """Rewards and ceilings (B, nodes) and probabilities of the answers (B, nodes, J)."""
-    if len(classes) == 1:  # a stack of one would be lumped
-        lattice = classes[0].lattice(depth)
-        return lattice.reward[None], lattice.ceiling[None], lattice.prob[None]
-    stack = stack_classes(classes, depth, ENDLESS)
-    return stack.reward, stack.ceiling, stack.prob
 
 
 def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None = None) -> tuple[Floats, Floats]:

@@ -36,9 +36,9 @@ from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.study import Estimate
 from nextlabel.solve.progress import Progress, part
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}

@@ -27,35 +27,22 @@ from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.gap import GapTables
 from nextlabel.policies.base import Policy, Setting
+from nextlabel.policies.own_priors import DEPTH, FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
-from nextlabel.simulation.own_priors import DEPTH, FEW_CLASSES, class_of_task, own_prior_tables, own_priors_chunk
+from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 
-Z95 = 1.959963984540054
 PENDING = ("wait", "discard")
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean and the half-width of its 95% interval."""
-
-    mean: float
-    half_width: float
-
-    @classmethod
-    def of(cls, sample: Floats, scale: float = 1.0) -> Estimate:
-        """Estimate of the mean of ``sample`` divided by ``scale``."""
-        spread = float(sample.std(ddof=1)) if len(sample) > 1 else float("nan")
-        return cls(float(sample.mean()) / scale, float(Z95 * spread / np.sqrt(len(sample)) / scale))
 
 
 @dataclass(frozen=True, slots=True)

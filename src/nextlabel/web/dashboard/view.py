@@ -146,7 +146,7 @@ def _workers(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
 
 
 def _leases(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = room.overview.out_now(row.id, LEASES_SHOWN) if row.reserved else []
+    out = room.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
     tasks = room.overview.tasks_numbered(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 

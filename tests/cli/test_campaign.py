@@ -76,7 +76,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
     kinds = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
     assert kinds == ["paused", "resumed", "changed", "changed", "changed", "changed"]
     assert run(["campaign", "links", "mine", "ann", "--json"]) == 0
-    assert "/w/w1." in json.loads(capsys.readouterr().out)["workers"]["ann"]
+    assert "/w/" in json.loads(capsys.readouterr().out)["workers"]["ann"]
 
 
 def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,8 +119,11 @@ class TestRoundTrip:
             "",
             "[[tasks]]",
             "count = 3",
-            "prior = [2, 0.5]",
             "threshold = 0.5",
+            "prior = [",
+            "    2.0,",
+            "    0.5,",
+            "]",
         ]
 
     def test_every_kind_is_written(self) -> None:

@@ -603,12 +603,12 @@ class TestReads:
             assert fast.tasks_in("c", groups, 4) == plain.tasks_in("c", groups, 4)
             assert fast.tasks_numbered("c", [0, 3, 99]) == plain.tasks_numbered("c", [0, 3, 99])
             assert fast.leases_named("c", [*ids, "none"]) == plain.leases_named("c", [*ids, "none"])
-            assert fast.out_now("c", 10) == plain.out_now("c", 10)
+            assert fast.open_leases("c", 10) == plain.open_leases("c", 10)
             for one in store.workers("c"):
-                assert fast.said_by("c", one.worker, 2) == plain.said_by("c", one.worker, 2)
-                assert len(fast.said_by("c", one.worker, 100)) == one.labels
+                assert fast.recent_answers("c", one.worker, 2) == plain.recent_answers("c", one.worker, 2)
+                assert len(fast.recent_answers("c", one.worker, 100)) == one.labels
             with pytest.raises(NotFoundError):
-                fast.out_now("none", 1)
+                fast.open_leases("none", 1)
 
     def test_figures_are_those_of_the_results(self, tmp_path: Path) -> None:
         with opened("sqlite", tmp_path) as store:

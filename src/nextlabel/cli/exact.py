@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, refuse_idle
+from nextlabel.cli.options import Json, refuse_idle, text_option
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
@@ -23,7 +23,7 @@ def exact(
     context: typer.Context,
     policy: Annotated[
         Literal["index"] | None,
-        typer.Option(help="Also evaluate this policy exactly, and show the upper bound.", show_default=False),
+        text_option("--policy", "NAME", "Also evaluate this policy exactly, and show the upper bound."),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"],

@@ -46,4 +46,4 @@ def test_labels_without_times_are_refused(tmp_path: Path, capsys: pytest.Capture
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\na,b,1\na,c,0\n", encoding="utf-8")
     assert run(["rates", str(path)]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("error: 0 of 2 labels have a time")

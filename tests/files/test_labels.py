@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -15,14 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
-from nextlabel.experiments.datasets import read_recorded
 from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.label_table import LabelTable, ReadReport
 from nextlabel.files.labels import read_labels, second_answers
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.read import read_counts
+from nextlabel.learn.rates import estimate_rates
 from nextlabel.simulation import from_labels as convert
-from nextlabel.simulation.from_labels import to_counts, to_recorded
+from nextlabel.simulation.from_labels import to_recorded
 
 
 def write(path: Path, text: str) -> Path:
@@ -30,8 +30,13 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def both(source: Any, **options: Any) -> tuple[LabelTable, ReadReport]:
+    table = read_labels(source, **options)
+    return table, table.report
+
+
 def read(path: Path, text: str, **options: Any) -> tuple[LabelTable, ReadReport]:
-    return read_labels(write(path / "labels.csv", text), **options)
+    return both(write(path / "labels.csv", text), **options)
 
 
 def rows(table: LabelTable) -> list[tuple[str, str, str]]:
@@ -64,7 +69,7 @@ IN_WORDS = [("a", "w1", "1"), ("b", "w1", "0"), ("a", "w2", "0"), ("b", "w2", "0
     ],
 )
 def test_text_files_of_every_dialect_are_the_same_table(tmp_path: Path, name: str, text: str) -> None:
-    table, report = read_labels(write(tmp_path / name, text))
+    table, report = both(write(tmp_path / name, text))
     assert rows(table) == IN_WORDS
     assert (report.rows, report.labels, report.tasks, report.workers) == (5, 5, 2, 3)
     assert (report.least, report.mean, report.most, report.ties) == (2, 2.5, 3, 0)
@@ -76,7 +81,7 @@ def test_packed_files_and_columns_by_name(tmp_path: Path) -> None:
     )
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    table, _ = read_labels(path, task="id", worker="who", label="answer")
+    table, _ = both(path, task="id", worker="who", label="answer")
     assert rows(table) == IN_WORDS
 
 
@@ -86,7 +91,7 @@ def test_parquet_of_every_type(tmp_path: Path, kind: Any) -> None:
     frame["task"] = frame["task"].map({"a": 10, "b": 20})
     frame["label"] = frame["label"].astype(int).astype(kind)
     frame.to_parquet(tmp_path / "x.parquet")
-    table, report = read_labels(tmp_path / "x.parquet")
+    table, report = both(tmp_path / "x.parquet")
     assert table.tasks == ("10", "20")
     assert [int(y) for y in table.label] == [1, 0, 0, 0, 1]
     assert table.labels == (("false", "true") if kind is bool else ("0", "1"))
@@ -96,24 +101,27 @@ def test_parquet_of_every_type(tmp_path: Path, kind: Any) -> None:
 def test_parquet_with_missing_cells(tmp_path: Path) -> None:
     frame = pd.DataFrame({"task": [1.0, None, 2.0], "worker": ["u", "u", None], "label": [1.0, 0.0, None]})
     frame.to_parquet(tmp_path / "x.parquet")
-    table, report = read_labels(tmp_path / "x.parquet")
+    table, report = both(tmp_path / "x.parquet")
     assert rows(table) == [("1", "u", "1")]
     assert (report.blank_labels, report.blank_tasks, report.tasks_without_labels) == (1, 1, 1)
 
 
-def test_real_labels_are_read_as_the_other_readers_read_them(data: Path) -> None:
+def test_real_labels_against_a_plain_loop(data: Path) -> None:
     for name, facts in (("rte", (8000, 800, 164, 65)), ("temp", (4620, 462, 76, 17))):
-        table, report = read_labels(data / name / "labels.csv")
+        table, report = both(data / name / "labels.csv")
         assert (report.labels, report.tasks, report.workers, report.ties) == facts
         assert (report.blank_labels, report.duplicates) == (0, 0)
         gold = read_gold(data / name / "gold.csv", table)
         assert (gold.known, gold.unknown_tasks) == (report.tasks, 0)
-        mine, theirs = to_recorded(table, gold), read_recorded(*(data / name / f"{x}.csv" for x in ("labels", "gold")))
-        assert mine.tasks == theirs.tasks
-        for field in ("labels", "counts", "gold"):
-            assert np.array_equal(getattr(mine, field), getattr(theirs, field))
-        one, other = to_counts(table), read_counts(data / name / "labels.csv")
-        assert np.array_equal(one.counts, other.counts) and np.array_equal(one.tasks, other.tasks)
+        recorded = to_recorded(table, gold)
+        with (data / name / "labels.csv").open(newline="") as stream:
+            given: dict[str, list[int]] = {}
+            for row in csv.DictReader(stream):
+                given.setdefault(row["task"], []).append(int(row["label"]))
+        assert recorded.tasks == tuple(given) and recorded.labels.tolist() == list(given.values())
+        with (data / name / "gold.csv").open(newline="") as stream:
+            truth = {row["task"]: int(row["label"]) for row in csv.DictReader(stream)}
+        assert dict(zip(recorded.tasks, recorded.gold.tolist(), strict=True)) == truth
 
 
 # --- Label Studio ---------------------------------------------------------------------------------
@@ -188,7 +196,7 @@ def test_label_studio_export(tmp_path: Path) -> None:
         [annotation(3, None, 4, was_cancelled=True), annotation(7, "Negative", 5)],
         [annotation(3, "Positive", 6, ground_truth=True)],
     )
-    table, report = read_labels(path, positive="Positive")
+    table, report = both(path, positive="Positive")
     found = [("100", "3", "Positive"), ("100", "7", "Negative"), ("100", "9", "Positive"), ("101", "7", "Negative")]
     assert rows(table) == found
     assert (report.rows, report.blank_labels, report.gold_marks, report.labels) == (5, 1, 1, 4)
@@ -196,7 +204,7 @@ def test_label_studio_export(tmp_path: Path) -> None:
     moment = pd.Timestamp("2026-03-09T22:16:01.5Z").timestamp()
     assert table.submitted_at == pytest.approx([moment, moment + 1, moment + 2, moment + 4], abs=1e-5)
     assert table.submitted_at - table.assigned_at == pytest.approx([4.25, 4.25, np.nan, 4.25], abs=1e-5, nan_ok=True)
-    named, _ = read_labels(path, positive="Positive", task="item", label="sentiment", assigned_at=None, worker=None)
+    named, _ = both(path, positive="Positive", task="item", label="sentiment", assigned_at=None, worker=None)
     assert named.tasks == ("item-0", "item-1")
     assert named.assigned_at is None and named.worker is None and named.submitted_at is not None
 
@@ -207,27 +215,27 @@ def test_label_studio_gold_is_what_is_marked_as_ground_truth(tmp_path: Path) -> 
         [annotation(3, "yes", 1), annotation(1, "no", 2, ground_truth=True)],
         [annotation(3, "yes", 3)],
     )
-    table, _ = read_labels(path)
+    table, _ = both(path)
     gold = read_gold(path, table)
     assert list(gold.label) == [0, -1]
 
 
 def test_label_studio_ratings_many_choices_and_many_questions(tmp_path: Path) -> None:
     stars = [{"from_name": "stars", "to_name": "text", "type": "rating", "value": {"rating": k}} for k in (4, 2, 5)]
-    table, _ = read_labels(export(tmp_path, [annotation(k, None, k, result=[one]) for k, one in enumerate(stars)]))
+    table, _ = both(export(tmp_path, [annotation(k, None, k, result=[one]) for k, one in enumerate(stars)]))
     assert table.labels == ("2", "4", "5") and list(table.label) == [1, 0, 2]
 
     many = export(tmp_path, [annotation(1, ["Spam", "Rude"], 1), annotation(2, ["Rude"], 2)])
     with pytest.raises(FileFormatError, match=r"more than one answer to 'sentiment': Spam, Rude.*--positive"):
         read_labels(many)
-    table, _ = read_labels(many, positive="Spam")
+    table, _ = both(many, positive="Spam")
     assert list(table.label) == [1, 0]
 
     two = [annotation(1, "yes", 1)["result"][0], {**stars[0]}]
     asked = export(tmp_path, [annotation(1, None, 1, result=two)])
     with pytest.raises(FileFormatError, match=r"more than one question: sentiment, stars.*--label-column"):
         read_labels(asked)
-    assert read_labels(asked, label="sentiment")[0].labels == ("no", "yes")
+    assert read_labels(asked, label="sentiment").labels == ("no", "yes")
     with pytest.raises(FileFormatError, match="no question 'mood'"):
         read_labels(asked, label="mood")
 
@@ -236,11 +244,13 @@ def test_label_studio_ratings_many_choices_and_many_questions(tmp_path: Path) ->
     "text, message",
     [
         ("", "is empty"),
-        ("{", "is not JSON"),
-        ('{"a": 1}', "not an export of Label Studio"),
-        ("[1, 2]", "not an export of Label Studio"),
-        ("[]", "list without tasks"),
-        ('[{"task": "a", "label": 1}]', "no task in it has annotations"),
+        ("{", "is not a JSON list"),
+        ("[{", "value 1 of .* is not JSON"),
+        ('{"a": 1}', "is not a JSON list"),
+        ("[1, 2]", "value 1 of .* is not a JSON object"),
+        ("[]", "list without rows"),
+        ('[{"text": "a", "stars": 1}]', "no column 'task'; it has the columns text, stars"),
+        ('[1, {"id": 1, "annotations": []}]', "not an export of Label Studio"),
         ('[{"id": 1, "annotation_id": 3, "annotator": 1, "sentiment": "Positive"}]', "JSON-MIN"),
         ('[{"id": 1, "annotations": 3}]', "annotations of task 1 are no list"),
         ('[{"id": 1, "annotations": []}]', "no annotation of a worker"),
@@ -324,13 +334,15 @@ def test_ties_with_many_answers() -> None:
 
 
 def test_the_report_reads_as_english(data: Path) -> None:
-    _, report = read_labels(data / "rte" / "labels.csv")
-    assert report.sentences()[1:4] == [
+    _, report = both(data / "rte" / "labels.csv")
+    assert report.sentences()[0].endswith("labels.csv: 8,000 rows read (CSV, commas, UTF-8), 8,000 labels used.")
+    assert report.sentences()[1:5] == [
+        "Columns used: task, label, worker.",
         "164 workers.",
-        "800 tasks; labels of a task: 10 each.",
+        "800 tasks; labels per task: 10 each.",
         "Labels: 0 (3,419), 1 (4,581).",
     ]
-    assert report.sentences()[4].startswith("65 tasks are tied under majority vote: ties are kept as they are")
+    assert report.sentences()[5].startswith("65 tasks are tied under majority vote: ties are kept as they are")
 
 
 # --- words for labels -----------------------------------------------------------------------------
@@ -368,7 +380,7 @@ def test_two_words_need_a_positive_one(tmp_path: Path, words: list[str], shown: 
     text = "task,label\n" + "".join(f"t{i},{word}\n" for i, word in enumerate(words))
     with pytest.raises(InputError, match=f"the labels {shown}") as caught:
         read(tmp_path, text)
-    assert caught.value.hint == f"Say which one counts as 1, e.g. --positive {words[1]}."
+    assert caught.value.hint == f"Name the one that counts as 1, e.g. --positive {words[1]}."
     with pytest.raises(InputError, match=r"no label in .* is 'cow'; the labels are"):
         read(tmp_path, text, positive="cow")
 
@@ -403,14 +415,17 @@ def test_times_in_parquet_and_by_name(tmp_path: Path) -> None:
         frame["begun"] = frame["begun"].astype(kind)
         frame["done"] = frame["begun"].dt.tz_localize("Europe/Rome") + pd.Timedelta(1, "h")
         frame.to_parquet(tmp_path / "x.parquet")
-        table, _ = read_labels(tmp_path / "x.parquet", assigned_at="begun", submitted_at="done")
+        table, _ = both(tmp_path / "x.parquet", assigned_at="begun", submitted_at="done")
         assert table.assigned_at is not None and table.submitted_at is not None
         assert table.submitted_at - table.assigned_at == pytest.approx([0, np.nan, 0], nan_ok=True)
 
 
 def test_a_time_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match=r"'assigned_at' of .* holds 'yesterday', which is not a time"):
-        read(tmp_path, "task,label,assigned_at\na,1,2026-01-01\nb,1,yesterday\n")
+    table, report = read(tmp_path, "task,label,assigned_at\na,1,2026-01-01\nb,1,yesterday\n")
+    assert len(table) == 2 and table.assigned_at is None and report.assigned_known == 0
+    assert "Times are not used: column 'assigned_at'" in " ".join(report.sentences())
+    with pytest.raises(InputError, match=r"'assigned_at' of .* holds 'yesterday', which is not a time"):
+        estimate_rates(table)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -423,11 +438,13 @@ def test_a_time_that_is_none(tmp_path: Path) -> None:
         ("task,worker,label", "a header and no rows"),
         ("task,worker,label\n", "a header and no rows"),
         ("task,worker,label\na,w1,\n", "1 rows and not one label"),
-        ("task,who,answer\na,w1,1\n", "no column 'label'; it has the columns task, who, answer"),
+        ("task,who,what\na,w1,1\n", "no column 'label'; it has the columns task, who, what"),
         ("task,Label,LABEL\na,1,1\n", "more than one column 'label'"),
-        ("task,worker,label\na,w1,1\nb,w1\n", "a row of .* has 2 cells where the header has 3: 'b,w1'"),
-        ("task,worker,label\na,w1,1\nb,w1,1,1\n", "a row of .* has 4 cells where the header has 3: 'b,w1,1,1'"),
-        ('task,worker,label\na,w1,"1\nb,w1,1\n', "runs over several lines"),
+        ("task,worker,label\na,w1,1\nb,w1\n", "row 3 of .* has 2 cells and its header 3"),
+        ("task,worker,label\na,w1,1\nb,w1,1,1\n", "row 3 of .* has 4 cells and its header 3"),
+        ('task,worker,label\na,w1,"1\nb,w1,1\n', "ends inside a quoted cell"),
+        ('task,worker,label\na,w1,"1\nb"\n', "runs over several lines"),
+        ('task,worker,label\na,"w1" x,1\n', "line 2 of .* cannot be read"),
     ],
 )
 def test_text_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
@@ -444,13 +461,14 @@ def test_a_column_that_is_named_has_to_be_there(tmp_path: Path) -> None:
 
 def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
     for name, content, message in (
-        ("x.csv", "täsk,label\na,1\n".encode("latin-1"), "not UTF-8"),
-        ("x.csv", "task,label\nä,1\n".encode("latin-1"), "not UTF-8"),
-        ("x.csv", SMALL.encode("utf-16"), "not UTF-8"),
-        ("x.csv.gz", SMALL.encode(), "cannot be read"),
+        ("x.csv", "task,label\nä,1\n".encode() + "ö,1\n".encode("latin-1"), "line 3 of .* is not UTF-8"),
+        ("x.csv", SMALL.encode("utf-16-le"), "line 1 of .* has a null character"),
+        ("x.csv", b"\xff\xfea", "line 1 of .* is not UTF-16"),
+        ("x.csv", b"task,label\n" + bytes(97 for _ in range(3_000_000)), "longer than"),
+        ("x.csv.gz", gzip.compress(SMALL.encode())[:-9], "cannot be unpacked"),
         ("x.parquet", SMALL.encode(), "cannot be read as Parquet"),
         ("x.json", "[ä]".encode("latin-1"), "not UTF-8"),
-        ("x.xlsx", b"PK", "does not say what is in it"),
+        ("x.xlsx", b"PK\x03\x04", "is a workbook"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(FileFormatError, match=message) as caught:
@@ -466,22 +484,26 @@ def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
 
 def test_parquet_with_columns_that_are_no_words(tmp_path: Path) -> None:
     pd.DataFrame({"task": ["a"], "label": [[1, 2]]}).to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(FileFormatError, match=r"'label' of .* holds .*list"):
+    with pytest.raises(FileFormatError, match=r"'label' of .* holds lists or tables"):
         read_labels(tmp_path / "x.parquet")
 
 
-def test_without_the_extra_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_csv_needs_no_extra_and_parquet_says_how_to_get_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame({"task": ["a"], "label": [1]}).to_parquet(tmp_path / "x.parquet")
     path = write(tmp_path / "x.csv", SMALL)
     real = builtins.__import__
 
     def missing(name: str, *rest: Any) -> Any:
-        if name.split(".")[0] == "pyarrow":
+        if name.split(".")[0] in ("pyarrow", "pandas"):
             raise ImportError(name)
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", missing)
+    assert len(read_labels(path)) == 5
     with pytest.raises(InputError, match=r"pip install 'nextlabel\[data\]'"):
-        read_labels(path)
+        read_labels(tmp_path / "x.parquet")
 
 
 # --- gold, replay, counts -------------------------------------------------------------------------
@@ -492,7 +514,7 @@ def test_gold_in_the_words_of_the_labels(tmp_path: Path) -> None:
     path = write(tmp_path / "gold.csv", "id,truth\nb,bird\na,cat\nz,cat\na,cat\nc,\n")
     gold = read_gold(path, table, task="id", label="truth")
     assert list(gold.label) == [1, 0, -1]
-    assert (gold.rows, gold.known, gold.unknown_tasks, gold.blank) == (5, 2, 1, 1)
+    assert (gold.table.rows, gold.known, gold.unknown_tasks, gold.blank) == (5, 2, 1, 1)
     said = " ".join(gold.sentences())
     assert "gold for 2 of 3 tasks" in said and "Gold for 1 task without labels left out" in said
     yes, _ = read(tmp_path, "task,label\na,yes\nb,no\n")
@@ -512,7 +534,7 @@ def test_gold_that_does_not_belong(tmp_path: Path) -> None:
 def test_a_replay_in_the_order_of_the_file_or_of_time(tmp_path: Path) -> None:
     text = "task,worker,label,submitted_at\na,1,1,30\nb,1,0,10\na,2,0,20\na,3,0,10\n"
     table, _ = read(tmp_path, text)
-    gold = Gold("g", np.array([1, -1]), 1, 0, 1, 0)
+    gold = Gold(np.array([1, -1]), 1)
     recorded = to_recorded(table, gold)
     assert recorded.tasks == ("a", "b") and list(recorded.counts) == [3, 1] and list(recorded.gold) == [1, -1]
     assert recorded.labels.tolist() == [[1, 0, 0], [0, -1, -1]]
@@ -524,7 +546,7 @@ def test_tables_that_cannot_be_replayed(tmp_path: Path, monkeypatch: pytest.Monk
     table, _ = read(tmp_path, "task,label\na,x\nb,y\nc,z\n")
     with pytest.raises(InputError, match=r"x, y, z; a replay has two.*--positive"):
         to_recorded(table)
-    counts = to_counts(table)
+    counts = LabelCounts.of_labels(table)
     assert counts.answers == 3 and len(counts) == 3
     two, _ = read(tmp_path, SMALL)
     with pytest.raises(InputError, match="not every label has a time"):
@@ -545,7 +567,7 @@ def big(tmp_path: Path, count: int) -> None:
     label[::1000] = -1
     lines = [f"t{t},w{w},{'' if y < 0 else y}\n" for t, w, y in zip(task, worker, label, strict=True)]
     write(tmp_path / "big.csv", "task,worker,label\n" + "".join(lines))
-    table, report = read_labels(tmp_path / "big.csv")
+    table, report = both(tmp_path / "big.csv")
     frame = pd.DataFrame({"task": task, "worker": worker, "label": label})
     frame = frame[frame.label >= 0]
     once = frame.drop_duplicates(["task", "worker"])
@@ -555,7 +577,7 @@ def big(tmp_path: Path, count: int) -> None:
     assert [table.tasks[i] for i in table.task[:1000]] == [f"t{t}" for t in once.task[:1000]]
     ones, labels = (getattr(once.groupby("task").label, how)() for how in ("sum", "count"))
     assert report.ties == int((2 * ones == labels).sum())
-    expected, found = LabelCounts.of_ones(ones, labels), to_counts(table)
+    expected, found = LabelCounts.of_ones(ones, labels), LabelCounts.of_labels(table)
     assert np.array_equal(found.counts, expected.counts) and np.array_equal(found.tasks, expected.tasks)
     recorded = to_recorded(table)
     assert int((recorded.labels >= 0).sum()) == len(once)

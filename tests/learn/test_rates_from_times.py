@@ -224,7 +224,7 @@ def test_from_a_file_to_the_figure(tmp_path: Path) -> None:
     rows = "".join(f"t{i},w{i % 7},{i % 2},{a:.3f},{s:.3f}\n" for i, (a, s) in enumerate(times))
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label,assigned_at,submitted_at\n" + rows)
-    rates = estimate_rates(read_labels(path)[0], unit="min")
+    rates = estimate_rates(read_labels(path), unit="min")
     assert rates.as_dict()["arrivals"]["count"] == 399 and rates.as_dict()["durations"]["exponential"]
     figure = rates_figure(rates)
     left, right = figure.axes

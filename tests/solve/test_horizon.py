@@ -1,4 +1,4 @@
-"""One task with a horizon: the sweep of fourth order, the chain of second and the supersolution against an ODE solver."""
+"""One task with a horizon: the fourth-order sweep, the second-order chain and the supersolution against an ODE solver."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The truth about tasks, where it is known: one row a task, in any form that labels may have."""
+"""The truth about tasks, where it is known: one row per task, in any form that labels may have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from nextlabel.errors import FileFormatError
 from nextlabel.files.label_names import code_gold
 from nextlabel.files.label_table import LabelTable
 from nextlabel.files.labels import read_columns
+from nextlabel.files.report import TableReport
 from nextlabel.prose import counted
 
 
@@ -19,26 +20,36 @@ from nextlabel.prose import counted
 class Gold:
     """``label``: (N,) the truth about the tasks of a table as its labels are coded, -1 where it is not known."""
 
-    path: str
     label: Ints
-    rows: int
-    blank: int
     known: int
-    unknown_tasks: int
+    blank: int = 0
+    unknown_tasks: int = 0
+    table: TableReport = field(default_factory=TableReport)
 
     def sentences(self) -> list[str]:
         """What was found, in plain English."""
-        out = [f"{self.path}: gold for {self.known:,} of {counted(len(self.label), 'task')}."]
+        table = self.table
+        out = [
+            f"{table.name}: {counted(table.rows, 'row')} read ({table.form}), gold for {self.known:,} of "
+            f"{counted(len(self.label), 'task')}.",
+            *table.notes(),
+        ]
         if self.blank:
             out.append(f"{counted(self.blank, 'row')} of gold without a task or a label left out.")
         if self.unknown_tasks:
             out.append(f"Gold for {counted(self.unknown_tasks, 'task')} without labels left out.")
         return out
 
+    def as_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` prints it, under ``read``."""
+        own = {"known": self.known, "blank": self.blank, "unknown_tasks": self.unknown_tasks}
+        return self.table.as_dict() | own | {"sentences": self.sentences()}
 
-def read_gold(path: str | Path, table: LabelTable, *, task: str = "task", label: str = "label") -> Gold:
-    """The truth about the tasks of ``table``; of an export of Label Studio, annotations marked as ground truth."""
-    found = read_columns(path, {"task": task, "label": label}, table.positive, gold=True)
+
+def read_gold(source: Any, table: LabelTable, *, task: str = "task", label: str = "label") -> Gold:
+    """The truth about the tasks of ``table``; in an export of Label Studio, annotations marked as ground truth."""
+    found = read_columns(source, {"task": task, "label": label}, table.positive, gold=True)
+    path = found.report.name
     rows = np.flatnonzero((found.task.codes >= 0) & (found.label.codes >= 0))
     tasks, labels = found.task.kept(rows), found.label.kept(rows)
     place = {name: i for i, name in enumerate(table.tasks)}
@@ -51,7 +62,7 @@ def read_gold(path: str | Path, table: LabelTable, *, task: str = "task", label:
             "Give the gold that belongs to these labels, with the same names of tasks.",
         )
     met = at[tasks.codes] >= 0
-    value = code_gold(labels.names, table.labels, table.positive, str(path))[labels.codes]
+    value = code_gold(labels.names, table.labels, table.positive, path)[labels.codes]
     out = np.full(len(table.tasks), -1, dtype=np.int64)
     to, said = at[tasks.codes[met]], value[met]
     out[to[::-1]] = said[::-1]
@@ -62,10 +73,9 @@ def read_gold(path: str | Path, table: LabelTable, *, task: str = "task", label:
             "Give each task one gold label.",
         )
     return Gold(
-        path=str(path),
         label=out,
-        rows=len(found),
-        blank=len(found) - len(rows),
         known=int((out >= 0).sum()),
+        blank=len(found) - len(rows),
         unknown_tasks=int((at < 0).sum()),
+        table=found.report,
     )

@@ -1,7 +1,9 @@
 """Words that people use for labels, as numbers: 0 and 1 where there are two, else 0, 1, 2 ... in sorted order.
 
-0 and 1, false and true, no and yes speak for themselves. Of two other words one has to be said to be the positive one.
-With more than two, the positive one is set against all others, or each is a class of its own where none is said.
+Spellings that differ in upper and lower case, in spaces, or by the '.0' that spreadsheets add to whole numbers are one
+label, called as it was first met. 0 and 1, false and true, no and yes speak for themselves. Of two other words one has
+to be named as the positive one. With more than two, the positive one is set against all others, or each is a class of
+its own where none is named.
 """
 
 from __future__ import annotations
@@ -14,63 +16,81 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.errors import InputError
+from nextlabel.files.columns import CodedColumn
 from nextlabel.prose import listed
 
 #: Words that stand for 0 and for 1 by themselves.
 PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"))
 PLAIN = {word: value for pair in PAIRS for value, word in enumerate(pair)}
 REST = "other"
+_WHOLE = re.compile(r"^(-?\d+)[.,]0+$")
 
 
-def normal(words: Sequence[str]) -> list[str]:
-    """Words as they are; whole numbers without their '.0', which pandas adds where a cell was empty."""
-    return [re.sub(r"^(-?\d+)\.0+$", r"\1", word) for word in words]
+def without_zeros(word: str) -> str:
+    """``1.0`` and ``1,0`` as ``1``, with single spaces; any other word as it is."""
+    return _WHOLE.sub(r"\1", " ".join(word.split()))
 
 
-def code_words(words: Sequence[str], positive: str | None, path: str) -> tuple[Ints, tuple[str, ...], str | None]:
-    """A code for each word, the names of the codes, and the positive word as it is spelt here."""
-    spelt = normal(words)
-    different = list(dict.fromkeys(spelt))
+def folded(word: str) -> str:
+    """What all spellings of a label have in common."""
+    return without_zeros(word).casefold()
+
+
+def fold_spellings(column: CodedColumn) -> tuple[CodedColumn, dict[str, list[str]]]:
+    """The column with one name per label, and the spellings of each label that has several."""
+    spellings: dict[str, list[str]] = {}
+    for name in column.names:
+        spellings.setdefault(folded(name), []).append(name)
+    if len(spellings) == len(column.names):
+        return CodedColumn(column.codes, tuple(map(without_zeros, column.names))), {}
+    place = {key: code for code, key in enumerate(spellings)}
+    to = np.array([*(place[folded(name)] for name in column.names), -1], dtype=np.int64)
+    names = {key: without_zeros(found[0]) for key, found in spellings.items()}
+    several = {names[key]: found for key, found in spellings.items() if len(found) > 1}
+    return CodedColumn(to[column.codes], tuple(names.values())), several
+
+
+def code_labels(words: Sequence[str], positive: str | None, path: str) -> tuple[Ints, tuple[str, ...], str | None]:
+    """A code for each of the different words, the names of the codes, and the positive word as it is spelt here."""
+    keys = [folded(word) for word in words]
     if positive is not None:
-        wanted = normal([positive.strip()])[0]
-        if wanted not in different:
+        if folded(positive) not in keys:
             raise InputError(
-                f"no label in {path} is {positive!r}; the labels are {listed(different)}.",
-                f"Say which one counts as 1, e.g. --positive {quote(different[-1])}.",
+                f"no label in {path} is {positive!r}; the labels are {listed(words)}.",
+                f"Name the one that counts as 1, e.g. --positive {quote(words[-1])}.",
             )
-        rest = [word for word in different if word != wanted]
+        wanted = words[keys.index(folded(positive))]
+        rest = [word for word in words if word != wanted]
         names = (rest[0] if len(rest) == 1 else REST if wanted != REST else "rest", wanted)
-        return np.array([int(word == wanted) for word in spelt], dtype=np.int64), names, wanted
-    folded = [word.casefold() for word in different]
-    if all(word in PLAIN for word in folded):
-        pair = next((pair for pair in PAIRS if set(folded) <= set(pair)), PAIRS[0])
-        return np.array([PLAIN[word.casefold()] for word in spelt], dtype=np.int64), pair, None
-    if len(different) <= 2:
-        ones = " and ".join(map(repr, different))
+        return np.array([int(word == wanted) for word in words], dtype=np.int64), names, wanted
+    if all(key in PLAIN for key in keys):
+        pair = next((pair for pair in PAIRS if set(keys) <= set(pair)), PAIRS[0])
+        return np.array([PLAIN[key] for key in keys], dtype=np.int64), pair, None
+    if len(words) <= 2:
+        ones = " and ".join(map(repr, words))
         raise InputError(
-            f"{path} has the {'labels' if len(different) == 2 else 'label'} {ones}, which "
-            f"{'are' if len(different) == 2 else 'is'} not 0 or 1.",
-            f"Say which one counts as 1, e.g. --positive {quote(different[-1])}.",
+            f"{path} has the {'labels' if len(words) == 2 else 'label'} {ones}, which "
+            f"{'are' if len(words) == 2 else 'is'} not 0 or 1.",
+            f"Name the one that counts as 1, e.g. --positive {quote(words[-1])}.",
         )
-    classes = _in_order(different)
+    classes = _in_order(words)
     place = {name: code for code, name in enumerate(classes)}
-    return np.array([place[word] for word in spelt], dtype=np.int64), classes, None
+    return np.array([place[word] for word in words], dtype=np.int64), classes, None
 
 
 def code_gold(words: Sequence[str], labels: Sequence[str], positive: str | None, path: str) -> Ints:
     """Codes of gold labels, by the coding that the table's labels have."""
-    spelt = normal(words)
+    keys = [folded(word) for word in words]
     if positive is not None:
-        return np.array([int(word == positive) for word in spelt], dtype=np.int64)
-    place = dict(PLAIN) if tuple(labels) in PAIRS else {name: code for code, name in enumerate(labels)}
-    fold = tuple(labels) in PAIRS
-    for word in spelt:
-        if (word.casefold() if fold else word) not in place:
-            raise InputError(
-                f"{path} has the gold label {word!r}, which no worker gave; their labels are {listed(list(labels))}.",
-                "Use the same words in both files, or say which one counts as 1 with --positive.",
-            )
-    return np.array([place[word.casefold() if fold else word] for word in spelt], dtype=np.int64)
+        return np.array([int(key == folded(positive)) for key in keys], dtype=np.int64)
+    place = PLAIN if tuple(labels) in PAIRS else {folded(name): code for code, name in enumerate(labels)}
+    unknown = next((word for word, key in zip(words, keys, strict=True) if key not in place), None)
+    if unknown is not None:
+        raise InputError(
+            f"{path} has the gold label {unknown!r}, which no worker gave; their labels are {listed(list(labels))}.",
+            "Use the same words in both files, or name the one that counts as 1 with --positive.",
+        )
+    return np.array([place[key] for key in keys], dtype=np.int64)
 
 
 def _in_order(words: Sequence[str]) -> tuple[str, ...]:

@@ -13,21 +13,20 @@ gold            the labels of annotations with ``ground_truth``; they are no wor
 
 Where a page asks more than one question, the label is the answer to the one that is named (``from_name``). Where a
 worker may tick more than one choice, the positive one has to be said, and the label is whether it was ticked.
-Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte a label.
+Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte per label.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from nextlabel.errors import FileFormatError
-from nextlabel.files.columns import NO_LABEL, Columns, Words, arrow
+from nextlabel.files.columns import NO_LABEL, CodedColumn, LabelColumns
+from nextlabel.files.label_names import folded
+from nextlabel.files.report import TableReport
 from nextlabel.files.times import seconds
 from nextlabel.prose import listed
 
@@ -36,13 +35,22 @@ KINDS = ("choices", "rating")
 HINT = "Export the project from Label Studio as JSON."
 
 
+def is_export(values: Sequence[Any], path: str) -> bool:
+    """Whether a JSON list is an export of Label Studio; its short form without workers is refused."""
+    tables = [value for value in values if isinstance(value, dict)]
+    if any("annotation_id" in entry and "annotations" not in entry for entry in tables):
+        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
+    return any("annotations" in entry or "completions" in entry for entry in tables)
+
+
 def read_export(
-    path: Path, task: str | None, question: str | None, positive: str | None, *, gold: bool = False
-) -> Columns:
+    entries: Sequence[Any], path: str, task: str | None, question: str | None, positive: str | None, *, gold: bool
+) -> LabelColumns:
     """Labels of an export, or with ``gold`` those that are marked as ground truth."""
-    pa = arrow()
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise FileFormatError(f"{path} is not an export of Label Studio, which is a list of tasks.", HINT)
     rows = [
-        (_task_name(path, entry, task), annotation) for entry in _load(path) for annotation in _annotations(path, entry)
+        (_task_name(path, entry, task), annotation) for entry in entries for annotation in _annotations(path, entry)
     ]
     marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
     rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
@@ -51,12 +59,13 @@ def read_export(
         raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
     asked = _question(path, [annotation for _, annotation in rows], question)
     created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
-    submitted = seconds(path, "created_at", pa.array([str(x) if x else None for x in created], pa.string()))
+    submitted = seconds(path, "created_at", [str(moment) if moment else None for moment in created])
     took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
     assigned = submitted - took
-    return Columns(
-        task=Words.of(name for name, _ in rows),
-        label=Words.of(_label(path, annotation, asked, positive) for _, annotation in rows),
+    return LabelColumns(
+        report=TableReport(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
+        task=CodedColumn.of(name for name, _ in rows),
+        label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
         worker=_workers([annotation for _, annotation in rows]),
         assigned_at=assigned if np.isfinite(assigned).any() else None,
         submitted_at=submitted if np.isfinite(submitted).any() else None,
@@ -64,31 +73,7 @@ def read_export(
     )
 
 
-def _load(path: Path) -> list[dict[str, Any]]:
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig") as stream:
-            found = json.load(stream)
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is not UTF-8 text.", HINT) from error
-    except json.JSONDecodeError as error:
-        empty = path.stat().st_size == 0
-        why = "is empty" if empty else f"is not JSON: {error.msg} in line {error.lineno}"
-        raise FileFormatError(f"{path} {why}.", HINT) from error
-    except (OSError, EOFError) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}.", HINT) from error
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise FileFormatError(f"{path} is not an export of Label Studio, which is a list of tasks.", HINT)
-    if not found:
-        raise FileFormatError(f"{path} is a list without tasks.", HINT)
-    if any("annotation_id" in entry and "annotations" not in entry for entry in found):
-        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
-    if not any("annotations" in entry or "completions" in entry for entry in found):
-        raise FileFormatError(f"{path} is not an export of Label Studio: no task in it has annotations.", HINT)
-    return found
-
-
-def _annotations(path: Path, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _annotations(path: str, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
     given = entry.get("annotations", entry.get("completions", []))
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise FileFormatError(
@@ -97,7 +82,7 @@ def _annotations(path: Path, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from given
 
 
-def _task_name(path: Path, entry: dict[str, Any], field: str | None) -> str | None:
+def _task_name(path: str, entry: dict[str, Any], field: str | None) -> str | None:
     """The number of the task, or a field of its data; without either it is blank."""
     if field is None:
         return None if entry.get("id") is None else str(entry["id"])
@@ -116,7 +101,7 @@ def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
 
 
-def _question(path: Path, annotations: list[dict[str, Any]], wanted: str | None) -> str:
+def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) -> str:
     """The ``from_name`` whose answers are the labels."""
     asked: dict[str, None] = {}
     kinds: dict[str, None] = {}
@@ -143,7 +128,7 @@ def _question(path: Path, annotations: list[dict[str, Any]], wanted: str | None)
     return names[0] if len(names) == 1 else "label"
 
 
-def _label(path: Path, annotation: dict[str, Any], asked: str, positive: str | None) -> str | None:
+def _label(path: str, annotation: dict[str, Any], asked: str, positive: str | None) -> str | None:
     """The answer to the question, None where it was skipped."""
     if annotation.get("was_cancelled") or annotation.get("skipped"):
         return None
@@ -157,21 +142,21 @@ def _label(path: Path, annotation: dict[str, Any], asked: str, positive: str | N
     if len(different) > 1 and positive is None:
         raise FileFormatError(
             f"annotation {annotation.get('id')} in {path} has more than one answer to {asked!r}: {listed(different)}.",
-            f"Say which one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
+            f"Name the one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
         )
-    if positive is not None and positive.strip() in different:
+    if positive is not None and folded(positive) in map(folded, different):
         return positive.strip()
     return different[0] if different else None
 
 
-def _workers(annotations: list[dict[str, Any]]) -> Words | None:
+def _workers(annotations: list[dict[str, Any]]) -> CodedColumn | None:
     names = []
     for annotation in annotations:
         by = annotation.get("completed_by")
         if isinstance(by, dict):
             by = by.get("id") if by.get("id") is not None else by.get("email")
         names.append(None if by is None else str(by).strip())
-    return Words.of(names) if any(names) else None
+    return CodedColumn.of(names) if any(names) else None
 
 
 def _number(value: Any) -> float:

@@ -29,7 +29,7 @@ With eps > 0 the max is smoothed: max{0, A} becomes eps t^2 with t = clip((A + e
 above it, whose derivative t is a randomised decision.
 Guarantee: exact for infinite horizon up to the edge; error O(h^2) with a finite one (``horizon`` is sharper), where N
 is not filled.
-Cost: about (4 + 2 J) flops and 3 reads a state, arrival and layer.
+Cost: about (4 + 2 J) flops and 3 reads per state, arrival and layer.
 """
 
 from __future__ import annotations

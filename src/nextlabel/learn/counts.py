@@ -10,34 +10,27 @@ a_i    ones      (C,)      n_i1, with two answers
 ====== ========= ========= ==================================================================
 
 Tasks without labels teach nothing and are left out. Cost: one sort of the tasks; whatever is computed afterwards costs
-by the row, and a million tasks with ten labels each have 11 rows.
+by the row; a million tasks with ten labels each have 11 rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-
-
-class CountTable(Protocol):
-    """Recorded labels, one row a task, as ``simulation.replay.Recorded`` has them."""
-
-    @property
-    def labels(self) -> Ints:
-        """(N, most) answers from 0, negative past a task's last."""
-        ...
+from nextlabel.files.label_table import LabelTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts:
-    """Different tasks, and how many there are of each; made by ``of_ones``, ``of_counts`` or ``of_table``."""
+    """Different tasks, and how many there are of each; made by ``of_labels``, ``of_padded``, ``of_counts`` or
+    ``of_ones``.
+    """
 
     counts: Ints
     tasks: Ints
@@ -57,7 +50,8 @@ class LabelCounts:
         given = _whole("counts", counts)
         if given.ndim != 2 or given.shape[1] < 2:
             raise InputError(
-                f"counts have the shape {given.shape}.", "Give one row a task and one column an answer, at least two."
+                f"counts have the shape {given.shape}.",
+                "Give one row per task and one column per answer, at least two.",
             )
         given = given[given.sum(axis=1) > 0]
         if len(given) == 0:
@@ -66,9 +60,14 @@ class LabelCounts:
         return cls(different, tasks)
 
     @classmethod
-    def of_table(cls, table: CountTable, answers: int = 2) -> LabelCounts:
-        """From recorded labels."""
-        labels = np.asarray(table.labels)
+    def of_labels(cls, table: LabelTable) -> LabelCounts:
+        """From a table with one row per label, as ``files.labels.read_labels`` makes it."""
+        N, J = len(table.tasks), len(table.labels)
+        return cls.of_counts(np.bincount(table.task * J + table.label, minlength=N * J).reshape(N, J))
+
+    @classmethod
+    def of_padded(cls, labels: Ints, answers: int = 2) -> LabelCounts:
+        """From the (N, most) labels of each task, negative past a task's last, as a replay has them."""
         if labels.size and labels.max() >= answers:
             raise InputError(
                 f"a label is {labels.max()} where {answers} answers are 0 to {answers - 1}.",
@@ -122,7 +121,7 @@ def _whole(name: str, value: ArrayLike) -> Ints:
 
 
 def _different(rows: Ints) -> tuple[Ints, Ints]:
-    """Different rows in rising order, and how often each occurs; by one key a row where it fits in 63 bits."""
+    """Different rows in rising order, and how often each occurs; by one key per row where it fits in 63 bits."""
     sizes = [int(x) + 1 for x in rows.max(axis=0)]
     if prod(sizes) >= 2**62:
         different, tasks = np.unique(rows, axis=0, return_counts=True)

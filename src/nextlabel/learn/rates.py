@@ -142,6 +142,8 @@ def estimate_rates(table: LabelTable, *, unit: Unit = "s", seed: int = 0, draws:
     """Arrival and completion rate of the labels in ``table``, per ``unit`` of time."""
     if unit not in get_args(Unit):
         raise InputError(f"unit {unit!r} is not known.", f"Use one of {', '.join(get_args(Unit))}.")
+    if table.report.times_unread:
+        raise InputError(table.report.times_unread, HINT)
     scale = SECONDS[unit]
     source, times = _moments(table)
     gaps = np.diff(np.sort(times))

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.files.label_table import ReadReport
 from nextlabel.files.labels import read_labels
+from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.methods import learn_prior
 from nextlabel.planning.plan import check_target, roomy
 from nextlabel.problem.problem import Problem
-from nextlabel.simulation.from_labels import to_counts
 from nextlabel.solve.curve import bound_curve
 
 DRAWS = 20
@@ -29,32 +30,28 @@ DRAWS = 20
 class Pilot:
     """What a pilot taught."""
 
-    path: str
-    tasks: int
-    labels: int
     learnt: LearntPrior
-    notes: tuple[str, ...]
+    report: ReadReport
 
     def sentences(self) -> list[str]:
-        """The prior with its standard errors, and what was noticed while reading."""
+        """The prior with its standard errors; what was met while reading is in ``report``."""
         errors = ", ".join(f"{name} ± {error:.2g}" for name, error in self.learnt.standard_errors.items())
         out = [
-            f"Prior learnt from {self.labels:,} labels of {self.tasks:,} tasks in {self.path}: "
+            f"Prior learnt from {self.report.labels:,} labels of {self.report.tasks:,} tasks in "
+            f"{self.report.table.name}: "
             f"{self.learnt.prior.describe()}" + (f" ({errors})." if errors else ".")
         ]
         if self.learnt.p_value is not None and self.learnt.p_value < 0.01:
             out.append("It fits the pilot poorly: nextlabel prior shows how, and a mixture may do better.")
         if self.learnt.note:
             out.append(self.learnt.note)
-        return [*out, *self.notes]
+        return out
 
 
 def read_pilot(path: str | Path, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:
-    """Read labels in any form that ``records`` knows, and learn the prior."""
-    table, report = read_labels(path, positive=positive)
-    counts = to_counts(table)
-    learnt = learn_prior(counts, method, seed=seed)
-    return Pilot(str(path), len(table.tasks), len(table), learnt, tuple(report.sentences()[1:]))
+    """Read labels in any form that ``files`` knows, and learn the prior."""
+    table = read_labels(path, positive=positive)
+    return Pilot(learn_prior(LabelCounts.of_labels(table), method, seed=seed), table.report)
 
 
 def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int = 0) -> tuple[int | None, int | None]:

@@ -1,4 +1,4 @@
-"""Tables of labels as other parts of the library want them: for the replay, and for learning priors."""
+"""Tables of labels as the replay wants them: one row per task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 from nextlabel.errors import InputError, TooLargeError
 from nextlabel.files.gold import Gold
 from nextlabel.files.label_table import LabelTable
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.prose import listed
 from nextlabel.simulation.replay import Recorded
 
@@ -19,7 +18,8 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = 
     """Labels of each task in the order of the file, or of their submission, with the truth where it is known."""
     if len(table.labels) != 2:
         raise InputError(
-            f"the labels are {listed(list(table.labels))}; a replay has two.", "Say which one counts as 1: --positive."
+            f"the labels are {listed(list(table.labels))}; a replay has two.",
+            "Name the one that counts as 1 with --positive.",
         )
     if by_time and (table.submitted_at is None or not np.isfinite(table.submitted_at).all()):
         raise InputError("not every label has a time of submission.", "Replay them in the order of the file.")
@@ -37,9 +37,3 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = 
     padded[task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)] = table.label[order]
     truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
     return Recorded(tasks=table.tasks, labels=padded, counts=counts, gold=truth)
-
-
-def to_counts(table: LabelTable) -> LabelCounts:
-    """How many labels of each kind each task has."""
-    N, J = len(table.tasks), len(table.labels)
-    return LabelCounts.of_counts(np.bincount(table.task * J + table.label, minlength=N * J).reshape(N, J))

@@ -1,0 +1,97 @@
+"""Tables that are in memory or in Parquet files: pandas, Polars and Arrow tables, and mappings from names to columns.
+
+No package is imported for them: a column is anything with ``to_numpy`` or that can be gone through. Parquet needs
+pyarrow (the extra ``data``) and is read in batches. Moments become ``datetime``; NaN, NaT and None are blank cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.files.delimited import Batch
+from nextlabel.files.report import TableReport
+
+#: Rows of a Parquet file that are held at once.
+BATCH = 1 << 14
+
+
+class FrameTable:
+    """A data frame, or a mapping from names to columns of one length."""
+
+    def __init__(self, frame: Any, name: str, format: str = "data frame") -> None:
+        self._frame = frame
+        self.columns = [str(column).strip() for column in self._names()]
+        self.report = TableReport(name, format)
+        if not self.columns:
+            raise FileFormatError(f"{name} has no columns.", "Give a table with named columns.")
+
+    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All rows at once, of the columns at ``places`` or of all; the first row is row 1."""
+        names = self._names()
+        wanted = range(len(names)) if places is None else places
+        columns = [cells_of(self._frame[names[k]]) for k in wanted]
+        length = len(columns[0]) if columns else 0
+        if any(len(column) != length for column in columns):
+            raise FileFormatError(f"the columns of {self.report.name} differ in length.", "Give every row all cells.")
+        self.report.rows = length
+        if length:
+            yield Batch(range(1, length + 1), columns)
+
+    def _names(self) -> list[Any]:
+        frame = self._frame
+        return list(frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None) or frame.columns)
+
+
+class ParquetTable:
+    """A Parquet file."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError as error:
+            raise InputError(
+                f"{name} is a Parquet file, which needs the package pyarrow.", "pip install 'nextlabel[data]'."
+            ) from error
+        try:
+            self._file = parquet.ParquetFile(stream)
+        except (ArrowException, OSError) as error:
+            why = " ".join(str(error).split()).rstrip(".")[:200]
+            raise FileFormatError(f"{name} cannot be read as Parquet: {why}.", "Write the file again.") from error
+        self.columns = [column.strip() for column in self._file.schema_arrow.names]
+        self.report = TableReport(name, "Parquet")
+
+    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All rows, of the columns at ``places`` or of all; the first row is row 1."""
+        names = self._file.schema_arrow.names
+        wanted = [names[k] for k in (range(len(names)) if places is None else places)]
+        self.report.rows = 0
+        for some in self._file.iter_batches(BATCH, columns=list(dict.fromkeys(wanted))):
+            first = self.report.rows + 1
+            self.report.rows += len(some)
+            if len(some):
+                yield Batch(range(first, first + len(some)), [cells_of(some[name]) for name in wanted])
+
+
+def is_frame(source: object) -> bool:
+    """Whether something is a table in memory."""
+    named = hasattr(source, "columns") or hasattr(source, "column_names")
+    return isinstance(source, Mapping) or (named and hasattr(source, "__getitem__"))
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column as plain Python values."""
+    if str(getattr(column, "type", "")).startswith("timestamp[ns"):
+        import pyarrow as pa
+
+        column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)  # nanoseconds would need pandas
+    if hasattr(column, "to_pylist"):
+        return list(column.to_pylist())
+    values = column.to_numpy() if hasattr(column, "to_numpy") else column
+    if isinstance(values, np.ndarray):
+        values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+        return list(values.tolist())
+    return list(values)

@@ -1,0 +1,138 @@
+"""The tasks of a campaign from a table or from JSON, one by one whatever the size.
+
+============= ====================================================================================
+column or key meaning
+============= ====================================================================================
+id_column     its value is the task's id; it stays in the payload unless it is called ``id``
+score_column  its value is the model's score; workers are not shown it
+prior         in a table written as JSON, e.g. ``[2, 1]``
+payload       if there, the payload alone; else all other columns are (``campaign.intake``)
+============= ====================================================================================
+
+Tables are CSV, Parquet and data frames; JSON lists and JSON lines may hold any values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.files.frames import FrameTable, is_frame
+from nextlabel.files.json_values import LONGEST
+from nextlabel.files.numbers import with_point
+from nextlabel.files.open_table import Format, Table, format_of, json_values, open_stream, open_table
+from nextlabel.files.report import TableReport
+
+#: Names of columns that are taken for ids and for scores, the best known first.
+ID_NAMES = ("id", "key", "task_id", "item_id")
+SCORE_NAMES = ("score", "probability", "model_score", "prob")
+#: Columns of a table, and characters of a column's name.
+MOST_COLUMNS, LONGEST_NAME = 500, 200
+_NAMES_HINT = "Give every column a name of its own in the first row."
+
+
+class TaskReader:
+    """Tasks as ``campaign.intake`` takes them; ``report`` is complete when the last one has been read."""
+
+    def __init__(
+        self,
+        source: IO[bytes] | Any,
+        name: str,
+        format: Format | None = None,
+        *,
+        id_column: str | None = None,
+        score_column: str | None = None,
+    ) -> None:
+        self._id, self._score = id_column, score_column
+        if is_frame(source):
+            self._tasks = self._from_table(FrameTable(source, name))
+            return
+        kind = format or format_of(source, name)
+        if kind in ("csv", "parquet"):
+            self._tasks = self._from_table(open_table(source, name, kind))
+        else:
+            self.report = TableReport(name, "JSON lines" if kind == "jsonl" else "JSON list")
+            self._tasks = self._from_json(json_values(source, name, kind, LONGEST))
+
+    def __iter__(self) -> Iterator[Any]:
+        place = 0
+        for place, task in enumerate(self._tasks, start=1):
+            names = list(task) if isinstance(task, dict) else []
+            for column in (self._id, self._score):
+                if column is not None and column not in names:
+                    raise InputError(
+                        f"task {place:,} has no {column[:60]!r}.", f"It has {', '.join(names)[:200] or 'no names'}."
+                    )
+            if self._id is not None:
+                task["id"] = task[self._id]
+            if self._score is not None and self._score != "score":
+                task["score"] = task.pop(self._score)
+            if isinstance(task, dict) and isinstance(task.get("score"), str):
+                point = with_point(task["score"])
+                self.report.decimal_commas += point != task["score"].strip()
+                task["score"] = point
+            yield task
+        if place == 0:
+            raise FileFormatError(f"{self.report.name} has no tasks.", "Give at least one, in rows below the header.")
+
+    def _from_json(self, values: Iterator[Any]) -> Iterator[Any]:
+        for value in values:
+            self.report.rows += 1
+            yield value
+
+    def _from_table(self, table: Table) -> Iterator[Any]:
+        check_names(table.columns, table.report.name)
+        self.report = table.report
+        return self._rows(table)
+
+    def _rows(self, table: Table) -> Iterator[Any]:
+        for batch in table.batches():
+            for number, *cells in zip(batch.numbers, *batch.columns, strict=True):
+                row = dict(zip(table.columns, cells, strict=True))
+                prior = row.get("prior")
+                if prior is None or prior == "":
+                    row.pop("prior", None)
+                elif isinstance(prior, str):
+                    row["prior"] = _json(prior, f"the prior in row {number:,} of {table.report.name}")
+                yield row
+
+
+@contextmanager
+def open_tasks(
+    path: str | os.PathLike[str], *, id_column: str | None = None, score_column: str | None = None
+) -> Iterator[TaskReader]:
+    """The tasks in a file."""
+    with open_stream(path) as stream:
+        yield TaskReader(stream, os.fspath(path), id_column=id_column, score_column=score_column)
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse columns that could not be told apart."""
+    if "" in names:
+        raise FileFormatError(f"column {names.index('') + 1} of {where} has no name.", _NAMES_HINT)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"two columns of {where} are called {twice[:60]!r}.", _NAMES_HINT)
+    if len(names) > MOST_COLUMNS or max(map(len, names)) > LONGEST_NAME:
+        raise FileFormatError(
+            f"{where} has {len(names):,} columns, the longest name having {max(map(len, names)):,} characters.",
+            f"Give at most {MOST_COLUMNS} columns with names of at most {LONGEST_NAME} characters.",
+        )
+
+
+def guess_columns(names: Sequence[str]) -> tuple[str, str]:
+    """The columns that look like ids and like a model's scores; empty where none does."""
+    low = {name.lower(): name for name in reversed(names)}
+    found = [next((low[name] for name in usual if name in low), "") for usual in (ID_NAMES, SCORE_NAMES)]
+    return found[0], found[1]
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{what} is not JSON.", "Write e.g. [2, 1].") from None

@@ -1,4 +1,4 @@
-"""One task with a horizon: the fourth-order sweep, the second-order chain and the supersolution against an ODE solver."""
+"""One task with a horizon: fourth-order sweep, second-order chain and supersolution against an ODE solver."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
-# make bench  the benchmarks, with a printed table;  make bench-live: the service under load
+# make bench  the benchmarks, into docs/benchmarks.md;  make bench-live: the service under load
 # make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
 SHELL := /bin/bash
@@ -70,10 +70,10 @@ docs-serve: $(DEV)
 	$(BIN)/mkdocs serve
 
 bench: $(DEV)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
 bench-live: $(DEV)
-	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.live --write docs/benchmarks.md
 
 reproduce: $(DEV)
 	$(BIN)/nextlabel reproduce all --data $(DATA) $(QUICK)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--write README.md]``: print the table of timings as Markdown."""
+"""``python -m benchmarks [--quick] [--write docs/benchmarks.md]``: print the table of timings as Markdown."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def machine() -> str:
     return (
         f"{processor()}, {os.cpu_count()} cores, {platform.system()}; Python {platform.python_version()}, "
         f"NumPy {np.__version__}, SciPy {scipy.__version__}, Numba {numba.__version__}. Kernels were compiled before "
-        "the clock started, except in the row about compiling. The floor is the counted work at one flop a nanosecond "
-        "and core (10 ns a lookup); rows with `:` compare two ways to the same number in one run."
+        "the clock started, except in the row about compiling. The floor is the counted work at four flops per "
+        "nanosecond and core (10 ns per lookup), on one core unless it says two; rows with `:` compare two ways to the "
+        "same number in one run."
     )
 
 

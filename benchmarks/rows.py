@@ -26,8 +26,8 @@ from nextlabel.solve.truncation import make_cut
 NO_DELAY, SWEEP, SWEEP_AND_LABELS, ABOVE = 16, 10, 18, 45
 #: And to fill a node of a lattice, and to see that its label is too dear.
 FILL, VISIT = 6, 2
-#: A floor is what the counted flops take at one a nanosecond, a lookup at 10 ns.
-FLOP, LOOKUP = 1e-9, 1e-8
+#: A floor is what the counted flops take at four per nanosecond and core, without vector instructions; a lookup 10 ns.
+FLOP, LOOKUP = 0.25e-9, 1e-8
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ PLAN = 11
 
 
 def _floor(events: int, cores: int = 1) -> str:
-    return f"{seconds(events * EVENT * FLOP / cores)}: {events:,} events x {EVENT} flops"
+    both = ", two cores" if cores == 2 else ""
+    return f"{seconds(events * EVENT * FLOP / cores)}: {events:,} events x {EVENT} flops{both}"
 
 
 def _study(problem: Problem, replications: int, jobs: int = 1) -> Study:
@@ -50,7 +51,7 @@ def million() -> Row:
         seconds(result.seconds),
         "once",
         _floor(6_000_000),
-        f"{result.per_task.mean:.4f} a task",
+        f"{result.per_task.mean:.4f} per task",
     )
 
 
@@ -68,7 +69,7 @@ def many() -> Row:
             f"{count(run['filled'])} nodes x {FILL} flops to fill, two cores; {count(run['indices'])} indices that "
             f"look at {count(run['visited'])} nodes x {PLAN}; {events:,} events x {EVENT}",
         ),
-        f"{run['per_task']:.4f} a task, tables {seconds(run['table_seconds'])}, peak {run['peak_mb']:.0f} MB",
+        f"{run['per_task']:.4f} per task, tables {seconds(run['table_seconds'])}, peak {run['peak_mb']:.0f} MB",
     )
 
 

@@ -48,7 +48,7 @@ def row(what: str, account: Account, verdict: Verdict) -> str:
 def load(url: str, what: str, tasks: int, processes: int) -> str:
     """WORKERS workers label until the budget is spent."""
     id, tokens = prepare(url, tasks, 3 * tasks, WORKERS)
-    server = Server(url, None, "--workers", str(processes))
+    server = Server(url, None, "--processes", str(processes))
     server.start()
     try:
         account = asyncio.run(crowd("127.0.0.1", [server.port], id, tokens))

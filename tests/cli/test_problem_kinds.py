@@ -85,7 +85,9 @@ class TestFlags:
         assert capsys.readouterr().err.startswith("1 of 3 scores was moved to 0.001 or 0.999")
         problem = ProblemFlags(scores=items, score_column="other", accuracy="0.8", budget="5").read()
         assert problem == nl.Problem(score_classes([0.5, 0.5, 0.25], accuracy=0.8), 5)
-        assert capsys.readouterr().err == ""
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == 2 and said[0].endswith("3 rows read (CSV, commas, UTF-8).")
+        assert said[1] == "Column used: other (score)."
 
 
 class TestFlagsOverFile:
@@ -136,16 +138,16 @@ class TestFlagsOverFile:
 
 BAD = [
     (["--scores", "FILE", "--strength", "4", "--prior", "1,1"], ["--prior and --scores contradict", "Leave one"]),
-    (["--scores", "FILE", "--strength", "4", "--tasks", "3"], ["--tasks and --scores contradict", "one task a row"]),
+    (["--scores", "FILE", "--strength", "4", "--tasks", "3"], ["--tasks and --scores contradict", "one row per task"]),
     (["--scores", "FILE", "--accuracy", "0.8", "--truth", "0.5"], ["--truth and --scores contradict"]),
     (["--scores", "FILE", "--accuracy", "0.8", "--strength", "4"], ["--accuracy and --strength contradict"]),
     (["--scores", "FILE"], ["either a strength or an accuracy", "--strength 4", "--accuracy 0.8"]),
     (["--scores", "FILE", "--strength", "many"], ["strength is 'many'", "--strength 4"]),
     (["--scores", "FILE", "--strength", "0"], ["strength 0 is not a positive number"]),
     (["--scores", "FILE", "--strength", "4", "--score-column", "p"], ["no column 'p'", "id, probability, other"]),
-    (["--scores", "nowhere.csv", "--strength", "4"], ["cannot read nowhere.csv", "No such file"]),
-    ([*TINY, "--strength", "4"], ["--strength 4 has no scores", "--scores FILE"]),
-    ([*TINY, "--score-column", "p"], ["--score-column p has no scores", "--scores FILE"]),
+    (["--scores", "nowhere.csv", "--strength", "4"], ["there is no file nowhere.csv"]),
+    ([*TINY, "--strength", "4"], ["--strength 4 needs scores", "--scores FILE"]),
+    ([*TINY, "--score-column", "p"], ["--score-column p needs scores", "--scores FILE"]),
     ([*TINY, "--prior", "1,1", "--accuracy", "0.8"], ["--prior and --accuracy contradict"]),
     ([*TINY, "--accuracy", "0.8", "--threshold", "0.5"], ["--accuracy and --threshold contradict", "Leave one"]),
     ([*TINY, "--accuracy", "0.3"], ["accuracy 0.3 is outside [0.5, 1]"]),
@@ -158,7 +160,7 @@ BAD = [
     ([*TINY, "--utility", "1,0;0,1", "--reward", "accuracy"], ["--utility and --reward contradict"]),
     ([*TINY, "--value", "2", "--reward", "squared-error"], ["--value and --reward squared-error contradict"]),
     ([*TINY, "--reward", "luck"], ["'luck'", "'accuracy', 'squared-error'"]),
-    ([*TINY, "--utility", "1,x"], ["utility '1,x' is not a matrix", "one row a decision"]),
+    ([*TINY, "--utility", "1,x"], ["utility '1,x' is not a matrix", "one row per decision"]),
     ([*TINY, "--utility", "1,0;1"], ["is not a matrix"]),
     ([*TINY, "--utility", "1,0,0"], ["3 columns for tasks with 2 possible truths"]),
     ([*TINY, "--abstain", "0.3"], ["--abstain 0.3 is for a utility matrix", "--utility"]),

@@ -204,7 +204,7 @@ BAD = [
     (["--jobs", "all"], ["--jobs is 'all'", "whole number"]),
     (["--engine", "spark"], ["'spark'", "'local', 'dask'"]),
     (["--engine", "dask"], ["needs a scheduler", "--scheduler"]),
-    (["--scheduler", "tcp://127.0.0.1:1"], ["--scheduler tcp://127.0.0.1:1 is for the dask engine"]),
+    (["--scheduler", "tcp://127.0.0.1:1"], ["--scheduler only has an effect with --engine dask"]),
     (["--engine", "dask", "--scheduler", "nonsense"], ["no Dask scheduler answers at nonsense"]),
     (["--pending", "drop"], ["'drop'", "'wait', 'discard'"]),
     (["--pending"], ["--pending", "requires an argument"]),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.live.server import free_port
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
 from nextlabel.demo.outcome import outcome
@@ -21,7 +21,7 @@ def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["demo", "--items", "40", "--port", str(free_port()), "--json"]) == 0
+    assert run(["demo", "--tasks", "40", "--port", str(free_port()), "--json"]) == 0
     out, said = capsys.readouterr()
     found = json.loads(out)
     assert found["labels"] == 120 and 0.5 < found["right"] <= 1.0
@@ -61,10 +61,10 @@ def test_fixed_overlap_is_compared_at_the_same_expected_accuracy() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--items", "3"], "less than 10"),
-        (["--labels-per-item", "lots"], "not a number"),
+        (["--tasks", "3"], "less than 10"),
+        (["--labels-per-task", "lots"], "not a number"),
         (["--port", "0"], "less than 1"),
-        (["--labels-per-item", "0"], "budget is 0"),
+        (["--labels-per-task", "0"], "--labels-per-task is 0"),
     ],
 )
 def test_bad_input(

@@ -77,7 +77,7 @@ def test_fixed_overlap_needs_more() -> None:
 
 
 def test_money_says_where_to_stop() -> None:
-    plan = make_plan(Problem.identical(300, 1), most=3000, cost_per_label=0.02, value_per_correct=1.0, replications=60)
+    plan = make_plan(Problem.identical(300, 1), most=3000, label_cost=0.02, value=1.0, replications=60)
     money = plan.money
     assert money is not None
     assert 0.8 * money.best_budget < money.stopping_labels < 1.25 * money.best_budget
@@ -86,7 +86,7 @@ def test_money_says_where_to_stop() -> None:
     assert money.best_net == pytest.approx(300 * plan.index[k] - 0.02 * money.best_budget)
     assert money.best_net <= money.most_net + STANDARD_ERRORS / 1.96 * 300 * plan.half_width[k]
     assert f"No policy with up to 3,000 labels nets more than {money.most_net:,.2f}." in sentences(plan)[-1]
-    dear = make_plan(Problem.identical(50, 1), most=300, cost_per_label=0.6, replications=20).money
+    dear = make_plan(Problem.identical(50, 1), most=300, label_cost=0.6, replications=20).money
     assert dear is not None
     assert dear.best_budget == 0
     assert dear.stopping_labels == 0
@@ -94,7 +94,7 @@ def test_money_says_where_to_stop() -> None:
 
 def test_money_pays_only_for_labels_that_are_used_before_the_deadline() -> None:
     problem = Problem.identical(30, 1, arrival_rate=0.1, horizon=200.0)  # some 20 workers come
-    plan = make_plan(problem, most=80, cost_per_label=0.02, replications=60)
+    plan = make_plan(problem, most=80, label_cost=0.02, replications=60)
     money = plan.money
     assert money is not None
     assert plan.labels_used[-1] < 30
@@ -125,7 +125,7 @@ def test_what_the_next_labels_buy_is_not_told_past_the_end_of_the_curve() -> Non
 
 def test_words_and_targets_follow_the_reward() -> None:
     problem = Problem.identical(40, 1, reward=SquaredError(), horizon=4000.0)
-    plan = make_plan(problem, target=-0.03, cost_per_label=0.0001, replications=20)
+    plan = make_plan(problem, target=-0.03, label_cost=0.0001, replications=20)
     said = " ".join(sentences(plan))
     assert "right" not in said
     assert "A value of -0.03 a task takes" in said
@@ -226,9 +226,11 @@ def test_a_target_is_checked_before_the_range_of_a_pilot() -> None:
     [
         ["--tasks", "10", "--target", "0.2"],
         ["--tasks", "10", "--target", "x"],
-        ["--tasks", "10", "--cost-per-label", "-1"],
-        ["--tasks", "10", "--label-cost", "0.1"],
-        ["--tasks", "10", "--deadline", "5", "--horizon", "6"],
+        ["--tasks", "10", "--label-cost", "-1"],
+        ["--tasks", "10", "--value", "2"],
+        ["--tasks", "10", "--label-cost", "0.1", "--value", "0"],
+        ["--tasks", "10", "--deadline", "5"],
+        ["--tasks", "10", "--method", "ml"],
         ["--tasks", "10", "--report", "/nowhere/at/all.html"],
         ["--target", "0.9"],
     ],

@@ -48,7 +48,7 @@ def hold_out(
         wanted = f"{counted(size, 'task')} {'is' if size == 1 else 'are'}"
         raise InputError(
             f"{wanted} to be held out for the prior, and {there}.",
-            "Give --pilot N of at least 2 that leaves tasks to replay, or a prior with --prior A,B.",
+            "Give --pilot-tasks N of at least 2 that leaves tasks to replay, or a prior with --prior A,B.",
         )
     drawn = np.random.default_rng(seed).permutation(able)[:size]
     aside = recorded.subset(np.sort(drawn))

@@ -89,7 +89,7 @@ def _costly_prior(found: Backtest) -> list[str]:
             return [
                 f"Prior and threshold cost accuracy here: {k} labels for every task have {posterior.mean:.4f} by "
                 f"posterior and {majority.mean:.4f} by majority. A pilot of {found.pilot.size} tasks may be too few "
-                "for a threshold: try --threshold 0.5, or a larger --pilot."
+                "for a threshold: try --threshold 0.5, or a larger --pilot-tasks."
             ]
     return []
 

@@ -154,7 +154,7 @@ class Utility:
         return np.array(rows, dtype=np.float64)
 
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
-        """max_a sum_q u[a][q] P_q and sum_q P_q max_a u[a][q]."""
+        """``max_a sum_q u[a][q] P_q`` and ``sum_q P_q max_a u[a][q]``."""
         u = self.rows()
         reward = _expected(truth, u[0])
         for row in u[1:]:

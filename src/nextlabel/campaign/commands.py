@@ -12,28 +12,29 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import STARTS, chance
-from nextlabel.campaign.config import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM, TableSource
 from nextlabel.campaign.projection import apply_event, found
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, lease_seconds, wanted_rho
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
-from nextlabel.campaign.table_cache import BELOW_PRICE, NO_ROOM, TableCache
+from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.errors import ConflictError, InputError
 
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
-LONGEST_WORKER = 200
 
 
 class Commands:
     """Commands on one campaign at one time, inside one transaction."""
 
-    def __init__(self, ledger: Ledger, table_cache: TableCache, now: float) -> None:
-        self.ledger, self.table_cache = ledger, table_cache
+    def __init__(self, ledger: Ledger, tables: TableSource, now: float) -> None:
+        self.ledger, self.tables = ledger, tables
         self.now = max(now, ledger.row.last_at)  # another machine's clock may be ahead of this one's
 
     # What workers say
@@ -183,7 +184,7 @@ class Commands:
         for lease in self.ledger.expired(over, MOST_EXPIRED):
             self._record("expired", {"lease": lease.id})
 
-    def _shut(self) -> str | None:
+    def _shut(self) -> Reason | None:
         """Why no lease can be given to anybody; a lasting reason closes the campaign, in the log too."""
         row = self.ledger.row
         if self._past_deadline():
@@ -200,7 +201,7 @@ class Commands:
         deadline = self.ledger.row.deadline
         return deadline is not None and self.now >= deadline
 
-    def _close(self, reason: str) -> str:
+    def _close(self, reason: Reason) -> Reason:
         if self.ledger.row.closed_reason != reason:
             self._record("closed", {"reason": reason})
         return reason
@@ -216,19 +217,19 @@ class Commands:
         if (
             row.classes > scoring.FEW_CLASSES
             or rho == row.rho
-            or not self.table_cache.has(row.config, ledger.classes(), rho)
+            or not self.tables.has(row.config, ledger.classes(), rho)
         ):
             return
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
         self._record("tuned", {"rho": rho, **rates})
 
-    def _choose(self, worker: str) -> tuple[TaskRow, dict[str, Any]] | str:
+    def _choose(self, worker: str) -> tuple[TaskRow, dict[str, Any]] | Reason:
         """The task and what it was chosen by, or why there is none."""
         row = self.ledger.row
         n = labels_before_deadline(row, self.now)
         if row.classes > scoring.FEW_CLASSES:
             return self._choose_by_score(worker, n)
-        tables_now = self.table_cache.ready(row.config, self.ledger.classes(), row.rho)
+        tables_now = self.tables.ready(row.config, self.ledger.classes(), row.rho)
         lot = chance(row.config.seed, STARTS, row.given)
         barred: list[Group] = []
         while True:
@@ -239,13 +240,12 @@ class Commands:
                 return "nothing_left_for_you" if barred else self._below_price()
             if group == NO_ROOM:
                 return "nothing_left_for_you" if barred else "all_leased"
-            assert isinstance(group, tuple)
             task = self.ledger.pick(group, worker, lot)
             if task is not None:
                 return task, {"left": n, "rho": tables_now.rho}
             barred.append(group)
 
-    def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | str:
+    def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
         row = self.ledger.row
         task = self.ledger.best(worker)
         if task is None:
@@ -254,10 +254,10 @@ class Commands:
             return self._below_price()
         return task, {"left": n}
 
-    def _below_price(self) -> str:
+    def _below_price(self) -> Reason:
         return self._close("below_price") if self.ledger.row.reserved == 0 else "below_price"
 
-    def _refuse(self, reason: str) -> NoTask:
+    def _refuse(self, reason: Reason) -> NoTask:
         retry: float | None = None
         expiry = self.ledger.next_expiry()
         low, high = RETRY_RANGE

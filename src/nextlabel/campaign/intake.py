@@ -23,8 +23,8 @@ from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Added
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
@@ -160,3 +160,20 @@ def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
             chunk = []
     if chunk:
         yield chunk
+
+
+def task_tables(tasks: Any) -> Iterable[Any]:
+    """One text or table per task; data frames of pandas and polars are read row by row."""
+    if hasattr(tasks, "to_dicts"):  # polars
+        rows: Iterable[Any] = tasks.to_dicts()
+        return rows
+    if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):  # pandas, with None for what is missing
+        plain = tasks.astype(object)
+        rows = plain.where(plain.notna(), None).to_dict("records")
+        return rows
+    if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
+        raise InputError(
+            f"tasks are given as {type(tasks).__name__}.",
+            "Give a list of texts or tables, or a data frame with one row per task.",
+        )
+    return tasks

@@ -15,18 +15,18 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import TaskRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.own_priors import TIED
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.units import reward_unit
-from nextlabel.simulation.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 
 __all__ = ["DEPTH", "FEW_CLASSES", "FLIGHT", "TIED", "limits", "score", "scores"]
 

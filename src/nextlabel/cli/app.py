@@ -1,14 +1,4 @@
-"""The ``nextlabel`` command: its verbs, and what an error looks like from outside.
-
-========== ====================================================
-exit code  meaning
-========== ====================================================
-0          done
-1          the computation failed, through no fault of the input
-2          the input is not allowed: one line on stderr
-130        interrupted
-========== ====================================================
-"""
+"""The ``nextlabel`` command: its subcommands, and how errors become exit codes."""
 
 from __future__ import annotations
 
@@ -28,10 +18,34 @@ from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
-from nextlabel.cli.serve import serve, token
+from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
+from nextlabel.cli.token import token
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.version import __version__
+
+EXIT_CODES = {
+    0: "done",
+    1: "the computation failed, through no fault of the input",
+    2: "the input is not allowed; one line on stderr says what was given, what is allowed and what to do",
+    130: "interrupted; nothing is left half-written",
+}
+#: Options that have another name since 0.2.0, by command (docs/decisions/0024).
+RENAMED = {
+    ("plan", "--deadline"): "--horizon",
+    ("plan", "--cost-per-label"): "--label-cost",
+    ("plan", "--value-per-correct"): "--value",
+    ("plan", "--pilot-method"): "--method",
+    ("backtest", "--pilot"): "--pilot-tasks",
+    ("backtest", "--ties"): "--tied-answer",
+    ("demo", "--items"): "--tasks",
+    ("demo", "--labels-per-item"): "--labels-per-task",
+    ("serve", "--workers"): "--processes",
+    ("campaign export", "--out"): "--save",
+    ("campaign export", "-o"): "--save",
+    ("campaign create", "--id-column"): "--task-column",
+    ("campaign add", "--id-column"): "--task-column",
+}
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
 for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, token, demo):
@@ -58,7 +72,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line and exit with the code of the table above."""
+    """Run the command line and exit with one of EXIT_CODES."""
     sys.exit(run(sys.argv[1:]))
 
 
@@ -72,7 +86,7 @@ def run(arguments: list[str]) -> int:
     except NextlabelError as error:
         return _complain(str(error), 1)
     except typer.TyperException as error:
-        return _complain(_usage_sentence(error.format_message()), error.exit_code)
+        return _complain(_usage_sentence(error, arguments), error.exit_code)
     except MemoryError:
         return _complain("the problem does not fit in this machine's memory. Give a smaller one.", 1)
     except (KeyboardInterrupt, typer.Abort):
@@ -86,9 +100,27 @@ def run(arguments: list[str]) -> int:
     return int(code or 0)
 
 
-def _usage_sentence(message: str) -> str:
-    message = message.replace("Value error, ", "").strip().rstrip(".")
-    return f"{message[:1].lower()}{message[1:]}. Try 'nextlabel --help'."
+def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:
+    """What is wrong with the command line, and whose help to read."""
+    path, option = _command_path(arguments), getattr(error, "option_name", "")
+    new = RENAMED.get((path.removeprefix("nextlabel "), option))
+    if new is not None:
+        return f"{option} of '{path}' is now {new}. Try '{path} --help'."
+    message = error.format_message().strip().rstrip(".")
+    end = "" if message.endswith("?") else "."
+    return f"{message[:1].lower()}{message[1:]}{end} Try '{path} --help'."
+
+
+def _command_path(arguments: list[str]) -> str:
+    """The subcommand that the arguments name, as far as there is one."""
+    path, command = ["nextlabel"], typer.main.get_command(app)
+    for argument in arguments:
+        inner = getattr(command, "commands", {}).get(argument)
+        if inner is None:
+            break
+        path.append(argument)
+        command = inner
+    return " ".join(path)
 
 
 def _complain(message: str, code: int) -> int:

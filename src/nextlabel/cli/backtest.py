@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number, parse_prior, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, say_read, working
+from nextlabel.cli.flag_values import parse_number, parse_prior
+from nextlabel.cli.options import (
+    JOBS,
+    Duplicates,
+    Jobs,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Report,
+    Seed,
+    TaskColumn,
+    WorkerColumn,
+    positive,
+    refuse_idle,
+    text_option,
+    whole,
+)  # fmt: skip
+from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
+from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,62 +34,94 @@ if TYPE_CHECKING:
     from nextlabel.backtest.run import Backtest
     from nextlabel.files.label_table import LabelTable
 
-Text = str | None
-
-
-def _option(metavar: str, words: str) -> Any:
-    return typer.Option(metavar=metavar, help=words, show_default=False)
-
 
 def backtest(
     context: typer.Context,
-    labels: Annotated[str, typer.Argument(metavar="LABELS.csv", help="One label a row: task, worker, label.")],
-    gold: Annotated[Text, _option("GOLD.csv", "The truth: task, label. Default: what all labels say together.")] = None,
+    labels: Labels,
+    gold: Annotated[
+        str | None,
+        text_option("--gold", "FILE", "The truth: task, label. Default: what all labels of a task say together."),
+    ] = None,
     policy: Annotated[
         list[str] | None,
-        _option("NAME", "A policy; repeatable. Default: index, okg, okg-pending, ucb1-tuned, uncertainty, uniform."),
+        text_option(
+            "--policy",
+            "NAME",
+            "A policy, or your own as module:Class; repeatable. "
+            "Default: index, okg, okg-pending, ucb1-tuned, uncertainty, uniform.",
+        ),
     ] = None,
-    labels_per_task: Annotated[Text, _option("X,...", "Budgets as labels a task. Default: 3,4,5,6.")] = None,
-    budget: Annotated[Text, _option("U,...", "Budgets as labels in all.")] = None,
-    pilot: Annotated[str, typer.Option(metavar="N", help="Tasks held out for the prior.")] = "50",
-    prior: Annotated[Text, _option("A,B", "The prior, instead of a pilot.")] = None,
-    threshold: Annotated[Text, _option("D", "Default: learnt from the pilot's gold; 0.5 without.")] = None,
-    method: Annotated[Literal["moments", "ml"], typer.Option(help="How the prior is learnt.")] = "moments",
-    arrival_rate: Annotated[Text, _option("R", "Workers per unit of time.")] = None,
-    completion_rate: Annotated[Text, _option("MU", "Labels per worker and unit of time.")] = None,
-    in_flight: Annotated[Text, _option("RHO", "R / MU, labels in flight. Default: 0, labels at once.")] = None,
+    labels_per_task: Annotated[
+        list[float] | None,
+        positive(
+            "--labels-per-task",
+            "X",
+            "3",
+            "A budget, as labels per task; repeatable. Default: 3, 4, 5, 6.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        list[int] | None,
+        whole("--budget", "U", 1, "2400", "A budget, as labels in all; repeatable.", show_default=False),
+    ] = None,
+    pilot_tasks: Annotated[int, whole("--pilot-tasks", "N", 2, "50", "Tasks held out to learn the prior from.")] = 50,
+    method: Annotated[Literal["moments", "ml"], typer.Option(help="How the prior is learnt from them.")] = "moments",
+    prior: Annotated[str | None, text_option("--prior", "A,B", "The prior of a task, instead of a learnt one.")] = None,
+    threshold: Annotated[
+        str | None,
+        text_option(
+            "--threshold",
+            "D",
+            "The truth of a task is 1 if its theta is above D. "
+            "Default: learnt from the held-out tasks' gold; 0.5 without gold.",
+        ),
+    ] = None,
+    arrival_rate: Annotated[
+        float | None, positive("--arrival-rate", "R", "0.1", "Workers per unit of time.", show_default=False)
+    ] = None,
+    completion_rate: Annotated[
+        float | None,
+        positive("--completion-rate", "MU", "0.4", "A label takes a time of 1/MU on average.", show_default=False),
+    ] = None,
+    in_flight: Annotated[
+        str | None,
+        text_option(
+            "--in-flight", "RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once."
+        ),
+    ] = None,
     order: Annotated[
-        Literal["random", "file", "reversed"], typer.Option(help="In which order a task's labels come.")
+        Literal["random", "file", "reversed"], typer.Option(help="The order in which a task's labels arrive.")
     ] = "random",
-    ties: Annotated[
-        Literal["half", "positive", "negative"], typer.Option(help="What a tie counts as: half right, 1 or 0.")
+    tied_answer: Annotated[
+        Literal["half", "positive", "negative"],
+        typer.Option(help="What a task counts as when its labels are tied: half right, 1, or 0."),
     ] = "half",
     readout: Annotated[
         list[str] | None,
-        _option("NAME", "posterior, majority or dawid-skene; repeatable. Default: posterior, majority."),
+        text_option(
+            "--readout", "NAME", "posterior, majority or dawid-skene; repeatable. Default: posterior, majority."
+        ),
     ] = None,
-    replications: Annotated[str, typer.Option(metavar="N", help="Replays of each policy.")] = "200",
-    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
-    jobs: Annotated[str, typer.Option(metavar="N", help="Cores of this machine to use.")] = "2",
-    task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
-    worker_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the workers.")] = "worker",
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
-    positive: Annotated[Text, _option("VALUE", "The label that counts as 1, if labels are not 0 and 1.")] = None,
-    duplicates: Annotated[
-        Literal["first", "keep"], typer.Option(help="Of a worker's labels for one task the first counts, or all do.")
-    ] = "first",
-    out: Annotated[Text, _option("DIR", "Write backtest.csv, savings.csv and backtest.png there.")] = None,
-    report: Annotated[Text, _option("FILE", "Write one self-contained HTML page.")] = None,
-    as_json: JsonFlag = False,
+    replications: Annotated[int, whole("--replications", "N", 2, "200", "Replays of each policy.")] = 200,
+    seed: Seed = 0,
+    jobs: Jobs = JOBS,
+    task_column: TaskColumn = "task",
+    worker_column: WorkerColumn = "worker",
+    label_column: LabelColumn = "label",
+    positive_label: Positive = None,
+    duplicates: Duplicates = "first",
+    out: Out = None,
+    report: Report = None,
+    as_json: Json = False,
 ) -> None:
     """Replay recorded labels under each policy: accuracy by budget, the ceiling, and labels saved."""
-    count = parse_whole("--replications", replications, 2, "Give at least two, e.g. --replications 200.")
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    cores = parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")
-    held = parse_whole("--pilot", pilot, 2, "Give at least two tasks, e.g. --pilot 50.")
+    if prior is not None:
+        refuse_idle(context, ["pilot_tasks", "method"], "a learnt prior, without --prior")
+    if labels_per_task and budget:
+        raise InputError("--labels-per-task and --budget both set the budgets.", "Give one of them.")
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, in_flight)
-    each, budgets = _budgets(labels_per_task, budget)
     check_outputs(out, report)
     belief = None if prior is None else _beta(prior)
     with working(f"Reading {labels}"):
@@ -80,49 +129,54 @@ def backtest(
         from nextlabel.files.labels import read_labels
 
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
             duplicates=duplicates,
         )  # fmt: skip
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtest.readout import COUNTING
-        from nextlabel.backtest.run import POLICIES, make_backtest
+        from nextlabel.backtest.run import POLICIES, BacktestOptions, make_backtest
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
         readouts = readout or list(COUNTING)
-        found = make_backtest(
-            to_recorded(table, truth),
+        options = BacktestOptions(
             policies=policy or list(POLICIES),
-            labels_per_task=each,
-            budgets=budgets,
-            pilot=held,
+            labels_per_task=labels_per_task or None,
+            budgets=budget or None,
+            pilot=pilot_tasks,
             prior=belief,
             method=method,
             threshold=cut,
             arrival_rate=rates[0],
             completion_rate=rates[1],
             order=order,
-            ties=ties,
+            ties=tied_answer,
             readouts=readouts,
-            workers=_workers(table) if "dawid-skene" in readouts else None,
-            replications=count,
-            seed=start,
-            engine=Engine(jobs=cores),
-            progress=progress,
+            replications=replications,
+            seed=seed,
         )
-    typed = context.obj if isinstance(context.obj, list) else []
-    sentences = [sentence for one in read for sentence in one["sentences"]]
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), sentences)
+        workers = _workers(table) if "dawid-skene" in readouts else None
+        recorded = to_recorded(table, truth)
+        found = make_backtest(recorded, options, workers=workers, engine=Engine(jobs=jobs), progress=progress)
+    if out is not None or report is not None:
+        from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
+
+        if out is not None:
+            tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
+            write_folder(out, {**tables, "backtest.png": backtest_figure(found)})
+        if report is not None:
+            sentences = [sentence for one in read for sentence in one["sentences"]]
+            write_page(report, lambda: backtest_page(found, command_line(context), sentences))
     if as_json:
         print_json(_as_dict(found, read))
     else:
         _show(found)
 
 
-def _rates(arrival: Text, completion: Text, in_flight: Text) -> tuple[float, float]:
-    """Arrival and completion rate; labels come back at once unless something else is said."""
+def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:
+    """Arrival and completion rate; by default labels come back at once."""
     from nextlabel.backtest.tally import ARRIVALS, AT_ONCE_RATE
 
     if in_flight is not None:
@@ -136,28 +190,7 @@ def _rates(arrival: Text, completion: Text, in_flight: Text) -> tuple[float, flo
         return ARRIVALS, AT_ONCE_RATE
     if arrival is None or completion is None:
         raise InputError("one rate without the other says nothing.", "Give --arrival-rate and --completion-rate.")
-    rates = [float(parse_number(name, text, "Give a number above 0, e.g. 0.4.")) for name, text in
-             (("arrival rate", arrival), ("completion rate", completion))]  # fmt: skip
-    for rate in rates:
-        if not 0 < rate < float("inf"):
-            raise InputError(f"a rate is {rate:g}, which is not a positive number.", "Give a number above 0, e.g. 0.4.")
-    return rates[0], rates[1]
-
-
-def _budgets(each: Text, budget: Text) -> tuple[list[float] | None, list[int] | None]:
-    if each is not None and budget is not None:
-        raise InputError("--labels-per-task and --budget are two ways to say the same.", "Give one of them.")
-    if each is not None:
-        numbers = [float(parse_number("labels per task", part, "Give e.g. --labels-per-task 3,5.")) for part in
-                   each.split(",")]  # fmt: skip
-        for x in numbers:
-            if not 0 < x < float("inf"):
-                raise InputError(f"{x:g} labels a task are asked for.", "Give numbers above 0: --labels-per-task 3,5.")
-        return numbers, None
-    if budget is None:
-        return None, None
-    return None, [parse_whole("--budget", part, 1, "Give labels in all, e.g. --budget 2400.") for part in
-                  budget.split(",")]  # fmt: skip
+    return arrival, completion
 
 
 def _beta(text: str) -> Any:
@@ -181,21 +214,6 @@ def _workers(table: LabelTable) -> Ints | None:
         return None
     own = np.arange(len(table)) + len(table.workers)
     return to_recorded(replace(table, label=np.where(table.worker >= 0, table.worker, own))).labels
-
-
-def _write(found: Backtest, out: Text, report: Text, command: str, read: list[str]) -> None:
-    if out is None and report is None:
-        return
-    from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
-    from nextlabel.reporting.artifacts import write_files
-
-    if out is not None:
-        tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
-        write_files(Path(out), {**tables, "backtest.png": backtest_figure(found)})
-        say(f"Wrote backtest.csv, savings.csv and backtest.png to {out}.")
-    if report is not None:
-        Path(report).write_text(backtest_page(found, command, read), encoding="utf-8")
-        say(f"Wrote {report}.")
 
 
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:

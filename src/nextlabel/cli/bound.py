@@ -7,54 +7,41 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
+from nextlabel.cli.options import Cap, Flight, Json, Prices
+from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
     from nextlabel.solve.bound import Bound
 
-CAP_HINT = "Give a whole number of labels, e.g. --cap 10; the bound holds whatever it is."
-FLIGHT_HINT = "Give a whole number of labels in flight, e.g. --flight 5."
-
-CapOption = Annotated[
-    str | None,
-    typer.Option("--cap", metavar="N", help="Labels of one task that are modelled in full.", show_default=False),
-]
-FlightOption = Annotated[
-    str | None,
-    typer.Option(
-        "--flight", metavar="N", help="Labels of one task in flight at once that are modelled.", show_default=False
-    ),
-]
-
 
 @takes_problem
 def bound(
     flags: ProblemFlags,
-    prices: Annotated[
-        Literal["scalar", "per-arrival"], typer.Option(help="One price for all labels, or one for each arrival.")
-    ] = "scalar",
-    cap: CapOption = None,
-    flight: FlightOption = None,
+    prices: Prices = "scalar",
+    cap: Cap = None,
+    flight: Flight = None,
     charge: Annotated[
         Literal["arrivals", "all"],
-        typer.Option(help="Charge workers who arrive before the horizon, or all of them as in the paper."),
+        typer.Option(help="With --horizon: charge the workers who arrive before it, or all of them as in the paper."),
     ] = "arrivals",
-    as_json: JsonFlag = False,
+    as_json: Json = False,
 ) -> None:
     """An upper bound on what any policy can get right in expectation, with its certificate."""
-    problem = flags.read()
-    cap_labels = None if cap is None else parse_whole("--cap", cap, 1, CAP_HINT)
-    cap_flight = None if flight is None else parse_whole("--flight", flight, 1, FLIGHT_HINT)
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
+    if charge == "all" and not problem.finite:
+        raise InputError("--charge all only has an effect with a horizon.", "Add --horizon T, or leave it out.")
     with working("Bounding") as progress:
         from nextlabel.solve.bound import upper_bound
 
-        result = upper_bound(problem, prices, cap=cap_labels, flight=cap_flight, charge=charge, progress=progress)
+        result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
     if as_json:
-        print_json(_as_dict(problem, result))
+        print_json({**_as_dict(problem, result), "read": read})
     else:
         _show(problem, result)
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
+from nextlabel.cli.options import Json, Seed, positive, whole
+from nextlabel.cli.output import print_json, print_table, say, working
+from nextlabel.cli.output_files import check_outputs
 from nextlabel.cli.serve import check_port, needs_service
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.demo.outcome import Outcome
@@ -21,35 +23,33 @@ FOLDER = "nextlabel-demo"
 
 
 def demo(
-    items: Annotated[str, typer.Option(metavar="N", help="Sample items.")] = "300",
-    labels_per_item: Annotated[str, typer.Option(metavar="X", help="Budget, in labels an item.")] = "3",
-    port: Annotated[str, typer.Option(metavar="N", help="Port of the service.")] = "8765",
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where database, results and figure go.")] = FOLDER,
-    keep_serving: Annotated[bool, typer.Option("--keep-serving", help="Stay up at the end.")] = False,
-    seed: Annotated[str, typer.Option(metavar="S", help="Other items, another crowd.")] = "0",
-    as_json: JsonFlag = False,
+    tasks: Annotated[int, whole("--tasks", "K", 10, "300", "Number of tasks, sample items.")] = 300,
+    labels_per_task: Annotated[float, positive("--labels-per-task", "X", "3", "The budget, as labels per task.")] = 3.0,
+    port: Annotated[int, whole("--port", "N", 1, "8765", "Port to listen on.")] = 8765,
+    out: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Write database, results and figure to this folder.")
+    ] = FOLDER,
+    keep_serving: Annotated[bool, typer.Option("--keep-serving", help="Keep the service running at the end.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Run a whole campaign here: sample items, the real service, a simulated crowd over HTTP, the certificate."""
     begun = time.perf_counter()
-    number = parse_whole("--items", items, 10, "Give at least 10 items, e.g. --items 300.")
-    each = parse_number("--labels-per-item", labels_per_item, "Give e.g. --labels-per-item 3.")
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    where = parse_whole("--port", port, 1, "Give e.g. --port 8765.")
     needs_service()
-    check_port("127.0.0.1", where)
+    check_port("127.0.0.1", port)
     folder = Path(out)
     check_outputs(out)
     with working("Preparing the policy's tables"):
-        from nextlabel.demo.crowd import FASTER
+        from nextlabel.demo.crowd import SPEED_UP
         from nextlabel.demo.run import WORKERS, demo_run, play
 
-        stands = demo_run(folder, where, number, each, start)
+        stands = demo_run(folder, port, tasks, labels_per_task, seed)
         on = stands.__enter__()
     try:
         say(f"Dashboard: {on.url}/   token: {on.token}")
         say(
-            f"{counted(number, 'item')}, {counted(on.config.budget, 'label')} to buy, {len(WORKERS)} simulated workers "
-            f"at {FASTER:.0f} times a person's speed, over HTTP."
+            f"{counted(tasks, 'item')}, {counted(on.config.budget, 'label')} to buy, {len(WORKERS)} simulated workers "
+            f"at {SPEED_UP:.0f} times a person's speed, over HTTP."
         )
         with working("The crowd is labelling") as progress:
             found = play(on, progress)
@@ -68,19 +68,22 @@ def demo(
 
 def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
     """Results and figure."""
-    import csv
-
     from nextlabel.demo.outcome import draw
+    from nextlabel.files.write import write_csv
 
     truth = {item.id: item.truth for item in on.sample}
-    with (folder / "results.csv").open("w", newline="", encoding="utf-8") as stream:
-        table = csv.writer(stream)
-        table.writerow(["task", "label", "probability", "labels", "hidden_truth", "text"])
-        for result in on.client.results(on.campaign):
-            table.writerow(
-                [result["task"], result["label"], f"{result['probability']:.4f}", result["labels"],
-                 truth[result["task"]], result["payload"]["text"]]
-            )  # fmt: skip
+    rows = [
+        {
+            "task": result.task,
+            "label": result.label,
+            "probability": f"{result.probability:.4f}",
+            "labels": result.labels,
+            "hidden_truth": truth[result.task],
+            "text": result.payload["text"],
+        }
+        for result in on.client.results(on.campaign)
+    ]
+    write_csv(rows, folder / "results.csv")
     draw(found, folder / "demo.png")
 
 
@@ -102,7 +105,7 @@ def _show(on: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bo
             ["at most, whatever the policy (at the start)", f"{found.upper_at_start:.2%}"],
             [
                 "fixed overlap needs for the same",
-                "more than 40 labels an item" if same is None else f"{same:,.0f} labels",
+                "more than 40 labels per item" if same is None else f"{same:,.0f} labels",
             ],
             ["saved against fixed overlap", "not known" if saved is None else f"{saved:.0%}"],
         ]

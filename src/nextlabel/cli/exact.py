@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, working
+from nextlabel.cli.options import Json, refuse_idle, text_option
+from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
@@ -18,18 +20,22 @@ if TYPE_CHECKING:
 @takes_problem
 def exact(
     flags: ProblemFlags,
+    context: typer.Context,
     policy: Annotated[
         Literal["index"] | None,
-        typer.Option(help="Also evaluate this policy exactly, and show the upper bound.", show_default=False),
+        text_option("--policy", "NAME", "Also evaluate this policy exactly, and show the upper bound."),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"],
-        typer.Option(help="Which of several tasks with the largest index is taken by --policy index."),
+        typer.Option(help="With --policy: which of several tasks with the same, largest index is taken."),
     ] = "random",
-    as_json: JsonFlag = False,
+    as_json: Json = False,
 ) -> None:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
-    problem = flags.read()
+    if policy is None:
+        refuse_idle(context, ["ties"], "--policy")
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     with working("Solving exactly") as progress:
         from nextlabel.solve.exact import exact_value
 
@@ -48,7 +54,7 @@ def exact(
 
             table = index_table(problem, progress=progress)
         with working("Evaluating the policy") as progress:
-            from nextlabel.solve.exact import policy_value
+            from nextlabel.policies.exact_value import policy_value
 
             reached = policy_value(problem, table.policy_index, ties=ties, progress=progress)
         with working("Bounding") as progress:
@@ -66,7 +72,7 @@ def exact(
         rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
         rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
     if as_json:
-        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem)})
+        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
         return
     unit = "tasks right" if counts_tasks(problem) else "value"
     print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, _sentence(problem, best, reached))

@@ -1,6 +1,6 @@
-"""What users type after a flag, as numbers, lists and matrices; every refusal says what was given and what is allowed.
+"""Texts typed after a flag, as numbers, lists and matrices; every refusal says what was given and what is allowed.
 
-Only the form is checked here, ranges are checked by the Problem.
+Only the form is checked here; ranges are checked by Problem.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
 
 
 def parse_prior(text: str) -> list[float]:
-    """``a,b`` or one weight for each of more answers."""
-    hint = "Give two positive numbers with a comma between them, e.g. --prior 1,1, or one for each answer: 1,1,1."
+    """``a,b``, or one weight per answer."""
+    hint = "Give two positive numbers with a comma between them, e.g. --prior 1,1, or one per answer: 1,1,1."
     try:
         weights = [float(part) for part in text.split(",")]
     except ValueError:
@@ -51,7 +51,8 @@ def parse_matrix(text: str) -> list[list[float]]:
         return [[float(cell) for cell in row.split(",")] for row in text.split(";")]
     except ValueError:
         raise ProblemError(
-            f"utility {text!r} is not a matrix.", 'Give one row a decision, one number a truth: --utility "1,-5;0,1".'
+            f"utility {text!r} is not a matrix.",
+            'Give one row per decision with one number per truth: --utility "1,-5;0,1".',
         ) from None
 
 

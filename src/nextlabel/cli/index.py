@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from nextlabel.cli.bound import CAP_HINT, FLIGHT_HINT, CapOption, FlightOption
-from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, counted, print_json, print_table, say, working
+from nextlabel.cli.flag_values import parse_number
+from nextlabel.cli.options import Cap, Flight, Json, text_option, whole
+from nextlabel.cli.output import print_json, print_table, say, working
+from nextlabel.cli.output_files import checked_file
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
-    from nextlabel.solve.index.table import IndexTable
 
 
 class State(NamedTuple):
@@ -48,44 +46,37 @@ def index(
     flags: ProblemFlags,
     state: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="A,B,W",
-            help="A ones and B zeros seen, W labels in flight; repeatable. "
-            "With more than two answers: labels of answer 0, 1, 2, ..., then W.",
-            show_default=False,
+        text_option(
+            "--state",
+            "A,B,W",
+            "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: "
+            "the labels of answer 0, 1, 2, ..., then W.",
         ),
     ] = None,
     left: Annotated[
-        str | None, typer.Option(metavar="N", help="Arrivals left. Default: the budget.", show_default=False)
+        int | None, whole("--left", "N", 1, "6", "Arrivals left. Default: the budget.", show_default=False)
     ] = None,
     time_left: Annotated[
-        str | None, typer.Option(metavar="T", help="Time left. Default: the horizon.", show_default=False)
+        str | None, text_option("--time-left", "T", "With --horizon: time left. Default: the horizon.")
     ] = None,
-    task_class: Annotated[
-        str, typer.Option("--class", metavar="C", help="Which class of tasks of the file, counted from 0.")
-    ] = "0",
-    cap: CapOption = None,
-    flight: FlightOption = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Also check that the problem is indexable.", show_default=False)
-    ] = False,
-    save: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Save the whole table to this file.", show_default=False)
-    ] = None,
-    as_json: JsonFlag = False,
+    task_class: Annotated[int, whole("--class", "C", 0, "1", "The class of tasks in the file, counted from 0.")] = 0,
+    cap: Cap = None,
+    flight: Flight = None,
+    check: Annotated[bool, typer.Option("--check", help="Also check that the problem is indexable.")] = False,
+    save: Annotated[str | None, text_option("--save", "FILE", "Save the whole table to this file.")] = None,
+    as_json: Json = False,
 ) -> None:
     """The index of task states: the greatest price at which one more label is worth buying."""
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     more = (0,) * (problem.answers - 2)
     states = [State((*counts, *more), w) for counts, w in DEFAULT_STATES]
     if state:
         states = [_parse_state(text, problem.answers) for text in state]
-    n = _parse_left(left, problem)
+    n = _checked_left(left, problem)
     tau = _parse_time_left(time_left, problem)
-    c = _parse_class(task_class, problem)
-    cap_labels = None if cap is None else parse_whole("--cap", cap, 1, CAP_HINT)
-    cap_flight = None if flight is None else parse_whole("--flight", flight, 1, FLIGHT_HINT)
-    target = None if save is None else _writable(save)
+    c = _checked_class(task_class, problem)
+    target = None if save is None else checked_file("--save", save)
 
     started = time.perf_counter()
     with working("Computing the index table") as progress:
@@ -94,7 +85,7 @@ def index(
 
         # A table that is saved is for every later use, not for the rows asked for now.
         reach = n if target is None else None
-        table = index_table(problem, cap=cap_labels, flight=cap_flight, left=reach, progress=progress)
+        table = index_table(problem, cap=cap, flight=flight, left=reach, progress=progress)
         found = [table.index(c, counts, w, n, tau) for counts, w in states]
     seconds = time.perf_counter() - started
     report = None
@@ -102,7 +93,7 @@ def index(
         with working("Checking indexability"):
             report = check_indexability(problem)
     if target is not None:
-        _save(table, target)
+        table.save(target)
 
     if as_json:
         answer: dict[str, Any] = {
@@ -123,7 +114,7 @@ def index(
             }
         if target is not None:
             answer["saved"] = str(target)
-        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem)})
+        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem), "read": read})
         return
     rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     caption = (
@@ -163,14 +154,15 @@ def _parse_state(text: str, answers: int) -> State:
     return State(tuple(counts), w)
 
 
-def _parse_left(text: str | None, problem: Problem) -> int:
+def _checked_left(left: int | None, problem: Problem) -> int:
     if problem.budget < 1:
         raise ProblemError("budget is 0, so no arrival is left to be given a task.", "Give --budget 1 or more.")
-    hint = f"Give a whole number from 1 to the budget, {problem.budget}."
-    n = problem.budget if text is None else parse_whole("--left", text, 1, hint)
-    if n > problem.budget:
-        raise ProblemError(f"--left is {n}, which is beyond the budget of {problem.budget}.", hint)
-    return n
+    if left is not None and left > problem.budget:
+        raise ProblemError(
+            f"--left is {left}, which is beyond the budget of {problem.budget}.",
+            f"Give a whole number from 1 to the budget, {problem.budget}.",
+        )
+    return problem.budget if left is None else left
 
 
 def _parse_time_left(text: str | None, problem: Problem) -> float:
@@ -187,32 +179,10 @@ def _parse_time_left(text: str | None, problem: Problem) -> float:
     return tau
 
 
-def _parse_class(text: str, problem: Problem) -> int:
-    hint = f"Give a whole number from 0 to {len(problem.classes) - 1}."
-    c = parse_whole("--class", text, 0, hint)
+def _checked_class(c: int, problem: Problem) -> int:
     if c >= len(problem.classes):
-        raise ProblemError(f"--class is {c}, but the problem has {len(problem.classes)} classes.", hint)
+        raise ProblemError(
+            f"--class is {c}, but the number of classes is {len(problem.classes)}.",
+            f"Give a whole number from 0 to {len(problem.classes) - 1}.",
+        )
     return c
-
-
-def _writable(text: str) -> Path:
-    """The path to save to, refused before any work is done if nothing can be written there."""
-    path = Path(text)
-    if path.is_dir():
-        raise InputError(f"--save {text} is a folder.", "Give the path of a file.")
-    if not path.parent.is_dir():
-        raise InputError(f"--save {text} is in a folder that does not exist.", "Make the folder first.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"--save {text} is in a folder that cannot be written to.", "Give another path.")
-    return path
-
-
-def _save(table: IndexTable, target: Path) -> None:
-    """Write beside the target and rename, so that no half-written table is ever seen."""
-    try:
-        with TemporaryDirectory(dir=target.parent, prefix=".nextlabel-") as folder:
-            partial = Path(folder) / "table.npz"
-            table.save(partial)
-            partial.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}.", "Give another path.") from error

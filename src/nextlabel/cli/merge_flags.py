@@ -1,6 +1,6 @@
-"""Flags over a problem file: flags win, and flags that contradict each other are refused.
+"""Problem flags merged into the table of a problem file: flags win, and flags that contradict each other are refused.
 
-A flag that describes tasks is laid over every [[tasks]] table. ``--scores`` takes the place of count and prior.
+A flag that describes tasks changes every [[tasks]] table. ``--scores`` replaces count and prior.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONTRADICTIONS = (
     ("prior", "accuracy", "workers of known accuracy leave no other prior than --truth"),
     ("prior", "truth", "--truth goes with --accuracy"),
     ("prior", "strength", "--strength goes with --scores"),
-    ("tasks", "scores", "the file of scores has one task a row"),
+    ("tasks", "scores", "the file of scores has one row per task"),
     ("truth", "scores", "each score is that task's probability of truth 1"),
     ("accuracy", "strength", "a score is either the prior of the truth or worth so many labels"),
     ("accuracy", "threshold", "with workers of known accuracy the truth has no threshold"),
@@ -31,17 +31,18 @@ CONTRADICTIONS = (
 
 
 def merge_flags(table: Table, flags: ProblemFlags) -> None:
-    """Change ``table``, which came from a file or is empty, into what file and flags say together."""
-    _refuse_contradictions(flags)
-    _lay_campaign(table, flags)
+    """Change ``table``, read from a file or empty, into what the file and the flags say together."""
+    refuse_contradictions(flags)
+    _set_campaign(table, flags)
     entries: list[Table] = table.setdefault("tasks", [])
-    _lay_tasks(entries, flags)
-    _lay_scores(entries, flags)
-    _lay_priors(entries, flags)
-    _lay_rewards(entries, flags)
+    _set_tasks(entries, flags)
+    _set_scores(entries, flags)
+    _set_priors(entries, flags)
+    _set_rewards(entries, flags)
 
 
-def _refuse_contradictions(flags: ProblemFlags) -> None:
+def refuse_contradictions(flags: ProblemFlags) -> None:
+    """Refuse two flags that cannot both hold."""
     for one, other, why in CONTRADICTIONS:
         if getattr(flags, one) is not None and getattr(flags, other) is not None:
             raise ProblemError(f"--{one} and --{other} contradict each other: {why}.", "Leave one of them out.")
@@ -52,15 +53,15 @@ def _refuse_contradictions(flags: ProblemFlags) -> None:
         )
 
 
-def _lay_campaign(table: Table, flags: ProblemFlags) -> None:
-    """Budget, rates, horizon, cost."""
+def _set_campaign(table: Table, flags: ProblemFlags) -> None:
+    """Budget, rates, horizon and label cost."""
     if flags.budget is not None:
         hint = "Give the number of labels to buy, e.g. --budget 1200."
         table["budget"] = parse_number("budget", flags.budget, hint, "whole number")
     for key, hint in (
         ("completion_rate", "Give labels per worker and unit of time, e.g. --completion-rate 0.4."),
         ("horizon", "Give a time above 0, or inf to wait for every label."),
-        ("label_cost", "Give what a label costs in the unit of the value, e.g. --label-cost 0.02."),
+        ("label_cost", "Give what one label costs, in the unit of the value, e.g. --label-cost 0.02."),
     ):
         text = getattr(flags, key)
         if text is not None:
@@ -78,7 +79,7 @@ def _lay_campaign(table: Table, flags: ProblemFlags) -> None:
         table["arrival_period"] = parse_number("arrival period", flags.arrival_period, hint)
 
 
-def _lay_tasks(entries: list[Table], flags: ProblemFlags) -> None:
+def _set_tasks(entries: list[Table], flags: ProblemFlags) -> None:
     if flags.tasks is None:
         return
     _only_one(entries, f"--tasks {flags.tasks}", flags)
@@ -88,13 +89,13 @@ def _lay_tasks(entries: list[Table], flags: ProblemFlags) -> None:
         entries.append({})
     if "scores" in entries[0]:
         raise ProblemError(
-            f"--tasks {flags.tasks} does not go with the scores in {flags.problem}, which have one task a row.",
+            f"--tasks {flags.tasks} does not go with the scores in {flags.problem}, which have one row per task.",
             "Leave --tasks out.",
         )
     entries[0]["count"] = count
 
 
-def _lay_scores(entries: list[Table], flags: ProblemFlags) -> None:
+def _set_scores(entries: list[Table], flags: ProblemFlags) -> None:
     if flags.scores is not None:
         _only_one(entries, f"--scores {flags.scores}", flags)
         if not entries:
@@ -105,7 +106,7 @@ def _lay_scores(entries: list[Table], flags: ProblemFlags) -> None:
     scored = [entry for entry in entries if "scores" in entry]
     for key, text in (("score-column", flags.score_column), ("strength", flags.strength)):
         if text is not None and not scored:
-            raise ProblemError(f"--{key} {text} has no scores to be about.", "Add --scores FILE.")
+            raise ProblemError(f"--{key} {text} needs scores.", "Add --scores FILE.")
     for entry in scored:
         scores = entry["scores"] = _scores_of(entry)
         if flags.score_column is not None:
@@ -119,8 +120,8 @@ def _lay_scores(entries: list[Table], flags: ProblemFlags) -> None:
             entry.pop("threshold", None)
 
 
-def _lay_priors(entries: list[Table], flags: ProblemFlags) -> None:
-    """Threshold, weights, and workers of known accuracy; a file's threshold goes where it would mean nothing."""
+def _set_priors(entries: list[Table], flags: ProblemFlags) -> None:
+    """Threshold, weights, and workers of known accuracy; a file's threshold is dropped where it has no meaning."""
     for entry in entries:
         if flags.threshold is not None:
             hint = "Give a number between 0 and 1, e.g. 0.5."
@@ -147,7 +148,7 @@ def _lay_priors(entries: list[Table], flags: ProblemFlags) -> None:
         prior["probability"] = parse_number("truth", flags.truth, "Give P(truth is 1), e.g. --truth 0.5.")
 
 
-def _lay_rewards(entries: list[Table], flags: ProblemFlags) -> None:
+def _set_rewards(entries: list[Table], flags: ProblemFlags) -> None:
     reward: Table | None = None
     if flags.utility is not None:
         reward = {"kind": "utility", "matrix": parse_matrix(flags.utility)}
@@ -190,7 +191,7 @@ def _scores_of(entry: Table) -> Table:
 
 
 def _one_coin(entry: Table) -> Table | None:
-    """The prior of an entry if it is about workers of known accuracy."""
+    """The prior of an entry, if it describes workers of known accuracy."""
     prior = entry.get("prior")
     return prior if isinstance(prior, dict) and prior.get("kind") == "one-coin" else None
 

@@ -1,24 +1,21 @@
-"""Where words go: the answer to stdout, as one JSON object or as a table; progress and prose to stderr."""
+"""What a command prints: the answer on stdout, as one JSON object or as a table; progress and prose on stderr."""
 
 from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
-from nextlabel.errors import InputError
-
-#: Work that ends sooner than this shows no progress bar.
+#: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
-
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 
 
 def print_json(answer: Mapping[str, Any]) -> None:
@@ -64,7 +61,7 @@ def say(sentence: str) -> None:
 
 
 class Report(Protocol):
-    """What was met while a file was read, as the reader of tables tells it (``files.report``)."""
+    """What was met while a file was read (``files.report``)."""
 
     def sentences(self) -> list[str]:
         """In plain English."""
@@ -76,24 +73,25 @@ class Report(Protocol):
 
 
 def say_read(*reports: Report) -> list[dict[str, Any]]:
-    """Tell on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
+    """Say on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
     for report in reports:
         for sentence in report.sentences():
             say(sentence)
     return [report.as_dict() for report in reports]
 
 
-def counted(number: int, noun: str) -> str:
-    """``number`` of a thing, in English."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def command_line(context: typer.Context) -> str:
+    """The command as it was typed, for reports and manifests."""
+    typed = context.obj if isinstance(context.obj, list) else []
+    return shlex.join(["nextlabel", *map(str, typed)])
 
 
 @contextmanager
 def working(description: str) -> Iterator[Callable[[float], None]]:
-    """Show that work goes on; yields ``progress(fraction)`` for the solvers.
+    """Show that work is going on; yields ``progress(fraction)`` for the solvers.
 
     The bar appears on stderr after PATIENCE_S seconds, only where stderr is a terminal (or FORCE_COLOR is set), and
-    goes away with the work. The first compilation of the kernels is announced wherever stderr goes.
+    goes away with the work. The first compilation of the kernels is always announced.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -130,17 +128,3 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
             timer.join()
         if bar.live.is_started:
             bar.stop()
-
-
-def check_outputs(out: str | None, report: str | None = None) -> None:
-    """Refuse, before any work, a folder or a page that could not be written after it."""
-    if out is None and report is None:
-        return
-    from nextlabel.reporting.artifacts import check_folder
-    from nextlabel.reporting.style import needs_figures
-
-    needs_figures()
-    if out is not None:
-        check_folder(out)
-    if report is not None and not Path(report).absolute().parent.is_dir():
-        raise InputError(f"the folder of {report} does not exist.", "Give a file in a folder that exists.")

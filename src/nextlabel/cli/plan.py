@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, print_table, say, say_read, working
+from nextlabel.cli.flag_values import parse_number
+from nextlabel.cli.merge_flags import refuse_contradictions
+from nextlabel.cli.options import JOBS, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
+from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
@@ -28,53 +29,33 @@ SHOWN = 12
 def plan(
     flags: ProblemFlags,
     context: typer.Context,
-    target: Annotated[
-        str | None, typer.Option(metavar="P", help="Share of tasks to get right, e.g. 0.95.", show_default=False)
-    ] = None,
-    deadline: Annotated[
-        str | None, typer.Option(metavar="T", help="Labels not in by T are lost: the horizon.", show_default=False)
-    ] = None,
+    target: Annotated[str | None, text_option("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
     pilot: Annotated[
         str | None,
-        typer.Option(
-            metavar="LABELS", help="Learn the prior from these labels (CSV, Parquet, Label Studio).", show_default=False
-        ),
+        text_option("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet or Label Studio JSON."),
     ] = None,
-    pilot_method: Annotated[Literal["ml", "moments", "mixture"], typer.Option(help="How to learn it.")] = "ml",
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The pilot's label that counts as 1.", show_default=False)
-    ] = None,
-    cost_per_label: Annotated[
-        str | None, typer.Option(metavar="C", help="Money: what a label costs.", show_default=False)
-    ] = None,
-    value_per_correct: Annotated[str, typer.Option(metavar="V", help="Money: what a right task earns.")] = "1",
+    method: Annotated[
+        Literal["ml", "moments", "mixture"], typer.Option(help="With --pilot: how the prior is learnt.")
+    ] = "ml",
+    positive: Positive = None,
     replications: Annotated[
-        str | None, typer.Option(metavar="N", help="Campaigns to simulate. Default: enough.", show_default=False)
+        int | None,
+        whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.", show_default=False),
     ] = None,
-    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
-    jobs: Annotated[str, typer.Option(metavar="N", help="Cores of this machine to use.")] = "2",
-    out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write plan.csv and plan.png there.", show_default=False)
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write one self-contained HTML page.", show_default=False)
-    ] = None,
-    as_json: JsonFlag = False,
+    seed: Seed = 0,
+    jobs: Jobs = JOBS,
+    out: Out = None,
+    report: Report = None,
+    as_json: Json = False,
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
-    learnt = None if pilot is None else _pilot(flags, pilot, pilot_method, positive)
+    if pilot is None:
+        refuse_idle(context, ["method", "positive"], "--pilot")
+    learnt = None if pilot is None else _pilot(flags, pilot, method, positive)
     read = [] if learnt is None else say_read(learnt.report)
-    problem, most = _problem(flags, deadline, learnt)
+    problem, most = _problem(flags, learnt, read)
+    value = _value(flags, problem)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
-    cost = None
-    if cost_per_label is not None:
-        cost = _positive("cost per label", cost_per_label)
-    value = _positive("value per correct task", value_per_correct)
-    count = None
-    if replications is not None:
-        count = parse_whole("--replications", replications, 2, "Give at least two, e.g. --replications 200.")
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    cores = parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")
     check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
@@ -83,18 +64,25 @@ def plan(
 
         span = None
         if learnt is not None and goal is not None:
-            span = budget_range(problem, learnt.learnt, goal, start)
+            span = budget_range(problem, learnt.learnt, goal, seed)
         found = make_plan(
-            problem, target=goal, most=most, cost_per_label=cost, value_per_correct=value, replications=count,
-            seed=start, engine=Engine(jobs=cores), progress=progress,
+            replace(problem, label_cost=0.0), target=goal, most=most, label_cost=problem.label_cost or None,
+            value=value, replications=replications, seed=seed, engine=Engine(jobs=jobs),
+            progress=progress,
         )  # fmt: skip
-    typed = context.obj if isinstance(context.obj, list) else []
-    said = [] if learnt is None else [*learnt.sentences(), *_span(span)]
-    _write(found, out, report, shlex.join(["nextlabel", *map(str, typed)]), [*said, *_notes(read)])
+    notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
+    if out is not None or report is not None:
+        from nextlabel.planning.report import curve_rows, plan_figure, plan_page
+
+        if out is not None:
+            write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
+        if report is not None:
+            noted = [*notes, *(sentence for one in read for sentence in one["sentences"])]
+            write_page(report, lambda: plan_page(found, command_line(context), noted))
     if as_json:
         print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span), "read": read})
     else:
-        _show(found, said)
+        _show(found, notes)
 
 
 def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
@@ -117,10 +105,6 @@ def _span(span: tuple[int | None, int | None] | None) -> list[str]:
     ]
 
 
-def _notes(read: list[dict[str, Any]]) -> list[str]:
-    return [sentence for one in read for sentence in one["sentences"]]
-
-
 def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
     from nextlabel.problem.tables import prior_table
 
@@ -135,44 +119,36 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
     }
 
 
-def _problem(flags: ProblemFlags, deadline: str | None, learnt: Pilot | None) -> tuple[Problem, int | None]:
-    """The problem, and the largest budget to look at if one was given."""
-    if flags.label_cost is not None:
-        raise InputError("--label-cost is for bound and simulate.", "Give --cost-per-label, and --value-per-correct.")
-    if deadline is not None:
-        if flags.horizon is not None:
-            raise InputError("--deadline and --horizon are the same.", "Give one of them.")
-        flags = replace(flags, horizon=deadline)
+def _problem(flags: ProblemFlags, learnt: Pilot | None, read: list[dict[str, Any]]) -> tuple[Problem, int | None]:
+    """The problem, and the largest budget to look at if one was given.
+
+    ``--value`` is left to the plan's money, so that the curve stays in shares of tasks right.
+    """
+    if flags.value is not None:
+        refuse_contradictions(flags)
+        flags = replace(flags, value=None, reward="accuracy")
     if learnt is not None and flags.tasks is None and flags.problem is None:
         flags = replace(flags, tasks=str(learnt.report.tasks))
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
-    problem = flags.read()
+    problem = flags.read(read)
     if learnt is not None:
         problem = problem.with_prior(learnt.learnt.prior)
     return problem, problem.budget if given is not None or flags.problem is not None else None
 
 
-def _positive(name: str, text: str) -> float:
-    number = float(parse_number(name, text, "Give a number above 0, e.g. 0.05."))
-    if not 0 < number < float("inf"):
-        raise InputError(f"{name} is {number:g}, which is not a positive number.", "Give a number above 0, e.g. 0.05.")
-    return number
-
-
-def _write(found: Plan, out: str | None, report: str | None, command: str, said: list[str]) -> None:
-    if out is None and report is None:
-        return
-    from nextlabel.planning.report import curve_rows, plan_figure, plan_page
-    from nextlabel.reporting.artifacts import write_files
-
-    if out is not None:
-        write_files(Path(out), {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
-        say(f"Wrote plan.csv and plan.png to {out}.")
-    if report is not None:
-        Path(report).write_text(plan_page(found, command, said), encoding="utf-8")
-        say(f"Wrote {report}.")
+def _value(flags: ProblemFlags, problem: Problem) -> float:
+    """What a task that comes out right earns."""
+    if flags.value is None:
+        return 1.0
+    hint = "Give a number above 0, e.g. --value 10."
+    value = float(parse_number("value", flags.value, hint))
+    if not 0 < value < float("inf"):
+        raise InputError(f"value is {value:g}, which is not a positive number.", hint)
+    if problem.label_cost == 0:
+        raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
+    return value
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
@@ -195,7 +171,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
     }
 
 
-def _show(found: Plan, said: list[str]) -> None:
+def _show(found: Plan, notes: list[str]) -> None:
     from nextlabel.planning.report import MORE, curve_rows, sentences, shown
 
     rows = curve_rows(found)
@@ -211,5 +187,5 @@ def _show(found: Plan, said: list[str]) -> None:
             ]
             for row in some
         ],
-        "\n".join([*said, *sentences(found)]),
+        "\n".join([*notes, *sentences(found)]),
     )  # fmt: skip

@@ -1,8 +1,8 @@
-"""``nextlabel prior``: the prior that recorded labels speak for, by several methods side by side."""
+"""``nextlabel prior``: a prior learnt from recorded labels, by several methods side by side."""
 
 from __future__ import annotations
 
-import shlex
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, say_read, working
+from nextlabel.cli.options import (
+    Duplicates,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Seed,
+    TaskColumn,
+    WorkerColumn,
+    refuse_idle,
+)
+from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
+from nextlabel.cli.output_files import check_outputs
 from nextlabel.errors import InputError
-from nextlabel.prose import listed
+from nextlabel.prose import counted, listed
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -27,35 +39,28 @@ DIGITS = 6
 
 def prior(
     context: typer.Context,
-    labels: Annotated[str, typer.Argument(metavar="LABELS.csv", help="One label a row: task, worker, label.")],
+    labels: Labels,
     method: Annotated[
-        Literal["moments", "ml", "mixture", "all"], typer.Option(help="How to learn the prior; ml: maximum likelihood.")
+        Literal["moments", "ml", "mixture", "all"],
+        typer.Option(help="How the prior is learnt; ml: maximum likelihood."),
     ] = "all",
     components: Annotated[
-        Literal["auto", "1", "2", "3"], typer.Option(help="Kinds of tasks in the mixture; auto: by the BIC.")
+        Literal["auto", "1", "2", "3"],
+        typer.Option(help="With --method mixture or all: kinds of tasks in the mixture; auto chooses by the BIC."),
     ] = "auto",
-    task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
-    worker_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the workers.")] = "worker",
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE", help="The label that counts as 1, if labels are not 0 and 1.", show_default=False
-        ),
-    ] = None,
-    duplicates: Annotated[
-        Literal["first", "keep"], typer.Option(help="Of a worker's labels for one task the first counts, or all do.")
-    ] = "first",
-    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Write figure, table and manifest to this folder.", show_default=False),
-    ] = None,
-    as_json: JsonFlag = False,
+    task_column: TaskColumn = "task",
+    worker_column: WorkerColumn = "worker",
+    label_column: LabelColumn = "label",
+    positive: Positive = None,
+    duplicates: Duplicates = "first",
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
 ) -> None:
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    if method in ("moments", "ml"):
+        refuse_idle(context, ["components"], "--method mixture or all")
     folder = None if out is None else Path(out)
     check_outputs(out)
     with working(f"Reading {labels}"):
@@ -78,16 +83,12 @@ def prior(
 
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
-        found = compare_methods(counts, names, components=kinds, seed=start)
+        found = compare_methods(counts, names, components=kinds, seed=seed)
     if folder is not None:
-        typed = context.obj if isinstance(context.obj, list) else []
-        command = shlex.join(["nextlabel", *map(str, typed)])
-        answer = _as_dict(counts, found)
-        _write(
-            folder, counts, found, answer, command=command, seed=start, started=started, seconds=perf_counter() - begin
-        )
+        run = {"command": command_line(context), "seed": seed, "started": started, "seconds": perf_counter() - begin}
+        _write(folder, counts, found, _as_dict(counts, found), **run)
     if as_json:
-        print_json({**_as_dict(counts, found), "read": read, "seed": start, "seconds": perf_counter() - begin})
+        print_json({**_as_dict(counts, found), "read": read, "seed": seed, "seconds": perf_counter() - begin})
     else:
         _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):
@@ -95,24 +96,27 @@ def prior(
         say(f"{' and '.join(which)}: {note}" if len(found.learnt) > 1 else note)
     for one in found.learnt:
         if not one.converged:
-            say(f"{one.method} stopped before its likelihood was at a maximum: mind its digits.")
+            say(f"{one.method} stopped before its likelihood reached a maximum: do not trust its last digits.")
     if folder is not None:
         say(f"Wrote figure, table and manifest to {folder}.")
 
 
 def problem_line(prior: Prior) -> str:
-    """The line of a problem file's [[tasks]] that stands for the prior."""
+    """The prior in one line, for a [[tasks]] table of a problem file; values of JSON are values of TOML too."""
     from nextlabel.problem.tables import prior_table
 
-    return f"prior = {_toml(prior_table(prior))}"
+    table = _rounded(prior_table(prior))
+    if isinstance(table, dict):
+        return "prior = {" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + "}"
+    return f"prior = {json.dumps(table)}"
 
 
-def _toml(value: Any) -> str:
+def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+        return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else f"{value:.{DIGITS}g}"
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def _row(one: LearntPrior) -> dict[str, Any]:

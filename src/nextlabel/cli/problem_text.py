@@ -1,17 +1,17 @@
-"""The problem in words and as JSON, and what its value is called: tasks right where that is all that counts."""
+"""A problem in one sentence and as JSON, and what its value stands for."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.cli.output import counted
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem, TaskClass
 
 
-def describe(problem: Problem) -> str:
-    """The problem in one line."""
+def describe(problem: Problem, pending: str = "wait") -> str:
+    """The problem in one line; ``pending`` says what becomes of labels in flight at the last arrival."""
     rewards = list(dict.fromkeys(c.reward.describe() for c in problem.classes))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
     if len(problem.classes) > 1 and problem.answers > 2:
@@ -21,10 +21,11 @@ def describe(problem: Problem) -> str:
     cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
     rate = problem.arrival_rate
     arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
-    horizon = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited"
+    end = "every label awaited" if pending == "wait" else "labels in flight at the last arrival dropped"
     return (
         f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
-        f"{arrivals}, completion rate {problem.completion_rate:g}, {horizon}"
+        f"{arrivals}, completion rate {problem.completion_rate:g}, "
+        f"{f'horizon {problem.horizon:g}' if problem.finite else end}"
     )
 
 
@@ -36,7 +37,7 @@ def _prior(one: TaskClass) -> str:
 
 
 def problem_fields(problem: Problem) -> dict[str, Any]:
-    """What was solved, for JSON; a horizon of null waits for every label, a period of null never comes round."""
+    """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
     from nextlabel.problem.tables import reward_table
 
     rate = problem.arrival_rate
@@ -62,5 +63,5 @@ def counts_tasks(problem: Problem) -> bool:
 
 
 def net(problem: Problem) -> str:
-    """What is to be said of a value if labels cost something."""
+    """The addition to a sentence about a value if labels cost something."""
     return ", net of what its labels cost" if problem.label_cost > 0 else ""

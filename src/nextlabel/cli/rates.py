@@ -1,33 +1,34 @@
-"""``nextlabel rates``: how often workers come and how fast they are, from the times of recorded labels."""
+"""``nextlabel rates``: how often workers arrive and how fast they answer, from the times of recorded labels."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, print_json, say, say_read, working
+from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, WorkerColumn
+from nextlabel.cli.output import print_json, say_read, working
+from nextlabel.cli.output_files import check_outputs, write_folder
 
 
 def rates(
-    labels: Annotated[str, typer.Argument(metavar="LABELS", help="CSV, Parquet or Label Studio JSON with times.")],
+    labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
-    assigned_column: Annotated[str, typer.Option(metavar="NAME", help="When a task was given.")] = "assigned_at",
-    submitted_column: Annotated[str, typer.Option(metavar="NAME", help="When its label came in.")] = "submitted_at",
-    task_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the tasks.")] = "task",
-    worker_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the workers.")] = "worker",
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The label that counts as 1.", show_default=False)
-    ] = None,
-    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write rates.png there.", show_default=False)] = None,
-    as_json: JsonFlag = False,
+    assigned_column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column with the time at which a task was given out.")
+    ] = "assigned_at",
+    submitted_column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column with the time at which the label came in.")
+    ] = "submitted_at",
+    task_column: TaskColumn = "task",
+    worker_column: WorkerColumn = "worker",
+    label_column: LabelColumn = "label",
+    positive: Positive = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
 ) -> None:
-    """Estimate arrival and completion rate, and say how well the exponential assumption fits."""
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    """Estimate the arrival and completion rates, and how well the exponential assumption fits."""
     check_outputs(out)
     with working(f"Reading {labels}"):
         from nextlabel.files.labels import read_labels
@@ -39,13 +40,11 @@ def rates(
         )  # fmt: skip
     read = say_read(table.report)
     with working("Estimating rates"):
-        found = estimate_rates(table, unit=unit, seed=start)
+        found = estimate_rates(table, unit=unit, seed=seed)
     if out is not None:
-        from nextlabel.reporting.artifacts import write_files
         from nextlabel.reporting.rates_figure import rates_figure
 
-        write_files(Path(out), {"rates.png": rates_figure(found)})
-        say(f"Wrote rates.png to {out}.")
+        write_folder(out, {"rates.png": rates_figure(found)})
     if as_json:
         print_json({**found.as_dict(), "read": read})
         return

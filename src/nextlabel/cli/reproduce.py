@@ -6,50 +6,52 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, print_json, print_table, working
+from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.output import print_json, print_table, working
 
 if TYPE_CHECKING:
     from nextlabel.experiments.study import StudyOptions
 
 
 def reproduce(
+    context: typer.Context,
     study: Annotated[
-        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "all"], typer.Argument(help="Which study.")
+        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "all"], typer.Argument(help="The study to run.")
     ],
     data: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder with rte/ and temp/ (labels.csv, gold.csv).", show_default=False),
+        text_option("--data", "DIR", "For fig2: the folder with rte/ and temp/ (labels.csv and gold.csv in each)."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few replications and small problems: a look.")] = False,
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder to write to, one subfolder a study.")] = "out",
-    seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
-    jobs: Annotated[str, typer.Option(metavar="N", help="Cores to use.")] = "2",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few replications and small problems, for a first look.")
+    ] = False,
+    out: Annotated[
+        str,
+        typer.Option("--out", metavar="DIR", help="Write tables and figures to this folder, one subfolder per study."),
+    ] = "out",
+    seed: Seed = 0,
+    jobs: Jobs = JOBS,
     replications: Annotated[
-        str | None, typer.Option(metavar="N", help="Replications in the place of the study's own.", show_default=False)
+        int | None,
+        whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.", show_default=False),
     ] = None,
     tasks: Annotated[
-        str | None, typer.Option(metavar="K", help="delay: only this number of tasks.", show_default=False)
+        int | None, whole("--tasks", "K", 2, "100", "For delay: only this number of tasks.", show_default=False)
     ] = None,
-    as_json: JsonFlag = False,
+    as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
+    if study not in ("fig2", "all"):
+        refuse_idle(context, ["data"], "fig2 or all")
+    if study not in ("delay", "all"):
+        refuse_idle(context, ["tasks"], "delay or all")
     from nextlabel.experiments.reproduce import STUDIES, check
     from nextlabel.experiments.reproduce import reproduce as run_study
     from nextlabel.experiments.study import StudyOptions
     from nextlabel.simulation.engine import Engine
 
     config = StudyOptions(
-        quick=quick,
-        seed=parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0."),
-        engine=Engine(jobs=parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")),
-        replications=None
-        if replications is None
-        else parse_whole("--replications", replications, 2, "Give at least two, e.g. --replications 1000."),
-        data=data,
-        tasks=None
-        if tasks is None
-        else parse_whole("--tasks", tasks, 2, "Give the number of tasks, e.g. --tasks 100."),
+        quick=quick, seed=seed, engine=Engine(jobs=jobs), replications=replications, data=data, tasks=tasks
     )
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
     check(chosen, config, out)
@@ -79,13 +81,13 @@ def reproduce(
 
 def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
-    words = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
+    typed = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
     if name == "fig2":
-        words += ["--data", "DIR"]
+        typed += ["--data", "DIR"]
     if config.quick:
-        words.append("--quick")
+        typed.append("--quick")
     if config.replications is not None:
-        words += ["--replications", str(config.replications)]
+        typed += ["--replications", str(config.replications)]
     if name == "delay" and config.tasks is not None:
-        words += ["--tasks", str(config.tasks)]
-    return " ".join(words)
+        typed += ["--tasks", str(config.tasks)]
+    return " ".join(typed)

@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
+from nextlabel.cli.options import DB, Db, PublicUrl, text_option, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
 
-DB = "nextlabel.db"
-DbFlag = Annotated[
-    str,
-    typer.Option("--db", metavar="URL", envvar="NEXTLABEL_DB", help="A SQLite file, or postgresql://user@host/base."),
-]
-
 
 def serve(
-    db: DbFlag = DB,
+    db: Db = DB,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on (127.0.0.1); 0.0.0.0 admits other machines.")
+        str | None,
+        text_option("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
     ] = None,
-    port: Annotated[str | None, typer.Option(metavar="N", help="Port to listen on (8000).")] = None,
-    workers: Annotated[str | None, typer.Option(metavar="N", help="Number of processes (1).")] = None,
-    public_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="What links begin with, e.g. https://labels.example.org.")
+    port: Annotated[
+        int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.", show_default=False)
     ] = None,
-    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Metrics without a token.")] = False,
+    processes: Annotated[
+        int | None,
+        whole("--processes", "N", 1, "4", "Processes that answer requests. Default: 1.", show_default=False),
+    ] = None,
+    public_url: PublicUrl = None,
+    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Serve metrics without a token.")] = False,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="Least severity that is logged (info).")
+        Literal["debug", "info", "warning", "error"] | None,
+        text_option("--log-level", None, "The least severity that is logged. Default: info."),
     ] = None,
 ) -> None:
-    """Run campaigns: HTTP API, workers' page, dashboard. Ctrl-C stops it without losing anything.
+    """Run campaigns: HTTP API, workers' page and dashboard. Ctrl-C stops it without losing anything.
 
-    Every flag can be set by an environment variable instead, e.g. NEXTLABEL_PORT; flags win.
+    Every option can be set by an environment variable instead, e.g. NEXTLABEL_PORT; options win.
     """
-    number = None if port is None else parse_whole("--port", port, 0, "Give e.g. --port 8000.")
-    hint = "Give the number of processes, e.g. --workers 4."
-    processes = None if workers is None else parse_whole("--workers", workers, 1, hint)
     needs_service()
     from nextlabel.service.run import serve as run
     from nextlabel.service.settings import ServiceSettings
     from nextlabel.web.pages import mount_pages
 
     settings = ServiceSettings(
-        host=host, port=number, processes=processes, public_url=public_url, log_level=log_level,
+        host=host, port=port, processes=processes, public_url=public_url, log_level=log_level,
         open_metrics=open_metrics or None,
     )  # fmt: skip
     check_port(settings.host, settings.port)
@@ -57,22 +52,9 @@ def serve(
     say("nextlabel serve ended.")
 
 
-def token(db: DbFlag = DB) -> None:
-    """Make and show another requester token; the old one ends."""
-    needs_service()
-    from nextlabel.service.tokens import new_token
-    from nextlabel.store.open import open_store
-
-    store = open_store(db)
-    try:
-        sys.stdout.write(new_token(store) + "\n")
-    finally:
-        store.close()
-
-
 def show_token(token: str) -> None:
-    """Tell the requester's token, once."""
-    say(f"requester token (shown once, keep it; nextlabel token makes another): {token}")
+    """Show the requester's token, once."""
+    say(f"requester token (shown once, so keep it; nextlabel token makes a new one): {token}")
 
 
 def needs_service() -> None:

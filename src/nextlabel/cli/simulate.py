@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_whole
-from nextlabel.cli.output import JsonFlag, check_outputs, counted, print_json, print_table, say, working
+from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.output import command_line, print_json, print_table, say, working
+from nextlabel.cli.output_files import check_outputs
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import counts_tasks, describe, problem_fields
+from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.simulation.study import Study
@@ -28,45 +29,42 @@ def simulate(
     context: typer.Context,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A policy; repeatable. Default: index, okg, uniform.", show_default=False),
+        text_option(
+            "--policy", "NAME", "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform."
+        ),
     ] = None,
-    replications: Annotated[str, typer.Option(metavar="N", help="Campaigns simulated for each policy.")] = "1000",
-    seed: Annotated[str, typer.Option(metavar="S", help="The same seed gives the same digits.")] = "0",
-    jobs: Annotated[str, typer.Option(metavar="N", help="Cores of this machine to use.")] = "1",
-    engine: Annotated[Literal["local", "dask"], typer.Option(help="This machine, or an existing Dask cluster.")] = (
-        "local"
-    ),
+    replications: Annotated[int, whole("--replications", "N", 1, "1000", "Campaigns simulated per policy.")] = 1000,
+    seed: Seed = 0,
+    jobs: Jobs = JOBS,
+    engine: Annotated[
+        Literal["local", "dask"], typer.Option(help="Where to run: this machine, or an existing Dask cluster.")
+    ] = "local",
     scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="The Dask scheduler, e.g. tcp://HOST:8786.", show_default=False),
+        str | None, text_option("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
     ] = None,
     pending: Annotated[
         Literal["wait", "discard"],
-        typer.Option(help="Labels in flight at the last arrival come in, or are dropped as published."),
+        typer.Option(help="Labels in flight at the last arrival are waited for, or dropped as in the paper."),
     ] = "wait",
-    prices: Annotated[
-        Literal["scalar", "per-arrival"], typer.Option(help="Which bound gaps are measured to, as in bound.")
-    ] = "scalar",
+    prices: Prices = "scalar",
     most_labels: Annotated[
-        str | None, typer.Option(metavar="N", help="Labels one task can be given at most.", show_default=False)
+        int | None,
+        whole(
+            "--most-labels", "N", 1, "64", "Labels that one task can get at most. Default: chosen.", show_default=False
+        ),
     ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Write table, figure and manifest to this folder.", show_default=False),
-    ] = None,
-    as_json: JsonFlag = False,
+    out: Out = None,
+    as_json: Json = False,
 ) -> None:
     """Compare policies on a problem: means, paired differences, and the gap to the bound."""
     started, begin = datetime.now(UTC), perf_counter()
-    problem = flags.read()
-    count = parse_whole("--replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
-    start = parse_whole("--seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    cores = parse_whole("--jobs", jobs, 1, "Give the number of cores to use, e.g. --jobs 2.")
-    most = None
-    if most_labels is not None:
-        most = parse_whole("--most-labels", most_labels, 1, "Give at least one label a task, e.g. --most-labels 64.")
-    if scheduler is not None and engine != "dask":
-        raise InputError(f"--scheduler {scheduler} is for the dask engine.", "Add --engine dask or leave it out.")
+    if engine == "local":
+        refuse_idle(context, ["scheduler"], "--engine dask")
+    else:
+        refuse_idle(context, ["jobs"], "--engine local")
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
+    check_outputs(out)
     if problem.budget < 1:
         raise InputError("budget is 0, so there is nothing to simulate.", "Give --budget 1 or more.")
     names = list(policy or DEFAULT_POLICIES)
@@ -81,35 +79,31 @@ def simulate(
         from nextlabel.solve.bound import upper_bound
 
         policies = [make_policy(name) for name in names]
-        where = Engine(engine, cores, scheduler)
-        folder = None if out is None else Path(out)
-        check_outputs(out)
+        where = Engine(engine, jobs, scheduler)
         bound = upper_bound(problem, prices, progress=progress)
-    with working(f"Simulating {counted(count, 'replication')}") as progress:
+    with working(f"Simulating {counted(replications, 'replication')}") as progress:
         study = run_study(
             problem,
             policies,
-            replications=count,
-            seed=start,
+            replications=replications,
+            seed=seed,
             engine=where,
             pending=pending,
             bound=bound,
-            most_labels=most,
+            most_labels=most_labels,
             progress=progress,
         )
     seconds = perf_counter() - begin
-    if folder is not None:
-        typed = context.obj if isinstance(context.obj, list) else []
-        command = shlex.join(["nextlabel", *map(str, typed)])
-        more = {"prices": prices, "engine": engine, "jobs": cores, "most_labels": most}
-        write_report(study, folder, command=command, started=started, seconds=seconds, **more)
+    if out is not None:
+        more = {"prices": prices, "engine": engine, "jobs": jobs, "most_labels": most_labels}
+        write_report(study, Path(out), command=command_line(context), started=started, seconds=seconds, **more)
     if as_json:
-        print_json(_as_dict(study, prices, seconds))
+        print_json({**_as_dict(study, prices, seconds), "read": read})
     else:
         _show(study)
     _warn(study)
-    if folder is not None:
-        say(f"Wrote table, figure and manifest to {folder}.")
+    if out is not None:
+        say(f"Wrote table, figure and manifest to {out}.")
 
 
 def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
@@ -129,20 +123,9 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulation.report import difference_rows, policy_rows
+    from nextlabel.simulation.report import difference_rows, policy_table, verdict
 
-    rows = [
-        (
-            row["name"],
-            f"{row['mean_per_task']:.6f} ±{row['half_width']:.6f}",
-            "-" if row["gap_percent"] is None else f"{row['gap_percent']:.4f} ±{row['gap_half_width']:.4f}",
-            f"{row['labels_used']:,.1f}",
-            f"{row['most_labels']}",
-            _ratio(row["variance_ratio"]),
-        )
-        for row in policy_rows(study)
-    ]
-    header = ("policy", "per task", "gap %", "labels", "most", "ratio")
+    header, rows = policy_table(study)
     spent = sum(result.seconds for result in study.results)
     caption = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval. {spent:.2f} s."
     if any(result.variance_ratio is not None for result in study.results):
@@ -152,28 +135,11 @@ def _show(study: Study) -> None:
     if study.problem.label_cost > 0:
         caption += " Values are net of what the labels cost."
     differences = difference_rows(study)
-    title = f"Simulation of {counted(study.replications, 'replication')}: {describe(study.problem)}"
-    print_table(title, header, rows, caption if differences else f"{caption} {_verdict(study)}")
+    title = f"Simulation of {counted(study.replications, 'replication')}: {describe(study.problem, study.pending)}"
+    print_table(title, header, rows, caption if differences else f"{caption} {verdict(study)}")
     if differences:
         lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
-        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, _verdict(study))
-
-
-def _verdict(study: Study) -> str:
-    """Who is ahead, in words that fit what the value is."""
-    from nextlabel.simulation.report import verdict
-
-    if len(study.results) > 1 or counts_tasks(study.problem):
-        return verdict(study)
-    (only,) = study.results
-    return f"{only.name} has a value of {only.per_task.mean:.4f} a task."
-
-
-def _ratio(value: float | None) -> str:
-    """How many times fewer replications the martingale needs than the plain estimate."""
-    if value is None:
-        return "-"
-    return f"{value:,.1f}" if value < 1e6 else "> 10^6"
+        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
 
 
 def _warn(study: Study) -> None:

@@ -28,10 +28,10 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.own_priors import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
@@ -57,8 +57,8 @@ class Money:
     net(U) = value K index(U) - cost E[labels used with budget U]; with a deadline fewer than U may be used.
     """
 
-    cost_per_label: float
-    value_per_correct: float
+    label_cost: float
+    value: float
     best_budget: int
     best_net: float
     best_value: float
@@ -114,8 +114,8 @@ def make_plan(
     *,
     target: float | None = None,
     most: int | None = None,
-    cost_per_label: float | None = None,
-    value_per_correct: float = 1.0,
+    label_cost: float | None = None,
+    value: float = 1.0,
     replications: int | None = None,
     seed: int = 0,
     engine: Engine | None = None,
@@ -145,8 +145,8 @@ def make_plan(
     if needed_by_any is not None:  # what is proved narrows what was simulated
         low, needed, high = (None if x is None else max(x, needed_by_any) for x in (low, needed, high))
     money = None
-    if cost_per_label is not None:
-        money = _money(problem, curve, cost_per_label, value_per_correct, count, seed, engine)
+    if label_cost is not None:
+        money = _money(problem, curve, label_cost, value, count, seed, engine)
     if progress is not None:
         progress(1.0)
     return Plan(
@@ -206,7 +206,8 @@ def _check(problem: Problem, target: float | None, most: int | None) -> None:
         whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
     if problem.label_cost > 0:
         raise InputError(
-            "a plan takes the cost of a label by itself.", "Give --cost-per-label and --value-per-correct instead."
+            "a plan takes the cost of a label as an argument of its own.",
+            "Give label_cost to the plan, not to the problem.",
         )
     if target is not None:
         check_target(problem, target)
@@ -268,8 +269,8 @@ def _money(
     )
     most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
     return Money(
-        cost_per_label=cost,
-        value_per_correct=value,
+        label_cost=cost,
+        value=value,
         best_budget=int(curve.budgets[best]),
         best_net=float(net[best]),
         best_value=float(curve.mean[best]),

@@ -84,7 +84,7 @@ def sentences(plan: Plan) -> list[str]:
         m = plan.money
         stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
         out.append(
-            f"At {m.cost_per_label:g} a label and {m.value_per_correct:g} a {_unit(plan)}: {stop} "
+            f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
             f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
             f"task is worth it buys "
             f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy with "
@@ -180,7 +180,7 @@ def _draw_prices(axes: Axes, plan: Plan) -> None:
     axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="price of the bound")
     axes.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
     if plan.money is not None:
-        worth = plan.money.cost_per_label / plan.money.value_per_correct * MORE
+        worth = plan.money.label_cost / plan.money.value * MORE
         axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label=f"what they cost, in {_gain(plan)}")
     does = "get right" if _accuracy(plan) else "add"
     axes.set(xlabel="labels bought before", ylabel=f"{_gain(plan)} that the next {MORE} labels {does}", ylim=(0, None))

@@ -1,0 +1,284 @@
+"""A campaign's settings, checked once (``declaration`` says what each means); as JSON they open the log."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Required, TypedDict
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.prior import Prior
+from nextlabel.beliefs.rewards import Accuracy, Reward
+from nextlabel.beliefs.simplex import deepest
+from nextlabel.campaign.declaration import (
+    LEASE_RANGE,
+    LONGEST_LABEL,
+    LONGEST_NAME,
+    LONGEST_QUESTION,
+    MOST_ANSWERS,
+    MOST_IN_FLIGHT,
+    MOST_LABELS,
+    SETTINGS,
+)
+from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
+from nextlabel.errors import InputError, ProblemError
+from nextlabel.policies.base import MOST_NODES, Policy
+from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.problem.problem import TaskClass, positive, whole
+from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
+
+_TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
+
+
+class ChangeOptions(TypedDict, total=False):
+    """The settings that may change while a campaign runs, as keyword arguments."""
+
+    budget: int
+    deadline: datetime | str | float | None
+    lease_seconds: float | None
+
+
+class SettingOptions(TypedDict, total=False):
+    """A campaign's settings as keyword arguments: the types that ``CampaignSettings.from_dict`` takes."""
+
+    budget: Required[int]
+    labels: Sequence[str]
+    name: str
+    question: str
+    deadline: datetime | str | float | None
+    lease_seconds: float | None
+    policy: str | Policy
+    prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
+    threshold: float
+    reward: Reward | str | Mapping[str, Any]
+    strength: float
+    accuracy: float | None
+    label_cost: float
+    most_labels: int
+    most_in_flight: int
+    rho: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class CampaignSettings:
+    """A campaign's settings; ``campaign.declaration`` has the help text and range of each."""
+
+    budget: int
+    labels: tuple[str, ...] = SETTINGS["labels"].default
+    name: str = SETTINGS["name"].default
+    question: str = SETTINGS["question"].default
+    deadline: float | None = SETTINGS["deadline"].default
+    lease_seconds: float | None = SETTINGS["lease_seconds"].default
+    policy: str = SETTINGS["policy"].default
+    prior: Prior | None = SETTINGS["prior"].default
+    threshold: float = SETTINGS["threshold"].default
+    reward: Reward = field(default_factory=Accuracy)
+    strength: float = SETTINGS["strength"].default
+    accuracy: float | None = SETTINGS["accuracy"].default
+    label_cost: float = SETTINGS["label_cost"].default
+    most_labels: int = SETTINGS["most_labels"].default
+    most_in_flight: int = SETTINGS["most_in_flight"].default
+    rho: float = SETTINGS["rho"].default
+    seed: int = SETTINGS["seed"].default
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "labels", checked_labels(self.labels))
+        set_(self, "policy", policy_name(self.policy))
+        prior: Any = self.prior
+        if prior is not None and not isinstance(prior, Prior):
+            set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
+        set_(self, "budget", checked_budget(self.budget))
+        set_(self, "name", _text("name", self.name, LONGEST_NAME))
+        set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
+        set_(self, "deadline", checked_deadline(self.deadline))
+        set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
+        set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
+        set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
+        most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
+        set_(self, "most_labels", _at_most("most_labels", self.most_labels, most, self.most_labels == MOST_LABELS))
+        set_(self, "most_in_flight", _at_most("most_in_flight", self.most_in_flight, MOST_IN_FLIGHT, False))
+        if self.prior is not None and self.prior.answers != self.answers:
+            raise ProblemError(
+                f"the prior {self.prior.describe()} has {self.prior.answers} answers and the campaign {self.answers}.",
+                "Give one weight for each label.",
+            )
+        for name in ("label_cost", "strength", "accuracy"):
+            set_(self, name, _in_range(name, getattr(self, name)))
+        self._check_policy()
+        self.class_of(None)
+
+    def _check_policy(self) -> None:
+        policy = make_policy(self.policy)
+        if policy.planned_ahead:
+            raise InputError(
+                f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
+                "Use index, which follows both.",
+            )
+        policy.check_answers(self.answers)
+        if self.label_cost > 0 and not policy.priced:
+            raise InputError(
+                f"policy {self.policy!r} does not say what a label is worth, so a label cost means nothing to it.",
+                "Use index, or leave the label cost out.",
+            )
+
+    @property
+    def answers(self) -> int:
+        """J, the number of answers."""
+        return len(self.labels)
+
+    @cached_property
+    def default_prior(self) -> Prior:
+        """The prior of a task without one."""
+        if self.prior is not None:
+            return self.prior
+        return Beta(1, 1) if self.answers == 2 else Dirichlet((1.0,) * self.answers)
+
+    def class_of(self, prior: Prior | None, count: int = 1) -> TaskClass:
+        """The class of ``count`` tasks with that prior."""
+        return TaskClass(count, prior or self.default_prior, self.threshold, self.reward)
+
+    def answer(self, label: object) -> int:
+        """Number of a label's name."""
+        name = str(label)
+        if isinstance(label, bool) or name not in self.labels:
+            raise InputError(
+                f"label {name[:LONGEST_LABEL]!r} is not one of the campaign's.",
+                f"Give one of {', '.join(self.labels)}.",
+            )
+        return self.labels.index(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings in the types of JSON."""
+        out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        out["labels"] = list(self.labels)
+        out["prior"] = None if self.prior is None else prior_table(self.prior)
+        out["reward"] = reward_table(self.reward)
+        return out
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> CampaignSettings:
+        """The inverse of ``to_dict``, checked; keys may be left out, unknown ones are refused."""
+        unknown = sorted(set(table) - set(SETTINGS))
+        if unknown:
+            raise InputError(f"unknown setting {unknown[0]!r}.", f"Known settings: {', '.join(sorted(SETTINGS))}.")
+        if "budget" not in table:
+            raise InputError("the campaign has no budget.", "Give the number of labels that may be bought.")
+        values = dict(table)
+        if isinstance(values.get("reward"), str | dict):
+            values["reward"] = reward_from(values["reward"])
+        return cls(**values)
+
+    @classmethod
+    def from_log(cls, table: Mapping[str, Any]) -> CampaignSettings:
+        """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
+        values = {**LEGACY_SETTINGS, **table}
+        values["labels"] = tuple(values["labels"])
+        values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
+        values["reward"] = reward_from(values["reward"])
+        settings = object.__new__(cls)
+        settings.__dict__.update({f.name: values[f.name] for f in fields(cls)})
+        return settings
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+
+def checked_labels(labels: Any) -> tuple[str, ...]:
+    """Two or more different names."""
+    hint = 'Give two or more names, e.g. ["no", "yes"].'
+    if isinstance(labels, str) or not isinstance(labels, list | tuple):
+        raise InputError("labels are not a list of names.", hint)
+    names = tuple(_text("a label", name, LONGEST_LABEL) for name in labels)
+    if not 2 <= len(names) <= MOST_ANSWERS:
+        raise InputError(f"the campaign has {len(names)} labels: give 2 to {MOST_ANSWERS}.", hint)
+    if "" in names or len(set(names)) < len(names):
+        raise InputError("a label is empty or there twice.", hint)
+    return names
+
+
+def checked_budget(budget: Any) -> int:
+    """Labels that may be bought."""
+    return whole("budget", budget, 1, "Give the number of labels that may be bought, e.g. 1200.")
+
+
+def checked_deadline(deadline: Any) -> float | None:
+    """Seconds since 1970, from such a number, a datetime or an ISO text with a time zone; or None."""
+    if deadline is None:
+        return None
+    if isinstance(deadline, str):
+        try:
+            deadline = datetime.fromisoformat(deadline.strip())
+        except ValueError:
+            raise InputError(f"deadline {deadline[:40]!r} is not a time.", _TIME_HINT) from None
+    if isinstance(deadline, datetime):
+        if deadline.tzinfo is None:
+            raise InputError(f"deadline {deadline.isoformat()!r} has no time zone.", _TIME_HINT)
+        deadline = deadline.timestamp()
+    if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline < 1e11:
+        raise InputError(f"deadline {deadline!r} is not a time.", _TIME_HINT)
+    return float(deadline)
+
+
+def checked_lease_seconds(seconds: Any) -> float | None:
+    """Seconds that a worker may hold a task, or none to learn them."""
+    if seconds is None:
+        return None
+    low, high = LEASE_RANGE
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not low <= seconds <= high:
+        raise InputError(
+            f"lease time {seconds!r} is not a number of seconds from {low:g} to {high:g}.",
+            "Give e.g. 600, or leave it out to have it learnt.",
+        )
+    return float(seconds)
+
+
+def _text(what: str, value: Any, longest: int) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
+        raise InputError(f"{what} is not a text of at most {longest} characters.", "Give a shorter text.")
+    return value.strip()
+
+
+def _at_most(name: str, value: Any, most: int, clip: bool) -> int:
+    number = whole(name, value, 1, f"Give a whole number from 1 to {most}.")
+    if number > most and not clip:
+        raise ProblemError(f"{name} is {number}, more than can be planned for.", f"Give at most {most}.")
+    return min(number, most)
+
+
+def _in_range(name: str, value: Any) -> float | None:
+    """A number within the bounds of its declaration; None where that is the default."""
+    setting = SETTINGS[name]
+    if value is None and setting.default is None:
+        return None
+    said, bounds = name.replace("_", " "), setting.bounds
+    low, high = bounds.get("ge", bounds.get("gt", -math.inf)), bounds.get("le", bounds.get("lt", math.inf))
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high and value < math.inf
+    if not fits or ("gt" in bounds and value == low) or ("lt" in bounds and value == high):
+        least = f"at least {low:g}" if "ge" in bounds else f"more than {low:g}"
+        most = "" if high == math.inf else f" and less than {high:g}"
+        raise ProblemError(f"{said} {value!r} is not a number of {least}{most}.", f"Give e.g. {setting.example}.")
+    return float(value)
+
+
+def policy_name(policy: Any) -> str:
+    """How the log names a policy: a built-in name, or ``module:Class`` for one of the user's own, or an instance."""
+    if isinstance(policy, str):
+        return policy
+    if not isinstance(policy, Policy):
+        raise InputError(f"policy {policy!r} is not a policy.", "Give a name such as index, or module:Class.")
+    kind = type(policy)
+    name = policy.name if POLICIES.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    hint = "Put the class into a module that can be imported, with a constructor that needs no arguments."
+    if kind.__module__ == "__main__" or vars(make_policy(name)) != vars(policy):
+        raise InputError(f"policy {name!r} cannot be made again from its name.", hint)
+    return name

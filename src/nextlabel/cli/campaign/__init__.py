@@ -1,0 +1,21 @@
+"""``nextlabel campaign``: create, watch and steer live campaigns in a database, whether a service uses it or not."""
+
+from __future__ import annotations
+
+import typer
+
+from nextlabel.cli.campaign.add import add
+from nextlabel.cli.campaign.budget import budget
+from nextlabel.cli.campaign.create import create
+from nextlabel.cli.campaign.deadline import deadline
+from nextlabel.cli.campaign.events import events
+from nextlabel.cli.campaign.export import export
+from nextlabel.cli.campaign.links import links
+from nextlabel.cli.campaign.pause import pause
+from nextlabel.cli.campaign.rebuild import rebuild
+from nextlabel.cli.campaign.resume import resume
+from nextlabel.cli.campaign.status import status
+
+app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
+for _verb in (create, add, status, pause, resume, budget, deadline, links, export, events, rebuild):
+    app.command()(_verb)

@@ -1,0 +1,29 @@
+"""``nextlabel campaign add``: more tasks from a file, all of them or none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from nextlabel.cli.campaign.common import TASKS_FILE, Id, IdColumn, ScoreColumn, opened_tasks, service_at
+from nextlabel.cli.options import DB, Db, Json
+from nextlabel.cli.output import print_json, say, say_read, working
+from nextlabel.prose import counted
+
+
+def add(
+    id: Id,
+    tasks: Annotated[str, TASKS_FILE],
+    id_column: IdColumn = None,
+    score_column: ScoreColumn = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Add tasks, all of them or none."""
+    with opened_tasks(tasks, id_column, score_column) as more, service_at(db) as service, working("Adding tasks"):
+        added = service.add_tasks(id, more)
+    read = say_read(more.report)
+    if as_json:
+        print_json({**asdict(added), "read": read})
+    else:
+        say(f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.")

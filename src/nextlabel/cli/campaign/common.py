@@ -1,0 +1,74 @@
+"""What the commands of ``nextlabel campaign`` share: the service on a database, and a campaign in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.cli.flag_values import parse_number
+from nextlabel.cli.options import text_option
+from nextlabel.cli.output import print_json, say
+from nextlabel.cli.serve import needs_service
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.campaigns.service import CampaignService
+    from nextlabel.files.tasks import TaskReader
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
+TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
+IdColumn = Annotated[str | None, text_option("--task-column", "NAME", "The column with the tasks. Default: id.")]
+ScoreColumn = Annotated[
+    str | None, text_option("--score-column", "NAME", "The column with a model's scores. Default: score.")
+]
+#: Fields of a campaign's row that ``--json`` prints.
+FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
+
+
+@contextmanager
+def service_at(db: str) -> Iterator[CampaignService]:
+    """The service that runs commands on a database."""
+    needs_service()
+    from nextlabel.campaigns.service import CampaignService
+    from nextlabel.store.open import open_store
+
+    service = CampaignService(open_store(db))
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def number_of(name: str, text: str) -> float:
+    """The number that was typed."""
+    return parse_number(name, text, "Give a number.")
+
+
+def state_of(row: CampaignRow) -> str:
+    """Open, paused or closed, with the reason why it is closed."""
+    return row.state if row.closed_reason is None else f"{row.state} ({row.closed_reason})"
+
+
+def fields_of(row: CampaignRow) -> dict[str, Any]:
+    """What ``--json`` prints of a campaign."""
+    return {**{name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}, "name": row.config.name}
+
+
+def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
+    """The campaign after a change."""
+    if as_json:
+        print_json(fields_of(row))
+    else:
+        say(sentence)
+
+
+@contextmanager
+def opened_tasks(path: str, id_column: str | None, score_column: str | None) -> Iterator[TaskReader]:
+    """The tasks of a file, one after the other."""
+    from nextlabel.files.tasks import open_tasks
+
+    with open_tasks(path, id_column=id_column, score_column=score_column) as reader:
+        yield reader

@@ -1,0 +1,94 @@
+"""``nextlabel campaign create``: a campaign and its first tasks, all of it or nothing."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.campaign.declaration import declared
+from nextlabel.cli.campaign.common import (
+    TASKS_FILE,
+    IdColumn,
+    ScoreColumn,
+    fields_of,
+    number_of,
+    opened_tasks,
+    service_at,
+    state_of,
+)  # fmt: skip
+from nextlabel.cli.flag_values import parse_number, parse_prior
+from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
+from nextlabel.cli.output import print_json, say, say_read, working
+from nextlabel.cli.serve import needs_service
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.files.tasks import TaskReader
+
+
+def _setting(name: str, metavar: str, shown: bool = False) -> Any:
+    """An option with the help text of a campaign's setting."""
+    return typer.Option(metavar=metavar, help=declared(name).help, show_default=shown)
+
+
+def create(
+    context: typer.Context,
+    tasks: Annotated[str | None, TASKS_FILE] = None,
+    budget: Annotated[str | None, _setting("budget", "U")] = None,
+    labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
+    question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
+    deadline: Annotated[str | None, _setting("deadline", "TIME")] = declared("deadline").default,
+    lease_seconds: Annotated[str | None, _setting("lease_seconds", "S")] = declared("lease_seconds").default,
+    policy: Annotated[str, _setting("policy", "NAME", shown=True)] = declared("policy").default,
+    prior: Annotated[str | None, _setting("prior", "A,B")] = declared("prior").default,
+    threshold: Annotated[str, _setting("threshold", "D", shown=True)] = f"{declared('threshold').default:g}",
+    strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
+    label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
+    most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
+    id: Annotated[str | None, text_option("--id", "ID", "The campaign's id. Default: a random one.")] = None,
+    id_column: IdColumn = None,
+    score_column: ScoreColumn = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Create a campaign with its first tasks."""
+    if tasks is None:
+        refuse_idle(context, ["id_column", "score_column"], "a file of TASKS")
+    if not budget:
+        raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
+    needs_service()
+    from nextlabel.campaign.settings import CampaignSettings
+
+    config = CampaignSettings.from_dict(
+        {
+            "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
+            "labels": [label.strip() for label in labels.split(",")],
+            "question": question,
+            "name": name,
+            "deadline": deadline,
+            "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
+            "policy": policy,
+            "prior": None if prior is None else parse_prior(prior),
+            "threshold": number_of("--threshold", threshold),
+            "strength": number_of("--strength", strength),
+            "label_cost": number_of("--label-cost", label_cost),
+            "most_labels": number_of("--most-labels", most_labels),
+        }
+    )
+    opened: AbstractContextManager[TaskReader | None] = (
+        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
+    )
+    with opened as first, service_at(db) as service, working("Adding tasks"):
+        row = service.create(config, id, first or ())
+    read = [] if first is None else say_read(first.report)
+    if as_json:
+        print_json({**fields_of(row), "read": read})
+    else:
+        sys.stdout.write(f"{row.id}\n")
+        say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
+    say(f"Serve it: nextlabel serve --db {db}. Links: nextlabel campaign links {row.id} ann bob --db {db}.")

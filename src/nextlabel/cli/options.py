@@ -1,0 +1,111 @@
+"""Options that several commands share: one name has one meaning, one help text and one check (docs/decisions/0024).
+
+A number is read by its option's ``parser``, so that a command gets it checked; every refusal says what was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import typer
+
+from nextlabel.cli.flag_values import parse_number, parse_whole
+from nextlabel.errors import InputError
+
+
+def text_option(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
+    """An option whose default, if there is one, is said by its help text."""
+    return typer.Option(name, metavar=metavar, help=help, show_default=False, **rest)
+
+
+def whole(name: str, metavar: str, least: int, example: str, help: str, **rest: Any) -> Any:
+    """An option that takes a whole number of at least ``least``."""
+    hint = f"Give a whole number of at least {least}, e.g. {name} {example}."
+    return typer.Option(name, metavar=metavar, parser=_whole_parser(name, least, hint), help=help, **rest)
+
+
+def positive(name: str, metavar: str, example: str, help: str, **rest: Any) -> Any:
+    """An option that takes a number above 0."""
+    hint = f"Give a number above 0, e.g. {name} {example}."
+
+    def parse(text: Any) -> float:
+        number = float(parse_number(name, str(text), hint))
+        if not 0 < number < float("inf"):
+            raise InputError(f"{name} is {number:g}, which is not a positive number.", hint)
+        return number
+
+    return typer.Option(name, metavar=metavar, parser=parse, help=help, **rest)
+
+
+def _whole_parser(name: str, least: int, hint: str) -> Callable[[Any], int]:
+    return lambda text: parse_whole(name, str(text), least, hint)
+
+
+def given(context: typer.Context, name: str) -> bool:
+    """Whether the option was typed by the user."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_idle(context: typer.Context, names: list[str], needs: str) -> None:
+    """Refuse an option that would change nothing; ``needs`` says what it goes with."""
+    for parameter in context.command.params:
+        if parameter.name in names and given(context, parameter.name):
+            raise InputError(f"{parameter.opts[0]} only has an effect with {needs}.", "Add that, or leave it out.")
+
+
+SEED_HELP = (
+    "Seed of every random draw. The same seed gives the same digits on the same machine and version, "
+    "and on another CPU the same digits as far as they are printed."
+)
+#: Of one default everywhere; the digits do not depend on it.
+JOBS = 2
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
+Seed = Annotated[int, whole("--seed", "S", 0, "0", SEED_HELP)]
+Jobs = Annotated[int, whole("--jobs", "N", 1, "2", "Cores of this machine to use; the digits do not depend on it.")]
+Out = Annotated[str | None, text_option("--out", "DIR", "Write tables and figures to this folder.")]
+Report = Annotated[str | None, text_option("--report", "FILE", "Write one self-contained HTML page.")]
+Prices = Annotated[
+    Literal["scalar", "per-arrival"],
+    typer.Option("--prices", help="The bound uses one price for all labels, or one for each arrival."),
+]
+Cap = Annotated[
+    int | None,
+    whole("--cap", "N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.", show_default=False),
+]
+Flight = Annotated[
+    int | None,
+    whole(
+        "--flight", "N", 1, "5", "Labels of one task in flight at once that are modelled. Default: chosen.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Labels = Annotated[
+    str,
+    typer.Argument(metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON."),
+]
+TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
+WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
+LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+Duplicates = Annotated[
+    Literal["first", "keep"],
+    typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),
+]
+Positive = Annotated[
+    str | None, text_option("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
+]
+Db = Annotated[
+    str,
+    typer.Option(
+        "--db", metavar="URL", envvar="NEXTLABEL_DB", help="A SQLite file, or postgresql://user@host/database."
+    ),
+]
+DB = "nextlabel.db"
+PublicUrl = Annotated[
+    str | None,
+    text_option(
+        "--public-url", "URL", "The address that links begin with. Default: the one that serve listens on."
+    ),
+]  # fmt: skip

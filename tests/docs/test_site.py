@@ -1,0 +1,46 @@
+"""Pages that name parts of the code name all of them, and none that is not there."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import nextlabel
+from documents import ROOT
+
+DOCS = ROOT / "docs"
+PACKAGE = Path(nextlabel.__file__).parent
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    shown = set(re.findall(r"^::: nextlabel\.(\w+)$", text("reference/api.md"), flags=re.MULTILINE))
+    assert shown == set(nextlabel.__all__) - {"__version__"}
+
+
+def test_every_decision_is_listed() -> None:
+    listed = re.findall(r"^- \[.+\]\((\S+)\)$", text("decisions/index.md"), flags=re.MULTILINE)
+    assert listed == sorted(path.name for path in (DOCS / "decisions").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("dotted", sorted(set(re.findall(r"`([a-z_]+(?:\.\w+)+)`", text("paper.md")))))
+def test_the_paper_is_where_its_page_says(dotted: str) -> None:
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        if (PACKAGE / "/".join(parts[:cut])).with_suffix(".py").is_file():
+            found: object = import_module(".".join(["nextlabel", *parts[:cut]]))
+            for name in parts[cut:]:
+                found = getattr(found, name)
+            return
+    pytest.fail(f"there is no module of {dotted}")
+
+
+@pytest.mark.parametrize("file", sorted(set(re.findall(r"\b([a-z_/]+/\w+\.py)\b", text("architecture.md")))))
+def test_files_of_the_architecture_exist(file: str) -> None:
+    assert (PACKAGE / file).is_file() or (ROOT / file).is_file()

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logit, logsumexp
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import Prior, binary, flipped, number, shares, shown
+from nextlabel.beliefs.prior import EPS, Prior, binary, flipped, number, shares, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -37,6 +37,8 @@ POINTS_DEPTH = 64
 
 class DensityPrior(Prior):
     """A prior with quadrature points."""
+
+    quadrature_error: ClassVar[float]
 
     @abstractmethod
     def grid(self, d: float, depth: int) -> tuple[Floats, Floats, Floats]:
@@ -63,6 +65,10 @@ class DensityPrior(Prior):
             log_z = up
         return prob, truth
 
+    def belief_error(self, depth: int) -> tuple[float, float]:
+        """Rounding of the logarithms, and what the quadrature leaves."""
+        return 1e-13 + 40.0 * EPS * depth, self.quadrature_error
+
     def points(self) -> tuple[Floats, Floats]:
         """The quadrature points."""
         log_p, _, log_u = self.grid(0.5, POINTS_DEPTH)
@@ -77,6 +83,7 @@ class Histogram(DensityPrior):
     edges: tuple[float, ...]
     weights: tuple[float, ...]
     kind: ClassVar[str] = "histogram"
+    quadrature_error: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         edges = np.array([number(x) for x in self.edges])
@@ -127,6 +134,7 @@ class LogitNormal(DensityPrior):
     mean: float
     sd: float
     kind: ClassVar[str] = "logit-normal"
+    quadrature_error: ClassVar[float] = 1e-11
 
     def __post_init__(self) -> None:
         mean, sd = number(self.mean), number(self.sd)

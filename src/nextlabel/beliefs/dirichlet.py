@@ -29,7 +29,7 @@ from scipy.special import gammainc, gammaln
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.density import gauss
-from nextlabel.beliefs.prior import Prior, number, shown
+from nextlabel.beliefs.prior import EPS, Prior, number, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -81,6 +81,10 @@ class Dirichlet(Prior):
     def symmetry(self, d: float, counts: Ints) -> Floats | None:
         """Weights in another order."""
         return np.asarray(np.sort(counts + np.array(self.weights), axis=1), dtype=np.float64)
+
+    def belief_error(self, depth: int) -> tuple[float, float]:
+        """That of the quadrature, which grows with the weights."""
+        return 2e-14, 2e-12 + 4.0 * EPS * (sum(self.weights) + depth)
 
     def points(self) -> tuple[Floats, Floats]:
         """Those of the Beta prior that it is with two answers; the mean alone with more, which no rule draws from."""

@@ -17,7 +17,7 @@ from scipy.special import betaln, softmax
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta, beta_beliefs
-from nextlabel.beliefs.prior import Prior, flipped, number, shares
+from nextlabel.beliefs.prior import EPS, Prior, flipped, number, shares
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -58,6 +58,11 @@ class BetaMixture(Prior):
         parts = [(v, c.alpha, c.beta) for v, c in zip(self.weights, self.components, strict=True)]
         mirrored = sorted(parts) == sorted((v, beta, alpha) for v, alpha, beta in parts)
         return flipped(counts) if d == 0.5 and mirrored else None
+
+    def belief_error(self, depth: int) -> tuple[float, float]:
+        """That of the components and of the logarithms of their weights."""
+        largest = max(c.alpha + c.beta for c in self.components) + depth
+        return 4e-14 + 8.0 * EPS * largest * (1.0 + float(np.log1p(largest))), 0.0
 
     def points(self) -> tuple[Floats, Floats]:
         """The points of all components."""

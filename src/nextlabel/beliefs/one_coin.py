@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import Prior, binary, flipped, number, shown
+from nextlabel.beliefs.prior import EPS, Prior, binary, flipped, number, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
 
@@ -77,6 +77,10 @@ class OneCoin(Prior):
     def symmetry(self, d: float, counts: Ints) -> Floats | None:
         """The mirror image, where both truths are equally likely."""
         return flipped(counts) if self.probability == 0.5 else None
+
+    def belief_error(self, depth: int) -> tuple[float, float]:
+        """Rounding of the log-odds, which are at most 40 for each number that is neither 0 nor 1."""
+        return EPS * (8.0 + 80.0 * (1 + depth)), 0.0
 
     def points(self) -> tuple[Floats, Floats]:
         """theta is q or 1 - q."""

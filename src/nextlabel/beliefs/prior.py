@@ -57,6 +57,10 @@ class Prior(ABC):
         return None
 
     @abstractmethod
+    def belief_error(self, depth: int) -> tuple[float, float]:
+        """How far ``prob`` and ``truth`` may be off with up to ``depth`` labels: relatively, and absolutely on top."""
+
+    @abstractmethod
     def points(self) -> tuple[Floats, Floats]:
         """theta (G, J) and weights (G,): a discrete law close to the prior's, for draws of theta."""
 
@@ -84,6 +88,10 @@ def shown(value: object) -> str:
 def binary(positive: Floats) -> Floats:
     """(..., 2) probabilities of 0 and 1 from those of 1."""
     return np.stack([1.0 - positive, positive], axis=-1)
+
+
+#: The distance from 1 to the next number.
+EPS = float(np.finfo(np.float64).eps)
 
 
 def flipped(counts: Ints) -> Floats:

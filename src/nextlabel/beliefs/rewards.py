@@ -42,6 +42,18 @@ class Reward(Protocol):
         """Whether the reward stays the same when truths change names."""
         ...
 
+    def magnitude(self, truth: Floats, reward: float) -> float:
+        """Bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come: see ``error_budget``.
+
+        ``truth`` (J,) and ``reward`` are those of the task before its first label.
+        """
+        ...
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute value of a reward."""
+        ...
+
     def check(self, answers: int) -> None:
         """Raise a ProblemError if it does not fit tasks with that many answers."""
         ...
@@ -106,6 +118,15 @@ class Accuracy:
         reward = self.value * largest(truth)
         return reward, np.full_like(reward, self.value)
 
+    def magnitude(self, truth: Floats, reward: float) -> float:
+        """v."""
+        return self.value
+
+    @property
+    def largest(self) -> float:
+        """v."""
+        return self.value
+
     @property
     def size(self) -> float:
         """v."""
@@ -161,6 +182,16 @@ class Utility:
             np.maximum(reward, _expected(truth, row), out=reward)
         return reward, np.maximum(_expected(truth, u.max(axis=0)), reward)
 
+    def magnitude(self, truth: Floats, reward: float) -> float:
+        """2 sum_q P_q max_a u[a][q]^+ - R: what the best decision can gain twice, less what it is worth."""
+        gains = np.maximum(self.rows().max(axis=0), 0.0)
+        return 2.0 * float(np.sum(truth * gains)) - reward
+
+    @property
+    def largest(self) -> float:
+        """max abs(u)."""
+        return float(np.abs(self.rows()).max())
+
     @property
     def size(self) -> float:
         """The best less the worst."""
@@ -212,6 +243,15 @@ class SquaredError:
             p = prob[..., :inner, j]
             total += p * np.maximum(prob[..., child[:inner, j], j] - p, 0.0)
         return -0.5 * self.scale * total, np.zeros_like(total)
+
+    def magnitude(self, truth: Floats, reward: float) -> float:
+        """s."""
+        return self.scale
+
+    @property
+    def largest(self) -> float:
+        """s."""
+        return self.scale
 
     @property
     def size(self) -> float:

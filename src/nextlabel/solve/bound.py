@@ -11,6 +11,7 @@ lam         price, prices     one price for all arrivals (``scalar``) or one for
 E[arrivals] expected_arrivals sum_l P(worker l arrives before T); U when T is infinite
 --          lower             value of a feasible occupation measure of the relaxed problem
 --          gap               value - lower: what better prices, or deeper truncation, could still take off
+--          error_budget      what rounding can have taken off, already added to the value (``error_budget``)
 =========== ================= ==================================================================
 
 Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theory.md). Cost: see the modules called.
@@ -26,12 +27,14 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.prior import EPS
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
+from nextlabel.solve.error_budget import CERTIFIED, error_budget
 from nextlabel.solve.per_arrival import FINISH, ROUGH, SCHEDULE, PricedProblem, PriceOptimum, optimise_prices
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edge, stack_classes
@@ -86,6 +89,7 @@ class Bound:
     expected_arrivals: float
     lower: float
     gap: float
+    error_budget: float
     certified: bool
     cap: int
     flight: int
@@ -114,11 +118,13 @@ def upper_bound(
     begin = perf_counter()
     problem, unit = in_units(problem)
     if problem.budget == 0:
-        found = _nothing_to_buy(problem)
+        best, cut, lam, off, scale = _nothing_to_buy(problem)
     else:
-        found = _Search(problem, charge == "all", cap, flight, progress).run(prices)
-    best, cut, lam = found
-    value, lower = unit * best.value, unit * best.lower
+        search = _Search(problem, charge == "all", cap, flight, progress)
+        best, cut, lam = search.run(prices)
+        off = error_budget(problem, cut.depth, search.steps) + 8.0 * EPS * abs(best.value)
+        scale = search.scale(best.value)
+    value, lower = unit * (best.value + off), unit * best.lower
     return Bound(
         value=value,
         per_task=value / problem.tasks,
@@ -127,7 +133,8 @@ def upper_bound(
         expected_arrivals=expected_arrivals(problem),
         lower=lower,
         gap=max(0.0, value - lower),
-        certified=True,
+        error_budget=unit * off,
+        certified=off <= CERTIFIED * scale,
         cap=cut.cap,
         flight=cut.flight,
         method=prices,
@@ -139,9 +146,10 @@ def upper_bound(
 Found = tuple[ScalarOptimum, Cut, Floats]
 
 
-def _nothing_to_buy(problem: Problem) -> Found:
+def _nothing_to_buy(problem: Problem) -> tuple[ScalarOptimum, Cut, Floats, float, float]:
     value = sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes)
-    return ScalarOptimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0)
+    off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
+    return ScalarOptimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value)
 
 
 class _Search:
@@ -156,7 +164,8 @@ class _Search:
         self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
         self.given_cap, self.given_flight = cap, flight
         self.progress = progress
-        self.top = max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(problem.classes))
+        self.steps = 0  # arrivals and time layers swept for the value that is shown
+        self.top = max(_at_stake(piece) for piece in chunks(problem.classes))
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
@@ -195,9 +204,10 @@ class _Search:
             relaxed = RelaxedProblem(problem, cut, line)
             best = minimise(relaxed, self.charged, self.top, self.tolerance, guess, self.progress)
             if relaxed.swept > 0:
+                self.steps = line.arrivals + line.layers
                 return self._with_cap(cut, line, best)
             deeper = self._deeper(cut)
-            if best.slack <= self.tolerance * self._scale(best.value) or deeper == cut.depth:
+            if best.slack <= self.tolerance * self.scale(best.value) or deeper == cut.depth:
                 return replace(best, lower=best.lower - best.slack), cut, line
             cut, guess = replace(cut, depth=deeper), best.price
 
@@ -216,12 +226,12 @@ class _Search:
         sample = replace(self.problem, classes=some)
         charged = share * self.charged
         best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE)
-        while best.slack > 0.3 * MANY_TOLERANCE * self._scale(best.value) and self._deeper(cut) > cut.depth:
+        while best.slack > 0.3 * MANY_TOLERANCE * self.scale(best.value) and self._deeper(cut) > cut.depth:
             cut = replace(cut, depth=self._deeper(cut))
             best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE, best.price)
         return best.price, cut
 
-    def _scale(self, value: float) -> float:
+    def scale(self, value: float) -> float:
         """What tolerances are shares of: the value, or all that labels could add if that is more."""
         return max(abs(value), self.top * self.problem.tasks)
 
@@ -242,7 +252,7 @@ class _Search:
             closed = RelaxedProblem(self.problem, cut, line, forbid=True)
             lower = minimise(closed, self.charged, self.top, self.tolerance, best.price).lower
             best = replace(best, lower=min(lower, best.value))
-            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self._scale(best.value):
+            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self.scale(best.value):
                 break
             guess = best.price
         return best, cut, line
@@ -266,7 +276,9 @@ class _Search:
 
     def _prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
         """One price per arrival without a horizon."""
-        found = self._search_prices(cut, make_timeline(self.problem), scalar.price, PER_ARRIVAL_TOLERANCE)
+        line = make_timeline(self.problem)
+        self.steps = line.arrivals
+        found = self._search_prices(cut, line, scalar.price, PER_ARRIVAL_TOLERANCE)
         return ScalarOptimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
 
     def _chain_prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
@@ -279,7 +291,7 @@ class _Search:
         layers = CHAIN_WORK // self._sweep_work(cut, make_timeline(self.problem, least, "graded")) * least
         line = make_timeline(self.problem, min(max(layers, least), most), "graded")
         rough = self._search_prices(cut, line, scalar.price, CHAIN_TOLERANCE, ROUGH)
-        while rough.value - rough.lower > CHAIN_TOLERANCE * self._scale(rough.value):
+        while rough.value - rough.lower > CHAIN_TOLERANCE * self.scale(rough.value):
             higher = self._higher_cap(cut, halve_steps(self.problem, line))
             if self.given_cap is not None or higher is None:
                 break
@@ -337,8 +349,15 @@ class _Search:
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
             # A step that is far too long can leave the value where it was, so that standing still is no proof.
-            near = value - integrated <= STEP_DISTANCE * self._scale(value)
+            near = value - integrated <= STEP_DISTANCE * self.scale(value)
             too_fine = line.layers > MOST_STEPS or self._sweep_work(cut, line) > 4 * SWEEP_WORK
-            if (near and before - value <= tolerance * self._scale(value)) or too_fine:
+            if (near and before - value <= tolerance * self.scale(value)) or too_fine:
+                self.steps = max(self.steps, line.arrivals + line.layers)
                 return value
             line = halve_steps(problem, line)
+
+
+def _at_stake(classes: Sequence[TaskClass]) -> float:
+    """What labels can add to a fresh task at most: nobody buys at a higher price."""
+    stack = stack_classes(classes, 1, ENDLESS)
+    return float((stack.ceiling[:, 0] - stack.reward[:, 0]).max())

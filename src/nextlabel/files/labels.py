@@ -155,8 +155,9 @@ def second_answers(task: Ints, worker: Ints, times: Floats | None) -> tuple[Bool
     L = len(task)
     # a label without a worker gets one of its own
     who = np.where(worker >= 0, worker, worker.max(initial=-1) + 1 + np.arange(L))
-    order = np.lexsort((np.arange(L) if times is None else times, who, task))
-    start = np.append(True, (np.diff(task[order]) != 0) | (np.diff(who[order]) != 0))[:L]
+    pair = task * (who.max(initial=0) + 1) + who
+    order = np.argsort(pair, kind="stable") if times is None else np.lexsort((times, pair))
+    start = np.append(True, np.diff(pair[order]) != 0)[:L]
     first = np.empty(L, dtype=np.int64)
     first[order] = order[np.maximum.accumulate(np.where(start, np.arange(L), 0))]
     return first != np.arange(L), first

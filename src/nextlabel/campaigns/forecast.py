@@ -44,8 +44,8 @@ from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
+from nextlabel.simulation.estimate import Estimate
 from nextlabel.simulation.own_priors import FEW_CLASSES
-from nextlabel.simulation.study import Estimate
 from nextlabel.solve.progress import Progress
 
 #: Shares of the replications that end below each of ``Forecast.quantiles``.

@@ -23,7 +23,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.study import Z95
+from nextlabel.simulation.estimate import Z95
 from nextlabel.solve.progress import Progress
 
 

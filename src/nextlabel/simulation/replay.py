@@ -38,7 +38,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
-from nextlabel.simulation.study import Estimate
+from nextlabel.simulation.estimate import Estimate
 from nextlabel.solve.progress import Progress, part
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
@@ -49,19 +49,21 @@ EVEN = 1e-9
 
 @dataclass(frozen=True)
 class Recorded:
-    """Tasks with the labels they were given, and the truth where it is known."""
+    """Tasks with the labels they were given, the truth where it is known, and who gave each label, if that is known."""
 
     tasks: tuple[str, ...]
     labels: Ints
     counts: Ints
     gold: Ints
+    workers: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def subset(self, rows: Ints) -> Recorded:
         """The tasks in ``rows``, in that order."""
-        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows])
+        who = None if self.workers is None else self.workers[rows]
+        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows], who)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""
@@ -81,8 +83,8 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayCampaign:
-    """One policy and budgets that it plays in one pass, rising; ``world`` has the last of them."""
+class BudgetSweep:
+    """One policy and the budgets, rising, that it plays in one pass; ``world`` has the last of them."""
 
     world: World
     tables: Tables
@@ -125,37 +127,37 @@ def replay(
     out = []
     for k, given in enumerate(policies):
         policy = make_policy(given)
-        campaigns = _campaigns(policy, settings, crowds, kinds, K)
+        sweeps = budget_sweeps(policy, settings, crowds, kinds, K)
         found: dict[int, Floats] = {}
-        for c, one in enumerate(campaigns):
-            mine = part(part(progress, k, len(policies)), c, len(campaigns))
+        for c, one in enumerate(sweeps):
+            mine = part(part(progress, k, len(policies)), c, len(sweeps))
             result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, seed), count, mine)
             found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
         out += [_replayed(policy.name, b, found[b]) for b in budgets]
     return out
 
 
-def replay_chunk(campaign: ReplayCampaign, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+def replay_chunk(sweep: BudgetSweep, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
-    out = np.zeros((count, len(campaign.budgets), 3))
-    budgets = np.array(campaign.budgets, dtype=np.int64)
-    world = campaign.world._replace(root=np.zeros_like(campaign.world.root))
-    replay_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out)
+    out = np.zeros((count, len(sweep.budgets), 3))
+    budgets = np.array(sweep.budgets, dtype=np.int64)
+    world = sweep.world._replace(root=np.zeros_like(sweep.world.root))
+    replay_budgets(world, sweep.tables, no_gap(), sweep.crowd, budgets, seed, first, out)
     return out, NOTHING
 
 
-def _campaigns(
+def budget_sweeps(
     policy: Policy, settings: Sequence[Setting], crowds: Sequence[Crowd], kinds: Ints, K: int
-) -> list[ReplayCampaign]:
-    """Neighbouring budgets with the same tables are one campaign."""
-    out: list[ReplayCampaign] = []
+) -> list[BudgetSweep]:
+    """Neighbouring budgets, a setting each, with the same tables are one sweep; ``kinds``: labels that tasks have."""
+    out: list[BudgetSweep] = []
     for setting, crowd in zip(settings, crowds, strict=True):
         tables = make_tables(setting, policy)
         world = make_world(setting, True, np.minimum(kinds, setting.depth))._replace(root=np.zeros(K, dtype=np.int64))
         budgets: tuple[int, ...] = (setting.problem.budget,)
         if out and same_choices(out[-1].tables, tables):
             budgets = out.pop().budgets + budgets
-        out.append(ReplayCampaign(world, tables, crowd, budgets))
+        out.append(BudgetSweep(world, tables, crowd, budgets))
     return out
 
 

@@ -34,28 +34,14 @@ from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
+from nextlabel.simulation.estimate import Estimate
 from nextlabel.simulation.own_priors import DEPTH, FEW_CLASSES, kinds, many_tables, run_many_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 
-Z95 = 1.959963984540054
 PENDING = ("wait", "discard")
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean and the half-width of its 95% interval."""
-
-    mean: float
-    half_width: float
-
-    @classmethod
-    def of(cls, sample: Floats, scale: float = 1.0) -> Estimate:
-        """Estimate of the mean of ``sample`` divided by ``scale``."""
-        spread = float(sample.std(ddof=1)) if len(sample) > 1 else float("nan")
-        return cls(float(sample.mean()) / scale, float(Z95 * spread / np.sqrt(len(sample)) / scale))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Campaigns on recorded labels as counts of where their tasks end, for policies and for fixed overlaps.
+"""Recorded labels replayed under a policy or a fixed overlap: how many tasks end with which labels.
 
 ========= ========= ==================== ===========================================================
 symbol    code      shape                meaning
@@ -26,13 +26,12 @@ from nextlabel.kernels.replay import Crowd
 from nextlabel.kernels.tally import tally_budgets, tally_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.index import Index
-from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import no_gap
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.replay import ORDERS, Recorded, ReplayCampaign, same_choices
+from nextlabel.simulation.replay import ORDERS, BudgetSweep, Recorded, budget_sweeps
 from nextlabel.solve.index.table import index_table
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, part
 
 #: Labels that one task can be given, and of them in flight when labels come back at once.
 MOST_A_TASK, AT_ONCE = 32, 3
@@ -46,7 +45,7 @@ ARRIVALS, AT_ONCE_RATE = 1.0, 1e7
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetStage:
+class ReplaySetting:
     """What every campaign of a backtest has in common."""
 
     recorded: Recorded
@@ -78,16 +77,16 @@ class BudgetStage:
         classes = tuple(TaskClass(int(c), self.prior, self.threshold) for c in many)
         return Problem(classes, budget, self.arrival_rate, self.completion_rate)
 
-    def setting(self, budget: int) -> Setting:
+    def lattices(self, budget: int) -> Setting:
         """Lattices for that budget."""
         problem = self.problem(budget)
         return Setting.of(problem, self.depth, AT_ONCE if problem.rho < 1e-3 else MOST_IN_FLIGHT)
 
-    def crowd(self, setting: Setting | None = None) -> Crowd:
+    def crowd(self, lattices: Setting | None = None) -> Crowd:
         """Labels, truth and where the tasks start; nothing is decided here."""
         recorded = self.recorded
         kinds = np.unique(np.minimum(recorded.counts, self.depth))
-        sizes = np.array([0] * len(kinds) if setting is None else [view.nodes for view in setting.views])
+        sizes = np.array([0] * len(kinds) if lattices is None else [view.nodes for view in lattices.views])
         begin = np.cumsum(sizes) - sizes
         start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
         start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, self.depth))]
@@ -96,8 +95,8 @@ class BudgetStage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EndCounts:
-    """One rule over rising budgets (for overlaps: over rising numbers of labels a task)."""
+class OutcomeCounts:
+    """One rule over rising budgets (for overlaps: over rising numbers of labels per task)."""
 
     name: str
     budgets: Ints
@@ -106,92 +105,77 @@ class EndCounts:
     taken: Ints
 
 
-def tally_policy(
-    stage: BudgetStage,
-    name: str,
+def replay_policy(
+    setting: ReplaySetting,
+    given: Policy,
     budgets: Sequence[int],
     replications: int,
     *,
     keep: int = 0,
     engine: Engine | None = None,
     progress: Progress | None = None,
-) -> EndCounts:
+) -> OutcomeCounts:
     """One policy over rising ``budgets``; ``keep`` replications also say how many labels each task got."""
-    policy = usual_index(stage, int(budgets[-1])) if name == Index.name else make_policy(name)
-    campaigns = _campaigns(stage, policy, budgets)
+    policy = given
+    if isinstance(given, Index) and given.table is None:
+        policy = index_for_budgets(setting, int(budgets[-1]))
+    lattices = [setting.lattices(budget) for budget in budgets]
+    crowds = [setting.crowd(one) for one in lattices]
+    kinds = np.unique(np.minimum(setting.recorded.counts, setting.depth))
+    sweeps = budget_sweeps(policy, lattices, crowds, kinds, len(setting.recorded))
     found, kept = [], []
-    for c, campaign in enumerate(campaigns):
-        chunk = partial(policy_chunk, campaign, stage.nodes, stage.seed, False)
-
-        def mine(share: float, c: int = c) -> None:
-            if progress is not None:
-                progress((c + share) / len(campaigns))
-
-        found.append(run_chunks(engine or Engine(), chunk, replications, mine)[1])
-        kept.append(policy_chunk(campaign, stage.nodes, stage.seed, True, 0, keep)[1] if keep else None)
-    return _tally(name, np.array(budgets), stage, np.concatenate(found, axis=1), kept)
+    for c, sweep in enumerate(sweeps):
+        chunk = partial(policy_chunk, sweep, setting.nodes, setting.seed, False)
+        found.append(run_chunks(engine or Engine(), chunk, replications, part(progress, c, len(sweeps)))[1])
+        kept.append(policy_chunk(sweep, setting.nodes, setting.seed, True, 0, keep)[1] if keep else None)
+    return _outcomes(given.name, np.array(budgets), setting, np.concatenate(found, axis=1), kept)
 
 
-def tally_overlap(
-    stage: BudgetStage, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
-) -> EndCounts:
+def replay_overlaps(
+    setting: ReplaySetting, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
+) -> OutcomeCounts:
     """Fixed overlaps, rising."""
-    chunk = partial(overlap_chunk, stage, tuple(overlaps), False)
+    chunk = partial(overlap_chunk, setting, tuple(overlaps), False)
     found = run_chunks(engine or Engine(), chunk, replications, None)[1]
-    kept = [overlap_chunk(stage, tuple(overlaps), True, 0, keep)[1] if keep else None]
-    return _tally(FIXED, np.array(overlaps), stage, found, kept)
+    kept = [overlap_chunk(setting, tuple(overlaps), True, 0, keep)[1] if keep else None]
+    return _outcomes(FIXED, np.array(overlaps), setting, found, kept)
 
 
-def usual_index(stage: BudgetStage, budget: int) -> Index:
+def index_for_budgets(setting: ReplaySetting, budget: int) -> Index:
     """The index policy for every budget up to that one: tasks differ in how many labels they have, not in the table."""
     one = Problem.identical(
-        len(stage.recorded), budget, stage.prior, stage.threshold,
-        arrival_rate=stage.arrival_rate, completion_rate=stage.completion_rate,
+        len(setting.recorded), budget, setting.prior, setting.threshold,
+        arrival_rate=setting.arrival_rate, completion_rate=setting.completion_rate,
     )  # fmt: skip
     many = one.rho >= MANY_IN_FLIGHT
     table = index_table(
-        one, cap=min(stage.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
+        one, cap=min(setting.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
     )
-    return Index(replace(table, classes=table.classes * len(stage.problem(budget).classes)))
+    return Index(replace(table, classes=table.classes * len(setting.problem(budget).classes)))
 
 
 def policy_chunk(
-    campaign: ReplayCampaign, nodes: int, seed: int, keep: bool, first: int, count: int
+    sweep: BudgetSweep, nodes: int, seed: int, keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
-    """Replications first .. first + count - 1; a row a budget: ends, labels used, labels of each task."""
-    B, K = len(campaign.budgets), len(campaign.world.root)
-    out, used, taken = _room(count, B, nodes, K if keep else 0)
-    world = campaign.world._replace(root=np.zeros(K, dtype=np.int64))
-    budgets = np.array(campaign.budgets, dtype=np.int64)
-    tally_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out, used, taken)
+    """Replications first .. first + count - 1; one row per budget: ends, labels used, labels of each task."""
+    B, K = len(sweep.budgets), len(sweep.world.root)
+    out, used, taken = _empty(count, B, nodes, K if keep else 0)
+    world = sweep.world._replace(root=np.zeros(K, dtype=np.int64))
+    budgets = np.array(sweep.budgets, dtype=np.int64)
+    tally_budgets(world, sweep.tables, no_gap(), sweep.crowd, budgets, seed, first, out, used, taken)
     return np.zeros((count, 0)), _packed(out, used, taken)
 
 
 def overlap_chunk(
-    stage: BudgetStage, overlaps: tuple[int, ...], keep: bool, first: int, count: int
+    setting: ReplaySetting, overlaps: tuple[int, ...], keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
     """The same for overlaps."""
-    out, used, taken = _room(count, len(overlaps), stage.nodes, len(stage.recorded) if keep else 0)
-    tally_overlaps(stage.crowd(), np.array(overlaps, dtype=np.int64), stage.seed, first, out, used, taken)
+    out, used, taken = _empty(count, len(overlaps), setting.nodes, len(setting.recorded) if keep else 0)
+    tally_overlaps(setting.crowd(), np.array(overlaps, dtype=np.int64), setting.seed, first, out, used, taken)
     return np.zeros((count, 0)), _packed(out, used, taken)
 
 
-def _campaigns(stage: BudgetStage, policy: Policy, budgets: Sequence[int]) -> list[ReplayCampaign]:
-    """Neighbouring budgets with the same tables are one campaign."""
-    kinds = np.unique(np.minimum(stage.recorded.counts, stage.depth))
-    out: list[ReplayCampaign] = []
-    for budget in budgets:
-        setting = stage.setting(budget)
-        tables = make_tables(setting, policy)
-        arrays = make_world(setting, True, np.minimum(kinds, setting.depth))
-        together: tuple[int, ...] = (budget,)
-        if out and same_choices(out[-1].tables, tables):
-            together = out.pop().budgets + together
-        out.append(ReplayCampaign(arrays, tables, stage.crowd(setting), together))
-    return out
-
-
-def _room(count: int, B: int, nodes: int, K: int) -> tuple[Ints, Ints, Ints]:
+def _empty(count: int, B: int, nodes: int, K: int) -> tuple[Ints, Ints, Ints]:
     ends = np.zeros((count, B, nodes, 2), dtype=np.int64)
     return ends, np.zeros((count, B), dtype=np.int64), np.zeros((count, B, K), dtype=np.int64)
 
@@ -201,9 +185,11 @@ def _packed(out: Ints, used: Ints, taken: Ints) -> Ints:
     return np.concatenate([out.reshape(count, B, -1), used[:, :, None], taken], axis=2)
 
 
-def _tally(name: str, budgets: Ints, stage: BudgetStage, found: Ints, kept: Sequence[Ints | None]) -> EndCounts:
-    cells = 2 * stage.nodes
-    ends = found[:, :, :cells].reshape(*found.shape[:2], stage.nodes, 2)
+def _outcomes(
+    name: str, budgets: Ints, setting: ReplaySetting, found: Ints, kept: Sequence[Ints | None]
+) -> OutcomeCounts:
+    cells = 2 * setting.nodes
+    ends = found[:, :, :cells].reshape(*found.shape[:2], setting.nodes, 2)
     known = [k[:, :, cells + 1 :] for k in kept if k is not None]
     taken = np.concatenate(known, axis=1) if known else np.zeros((0, len(budgets), 0), dtype=np.int64)
-    return EndCounts(name, budgets, ends, found[:, :, cells], taken)
+    return OutcomeCounts(name, budgets, ends, found[:, :, cells], taken)

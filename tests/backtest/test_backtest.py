@@ -12,7 +12,7 @@ import pytest
 from nextlabel.backtest.backtest import BacktestOptions, backtest
 from nextlabel.backtest.page import backtest_page
 from nextlabel.backtest.pilot import hold_out
-from nextlabel.backtest.readout import accuracy_of, credits, decisions, drawn_labels, with_all_labels
+from nextlabel.backtest.readout import accuracy_of, decisions, drawn_labels, with_all_labels
 from nextlabel.backtest.replays import replay_overlaps
 from nextlabel.backtest.result import Backtest
 from nextlabel.backtest.savings import saving
@@ -22,7 +22,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.experiments.datasets import find_set
-from nextlabel.simulation.replay import Recorded, replay
+from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,8 @@ def test_curves_are_those_of_the_replay(uneven: bool, ties: str) -> None:
         replications=6,
         options=BacktestOptions(ties=ties, **rates),
     )
-    other = replay(
-        recorded, names, budget=budgets, prior=Beta(2, 1.5), threshold=0.55, ties=ties, replications=6, **rates
-    )
+    setup = ReplaySetup(recorded, prior=Beta(2, 1.5), threshold=0.55, **rates)
+    other = replay(setup, names, budget=budgets, ties=ties, replications=6)
     for one in other:
         point = found.find("posterior", one.name, one.budget)
         assert point is not None

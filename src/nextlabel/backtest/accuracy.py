@@ -7,22 +7,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.backtest.readout import accuracy_of, accuracy_of_ends, credits, dawid_skene, decisions, drawn_labels
-from nextlabel.backtest.replays import FIXED, OutcomeCounts, ReplaySetting
+from nextlabel.backtest.readout import accuracy_of, dawid_skene, decisions, drawn_labels
+from nextlabel.backtest.replays import FIXED, BacktestSetup, OutcomeCounts
 from nextlabel.backtest.result import PolicyAccuracy
 from nextlabel.backtest.savings import Saving, saving
 from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.simulation.estimate import Estimate
+from nextlabel.problem.estimate import Estimate
+from nextlabel.simulation.replay import accuracy_of_ends, credits
 
 
-def accuracy_curve(setting: ReplaySetting, played: OutcomeCounts, readout: str, ties: str) -> Floats:
+def accuracy_curve(setting: BacktestSetup, played: OutcomeCounts, readout: str, ties: str) -> Floats:
     """(reps, B) accuracy of one policy, read off the counts of labels."""
     decision = decisions(readout, setting.prior, setting.threshold, setting.depth)
     return accuracy_of_ends(played.ends, credits(decision, ties))
 
 
 def dawid_skene_curves(
-    setting: ReplaySetting, workers: Ints, ties: str
+    setting: BacktestSetup, workers: Ints, ties: str
 ) -> Callable[[OutcomeCounts, Sequence[int] | None], Floats]:
     """Dawid-Skene on the labels that a rule collected, at some of its budgets (nan at the others)."""
     orders: dict[int, Ints] = {}
@@ -42,7 +43,7 @@ def dawid_skene_curves(
 
 
 def accuracies(
-    setting: ReplaySetting,
+    setting: BacktestSetup,
     played: OutcomeCounts,
     readout: str,
     curves: dict[tuple[str, str], Floats],
@@ -75,7 +76,7 @@ def accuracies(
     return out
 
 
-def _believed(setting: ReplaySetting, ends: Ints) -> float:
+def _believed(setting: BacktestSetup, ends: Ints) -> float:
     """Mean of max(I, 1 - I) over the tasks with a known truth."""
     above = setting.prior.above(setting.threshold, *triangle_counts(setting.depth))
     many = ends.sum(axis=(0, 2))

@@ -29,7 +29,7 @@ from nextlabel.backtest.accuracy import accuracies, accuracy_curve, dawid_skene_
 from nextlabel.backtest.budgets import choose_budgets
 from nextlabel.backtest.pilot import hold_out
 from nextlabel.backtest.readout import COUNTING, READOUTS, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
-from nextlabel.backtest.replays import ARRIVALS, AT_ONCE_RATE, ReplaySetting, replay_overlaps, replay_policy
+from nextlabel.backtest.replays import ARRIVALS, AT_ONCE_RATE, BacktestSetup, replay_overlaps, replay_policy
 from nextlabel.backtest.result import Backtest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError
@@ -103,7 +103,7 @@ def backtest(
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = hold_out(recorded, how.pilot, prior, threshold, how.method, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt.prior, learnt.threshold)
-    setting = ReplaySetting(
+    setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
     )
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets)

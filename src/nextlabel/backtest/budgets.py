@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nextlabel.backtest.replays import ReplaySetting
+from nextlabel.backtest.replays import BacktestSetup
 from nextlabel.errors import InputError
 
 LABELS_PER_TASK = (3.0, 4.0, 5.0, 6.0)
@@ -17,7 +17,7 @@ ENOUGH_TASKS = 0.5
 
 
 def choose_budgets(
-    setting: ReplaySetting, labels_per_task: Sequence[float] | None, budgets: Sequence[int] | None
+    setting: BacktestSetup, labels_per_task: Sequence[float] | None, budgets: Sequence[int] | None
 ) -> tuple[list[int], list[int], tuple[int, ...]]:
     """Budgets asked for, the grid with them, and the overlaps to compare with."""
     K, most = len(setting.recorded), setting.most_labels

@@ -9,7 +9,7 @@ symbol    code      shape                meaning
 ========= ========= ==================== ===========================================================
 
 The draws are those of ``simulation.replay``: every policy and every overlap meets the same tasks and labels in the same
-order. A task can be given MOST_A_TASK labels, of which a few are in flight at once. Guarantee: see ``kernels.tally``.
+order. A task can be given MOST_A_TASK labels, of which a few are in flight at once. Guarantee: see ``kernels.replay``.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ from functools import partial
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.kernels.replay import Crowd
-from nextlabel.kernels.tally import tally_budgets, tally_overlaps
+from nextlabel.kernels.replay import Ends
+from nextlabel.kernels.replay import replay_overlaps as count_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.index import Index
-from nextlabel.policies.rollout_arrays import no_gap
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.replay import ORDERS, BudgetSweep, Recorded, budget_sweeps
+from nextlabel.simulation.replay import BudgetSweep, ReplaySetup, budget_sweeps, no_ends, recorded_labels
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
 
@@ -45,16 +43,8 @@ ARRIVALS, AT_ONCE_RATE = 1.0, 1e7
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySetting:
+class BacktestSetup(ReplaySetup):
     """What every campaign of a backtest has in common."""
-
-    recorded: Recorded
-    prior: Beta
-    threshold: float
-    arrival_rate: float
-    completion_rate: float
-    order: str
-    seed: int
 
     @property
     def depth(self) -> int:
@@ -82,17 +72,6 @@ class ReplaySetting:
         problem = self.problem(budget)
         return Setting.of(problem, self.depth, AT_ONCE if problem.rho < 1e-3 else MOST_IN_FLIGHT)
 
-    def crowd(self, lattices: Setting | None = None) -> Crowd:
-        """Labels, truth and where the tasks start; nothing is decided here."""
-        recorded = self.recorded
-        kinds = np.unique(np.minimum(recorded.counts, self.depth))
-        sizes = np.array([0] * len(kinds) if lattices is None else [view.nodes for view in lattices.views])
-        begin = np.cumsum(sizes) - sizes
-        start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
-        start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, self.depth))]
-        none = np.zeros(0, dtype=np.int64)
-        return Crowd(recorded.labels, recorded.counts, recorded.gold, start, ORDERS[self.order], none, -1)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutcomeCounts:
@@ -106,7 +85,7 @@ class OutcomeCounts:
 
 
 def replay_policy(
-    setting: ReplaySetting,
+    setting: BacktestSetup,
     given: Policy,
     budgets: Sequence[int],
     replications: int,
@@ -120,9 +99,8 @@ def replay_policy(
     if isinstance(given, Index) and given.table is None:
         policy = index_for_budgets(setting, int(budgets[-1]))
     lattices = [setting.lattices(budget) for budget in budgets]
-    crowds = [setting.crowd(one) for one in lattices]
     kinds = np.unique(np.minimum(setting.recorded.counts, setting.depth))
-    sweeps = budget_sweeps(policy, lattices, crowds, kinds, len(setting.recorded))
+    sweeps = budget_sweeps(policy, lattices, setting, kinds, len(setting.recorded))
     found, kept = [], []
     for c, sweep in enumerate(sweeps):
         chunk = partial(policy_chunk, sweep, setting.nodes, setting.seed, False)
@@ -132,7 +110,7 @@ def replay_policy(
 
 
 def replay_overlaps(
-    setting: ReplaySetting, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
+    setting: BacktestSetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
 ) -> OutcomeCounts:
     """Fixed overlaps, rising."""
     chunk = partial(overlap_chunk, setting, tuple(overlaps), False)
@@ -141,7 +119,7 @@ def replay_overlaps(
     return _outcomes(FIXED, np.array(overlaps), setting, found, kept)
 
 
-def index_for_budgets(setting: ReplaySetting, budget: int) -> Index:
+def index_for_budgets(setting: BacktestSetup, budget: int) -> Index:
     """The index policy for every budget up to that one: tasks differ in how many labels they have, not in the table."""
     one = Problem.identical(
         len(setting.recorded), budget, setting.prior, setting.threshold,
@@ -158,35 +136,26 @@ def policy_chunk(
     sweep: BudgetSweep, nodes: int, seed: int, keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
     """Replications first .. first + count - 1; one row per budget: ends, labels used, labels of each task."""
-    B, K = len(sweep.budgets), len(sweep.world.root)
-    out, used, taken = _empty(count, B, nodes, K if keep else 0)
-    world = sweep.world._replace(root=np.zeros(K, dtype=np.int64))
-    budgets = np.array(sweep.budgets, dtype=np.int64)
-    tally_budgets(world, sweep.tables, no_gap(), sweep.crowd, budgets, seed, first, out, used, taken)
-    return np.zeros((count, 0)), _packed(out, used, taken)
+    return np.zeros((count, 0)), _packed(sweep.ends(nodes, keep, seed, first, count))
 
 
 def overlap_chunk(
-    setting: ReplaySetting, overlaps: tuple[int, ...], keep: bool, first: int, count: int
+    setting: BacktestSetup, overlaps: tuple[int, ...], keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
     """The same for overlaps."""
-    out, used, taken = _empty(count, len(overlaps), setting.nodes, len(setting.recorded) if keep else 0)
-    tally_overlaps(setting.crowd(), np.array(overlaps, dtype=np.int64), setting.seed, first, out, used, taken)
-    return np.zeros((count, 0)), _packed(out, used, taken)
+    out = no_ends(count, len(overlaps), setting.nodes, len(setting.recorded) if keep else 0)
+    records = recorded_labels(setting, np.array([setting.depth]), [0])
+    count_overlaps(records, np.array(overlaps, dtype=np.int64), setting.seed, first, out)
+    return np.zeros((count, 0)), _packed(out)
 
 
-def _empty(count: int, B: int, nodes: int, K: int) -> tuple[Ints, Ints, Ints]:
-    ends = np.zeros((count, B, nodes, 2), dtype=np.int64)
-    return ends, np.zeros((count, B), dtype=np.int64), np.zeros((count, B, K), dtype=np.int64)
-
-
-def _packed(out: Ints, used: Ints, taken: Ints) -> Ints:
-    count, B = used.shape
-    return np.concatenate([out.reshape(count, B, -1), used[:, :, None], taken], axis=2)
+def _packed(ends: Ends) -> Ints:
+    count, B = ends.used.shape
+    return np.concatenate([ends.tasks.reshape(count, B, -1), ends.used[:, :, None], ends.taken], axis=2)
 
 
 def _outcomes(
-    name: str, budgets: Ints, setting: ReplaySetting, found: Ints, kept: Sequence[Ints | None]
+    name: str, budgets: Ints, setting: BacktestSetup, found: Ints, kept: Sequence[Ints | None]
 ) -> OutcomeCounts:
     cells = 2 * setting.nodes
     ends = found[:, :, :cells].reshape(*found.shape[:2], setting.nodes, 2)

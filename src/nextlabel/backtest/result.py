@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nextlabel.backtest.pilot import PilotFit
-from nextlabel.backtest.replays import ReplaySetting
+from nextlabel.backtest.replays import BacktestSetup
 from nextlabel.backtest.savings import Saving
-from nextlabel.simulation.estimate import Estimate
+from nextlabel.problem.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PolicyAccuracy:
 class Backtest:
     """Curves, fixed overlaps, the ceiling, and labels saved."""
 
-    setting: ReplaySetting = field(repr=False)
+    setting: BacktestSetup = field(repr=False)
     pilot: PilotFit = field(repr=False)
     truth: str
     known: int

@@ -22,7 +22,7 @@ from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
-from nextlabel.simulation.replay import Recorded, replay
+from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
 
 HELD_OUT = 50
@@ -92,16 +92,13 @@ def _rows(cell: Cell, index: Policy, replications: int, config: StudyOptions, pr
     out: list[Row] = []
     for k, (policies, some) in enumerate(plan):
         budgets = {round(ratio * cell.tasks): ratio for ratio in some}
+        setup = ReplaySetup(cell.pool, cell.learnt.prior, cell.threshold, order=cell.order, seed=config.seed)
         found = replay(
-            cell.pool,
+            setup,
             policies,
             tasks=cell.tasks,
             budget=list(budgets),
-            prior=cell.learnt.prior,
-            threshold=cell.threshold,
-            order=cell.order,
             replications=replications,
-            seed=config.seed,
             engine=config.engine,
             progress=part(progress, k, len(plan)),
         )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from nextlabel.experiments.roster import index_for, names, shared
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
-from nextlabel.simulation.estimate import Estimate
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.progress import Progress, part
 

@@ -26,10 +26,10 @@ import numpy as np
 from nextlabel.errors import InputError
 from nextlabel.planning.money import patient_index, where_to_stop
 from nextlabel.planning.result import Plan, crossing
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.own_priors import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.progress import Progress, part
 

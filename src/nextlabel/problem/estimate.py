@@ -1,4 +1,4 @@
-"""A mean and how sure it is."""
+"""A mean from replications, with its interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 
-#: The 97.5% quantile of the standard normal distribution.
+#: Half-width of a 95% interval of a normal mean, in standard errors.
 Z95 = 1.959963984540054
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from nextlabel.campaign.results import Result
     from nextlabel.campaigns.certificate import Certificate
     from nextlabel.campaigns.facade import Campaign
+    from nextlabel.campaigns.status import CampaignStatus
+    from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
         ConflictError,
@@ -56,10 +58,12 @@ __all__ = [
     "OKG",
     "Accuracy",
     "Added",
+    "AsyncClient",
     "Beta",
     "BetaMixture",
     "Bound",
     "Campaign",
+    "CampaignStatus",
     "Certificate",
     "ClassView",
     "Client",
@@ -124,6 +128,8 @@ _HOME = {
     "Campaign": "nextlabel.campaigns.facade",
     "Certificate": "nextlabel.campaigns.certificate",
     "ClassView": "nextlabel.policies.base",
+    "CampaignStatus": "nextlabel.campaigns.status",
+    "AsyncClient": "nextlabel.client.async_client",
     "Client": "nextlabel.client.client",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",

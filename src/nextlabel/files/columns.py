@@ -99,8 +99,7 @@ def cell_text(cell: Any) -> str:
         return cell.strip()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    text = str(cell)
-    return "" if cell is None or text in ("nan", "NaT", "<NA>") else text.lower() if isinstance(cell, bool) else text
+    return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
 def find_columns(table: Table, roles: Mapping[str, str]) -> dict[str, int]:

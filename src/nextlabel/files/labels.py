@@ -8,7 +8,7 @@ Rules, in this order; ``ReadReport`` counts what each of them met.
    order of the file; with ``duplicates="keep"`` all of them count. A label without a worker is nobody's second one.
 3. A task without any label left is no task of the table.
 
-Tied votes are kept as they are. Cost: about 1.5 s per million rows of CSV, on the standard library and NumPy alone.
+Tied votes are kept as they are. Cost: 1.5 to 3 s per million rows of CSV, on the standard library and NumPy alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, read_label_columns
-from nextlabel.files.frames import FrameTable, is_frame
+from nextlabel.files.frames import Frame, FrameTable, is_frame
 from nextlabel.files.label_names import code_labels, fold_spellings
 from nextlabel.files.label_studio import is_export, read_export
 from nextlabel.files.label_table import Duplicates, LabelTable, ReadReport
@@ -31,7 +31,7 @@ from nextlabel.files.open_table import LONGEST, format_of, json_values, open_str
 
 
 def read_labels(
-    source: str | os.PathLike[str] | Any,
+    source: str | os.PathLike[str] | Frame,
     *,
     task: str = "task",
     worker: str | None = "worker",

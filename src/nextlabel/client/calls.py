@@ -11,14 +11,29 @@ from typing import Any
 
 import httpx
 
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from nextlabel.errors import (
+    ConflictError,
+    InputError,
+    NextlabelError,
+    NotAllowedError,
+    NotFoundError,
+    TokenError,
+    UnavailableError,
+)
 
 #: Statuses that mean: not now.
 AGAIN = frozenset({429, 502, 503, 504})
 #: Seconds before the second try, doubled each time up to the longest; a wait is by lot from half of it to all.
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
 
-_ERRORS: dict[int, type[NextlabelError]] = {404: NotFoundError, 409: ConflictError}
+_ERRORS: dict[int, type[NextlabelError]] = {
+    **dict.fromkeys((400, 413, 415, 422), InputError),
+    **dict.fromkeys(AGAIN, UnavailableError),
+    401: TokenError,
+    403: NotAllowedError,
+    404: NotFoundError,
+    409: ConflictError,
+}
 
 
 class Calls:
@@ -44,7 +59,7 @@ class Calls:
                 response = self.http.request(method, path, **given)
             except httpx.TransportError as error:
                 if left == 0:
-                    raise NextlabelError(
+                    raise UnavailableError(
                         f"the service at {self.http.base_url} does not answer: {str(error) or type(error).__name__}.",
                         "Check the address and that it runs.",
                     ) from error
@@ -65,8 +80,7 @@ def answer_of(response: httpx.Response) -> Any:
         detail, hint = str(problem["detail"]), str(problem.get("hint", ""))
     except (ValueError, KeyError, TypeError):
         detail, hint = f"the service answered {response.status_code}.", "Look into its log."
-    status = response.status_code
-    raise _ERRORS.get(status, InputError if status in (400, 413, 415, 422) else NextlabelError)(detail, hint)
+    raise _ERRORS.get(response.status_code, NextlabelError)(detail, hint)
 
 
 def _wait(before: int) -> float:

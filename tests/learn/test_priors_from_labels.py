@@ -14,7 +14,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom, dirichlet_multinomial
 
-from nextlabel.backtest.history import moments_prior
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.mixture import BetaMixture
@@ -184,14 +183,15 @@ def test_derivatives_of_a_mixture_against_differences() -> None:
 # --- moments --------------------------------------------------------------------------------------
 
 
-def test_moments_of_counts_are_those_of_history() -> None:
+def test_moments_of_counts_are_those_of_the_shares() -> None:
     rng = np.random.default_rng(5)
     m = rng.integers(2, 9, 60)
     labels = np.where(np.arange(8) < m[:, None], rng.random((60, 8)) < rng.beta(1, 2, 60)[:, None], -1).astype(np.int64)
-    recorded = Recorded(tuple(map(str, range(60))), labels, m, np.full(60, -1))
-    prior = moments_prior(recorded)
-    weights, _ = moment_weights(LabelCounts.of_padded(recorded.labels))
-    assert weights == pytest.approx([prior.beta, prior.alpha], rel=ROUNDING)
+    share = (labels == 1).sum(axis=1) / m
+    mean, noise = share.mean(), np.mean(1.0 / m)
+    rho = (share.var(ddof=1) / (mean * (1.0 - mean)) - noise) / (1.0 - noise)
+    weights, _ = moment_weights(LabelCounts.of_padded(labels))
+    assert weights == pytest.approx([(1.0 - mean) * (1.0 / rho - 1.0), mean * (1.0 / rho - 1.0)], rel=ROUNDING)
 
 
 def test_standard_errors_of_moments_are_those_of_the_jackknife() -> None:

@@ -1,136 +1,140 @@
-"""One campaign inside a program: the same rules as over HTTP, no server.
+"""One campaign inside a program: the same rules as over HTTP, without a server.
 
 >>> import nextlabel as nl
 >>> campaign = nl.Campaign.create("memory:", tasks=["is a whale a fish?", "is a bat a bird?"], budget=4)
 >>> lease = campaign.ask(worker="ann")
->>> campaign.tell(lease.id, label=1).status
+>>> if lease:
+...     campaign.tell(lease, label=1).status
 'labelled'
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
-from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.service import CampaignService, Clock
+from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.errors import NotFoundError
 from nextlabel.store.open import open_store
-
-if TYPE_CHECKING:
-    from nextlabel.campaigns.certificate import Certificate
 
 
 class Campaign:
     """A campaign in the store at an address (``store.engine``); several programs and services may use it at once."""
 
     def __init__(self, campaign_service: CampaignService, id: str) -> None:
-        self._office, self.id = campaign_service, id
+        self._service, self.id = campaign_service, id
 
     @classmethod
     def create(
-        cls, url: str, tasks: Iterable[Any] = (), *, id: str | None = None, clock: Clock = time.time, **settings: Any
+        cls,
+        url: str,
+        tasks: Any = (),
+        *,
+        id: str | None = None,
+        clock: Clock = time.time,
+        **settings: Unpack[SettingOptions],
     ) -> Self:
-        """A new campaign; ``settings`` are those of ``campaign.settings``, ``budget`` among them."""
-        campaign_service = CampaignService(open_store(url), clock)
+        """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
+
+        ``tasks`` are texts, tables with the keys of ``campaign.intake``, or a data frame with one row per task.
+        """
+        service = CampaignService(open_store(url), clock)
         try:
-            return cls(campaign_service, campaign_service.create(CampaignSettings.from_dict(settings), id, tasks).id)
+            return cls(service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks)).id)
         except BaseException:
-            campaign_service.close()
+            service.close()
             raise
 
     @classmethod
     def open(cls, url: str, id: str | None = None, *, clock: Clock = time.time) -> Self:
-        """A campaign that is there; without ``id`` the only one."""
-        campaign_service = CampaignService(open_store(url), clock)
+        """Open a campaign that exists; without ``id``, the only one."""
+        service = CampaignService(open_store(url), clock)
         try:
             if id is None:
-                there = campaign_service.store.campaigns()
+                there = service.store.campaigns()
                 if len(there) != 1:
                     raise NotFoundError(
                         f"there are {len(there)} campaigns at {url}.",
                         f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
                     )
                 id = there[0].id
-            campaign_service.store.row(id)
+            service.store.row(id)
         except BaseException:
-            campaign_service.close()
+            service.close()
             raise
-        return cls(campaign_service, id)
+        return cls(service, id)
 
-    def add_tasks(self, tasks: Iterable[Any], batch: str | None = None) -> Added:
-        """More tasks (``campaign.intake``), all of them or none."""
-        return self._office.add_tasks(self.id, tasks, batch)
+    def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
+        """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
+        return self._service.add_tasks(self.id, task_tables(tasks), batch)
 
     def ask(self, worker: str) -> Lease | NoTask:
-        """A task for the worker, or the reason why not; ``if lease:`` tells them apart."""
-        return self._office.ask(self.id, worker)
+        """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""
+        return self._service.ask(self.id, worker)
 
-    def tell(self, lease: str, label: object) -> Told:
-        """The worker's answer."""
-        return self._office.tell(lease, label)
+    def tell(self, lease: Lease | str, label: object) -> Told:
+        """Record the worker's answer to a lease."""
+        return self._service.tell(lease_id_of(lease), label)
 
-    def release(self, lease: str) -> Told:
-        """The worker passes the task on."""
-        return self._office.release(lease)
+    def release(self, lease: Lease | str) -> Told:
+        """The worker passes the task on; it does not come back to the same worker."""
+        return self._service.release(lease_id_of(lease))
 
-    def renew(self, lease: str) -> Told:
-        """The worker needs more time."""
-        return self._office.renew(lease)
+    def renew(self, lease: Lease | str) -> Told:
+        """Give the worker more time."""
+        return self._service.renew(lease_id_of(lease))
 
-    def undo(self, lease: str) -> Told:
-        """The worker takes the answer back."""
-        return self._office.undo(lease)
+    def undo(self, lease: Lease | str) -> Told:
+        """Take the worker's answer back."""
+        return self._service.undo(lease_id_of(lease))
 
-    def pause(self) -> CampaignRow:
-        """No new leases."""
-        return self._office.pause(self.id)
+    def pause(self) -> CampaignStatus:
+        """Hand out no tasks until ``resume``."""
+        return status_of(self._service.pause(self.id))
 
-    def resume(self) -> CampaignRow:
-        """New leases again."""
-        return self._office.resume(self.id)
+    def resume(self) -> CampaignStatus:
+        """Hand out tasks again."""
+        return status_of(self._service.resume(self.id))
 
-    def change(self, **values: Any) -> CampaignRow:
-        """Another ``budget``, ``deadline`` or ``lease_seconds``; None takes the last two away."""
-        return self._office.change(self.id, values)
+    def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
+        """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
+        return status_of(self._service.change(self.id, values))
 
     @property
-    def status(self) -> CampaignRow:
-        """Settings and counters."""
-        return self._office.store.row(self.id)
+    def status(self) -> CampaignStatus:
+        """State, settings and counters."""
+        return status_of(self._service.store.row(self.id))
 
     def results(self) -> Iterator[Result]:
-        """Every task with what is known of it."""
-        return self._office.results(self.id)
+        """Every task with its most likely label."""
+        return self._service.results(self.id)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
-        """What happened, from event ``after`` on."""
-        return self._office.store.events(self.id, after, limit)
+        """The log, from the event after number ``after`` on."""
+        return self._service.store.events(self.id, after, limit)
 
     def certificate(self) -> Certificate:
-        """Expected accuracy now and the most that any policy can reach with the labels left."""
-        from nextlabel.campaigns.certificate import certificate
+        """Expected accuracy now, and the most that any policy can reach with the labels left."""
+        return self._service.certificate(self.id)
 
-        return certificate(self._office, self.id)
-
-    def rebuild(self) -> CampaignRow:
-        """Make everything but the events anew from them."""
-        return self._office.rebuild(self.id)
+    def rebuild(self) -> CampaignStatus:
+        """Replay the log: everything but the events is made anew from them."""
+        return status_of(self._service.rebuild(self.id))
 
     def close(self) -> None:
-        """Give back what is held open."""
-        self._office.close()
+        """Close the store."""
+        self._service.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

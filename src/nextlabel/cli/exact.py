@@ -45,7 +45,8 @@ def exact(
         from nextlabel.policies.registry import make_policy
 
         make_policy(policy)  # refused before any work
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     with working("Solving exactly") as progress:
         from nextlabel.solve.exact import exact_value
 
@@ -76,7 +77,7 @@ def exact(
         rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
         rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
     if as_json:
-        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem)})
+        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
         return
     unit = "tasks right" if counts_tasks(problem) else "value"
     caption = _sentence(problem, best, policy, reached)

@@ -25,8 +25,8 @@ import httpx
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Lease
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings

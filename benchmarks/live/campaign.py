@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from benchmarks.live.crowd import Account
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.links import LinkSigner
 from nextlabel.store.open import open_store

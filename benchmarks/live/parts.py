@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.stored_tables import NoTableStore
 from nextlabel.campaign.table_cache import PolicyTables
 from nextlabel.campaigns.service import CampaignService

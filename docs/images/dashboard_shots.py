@@ -21,8 +21,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests"))
 
 from browser import PHONE, at, launched  # noqa: E402
-from nextlabel.campaign.config import CampaignSettings  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
+from nextlabel.campaign.settings import CampaignSettings  # noqa: E402
 from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
 from nextlabel.service.settings import Settings  # noqa: E402

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.client.client import Client
     from nextlabel.errors import NextlabelError
-    from nextlabel.policies.base import Policy
+    from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
+    from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
     from nextlabel.policies.okg import OKG
     from nextlabel.policies.registry import make_policy
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
-    from nextlabel.solve.exact import ExactResult, exact_value, policy_value
+    from nextlabel.solve.exact import ExactResult, exact_value
     from nextlabel.solve.index.indexability import check_indexability
     from nextlabel.solve.index.table import IndexTable, index_table
 
@@ -43,6 +44,7 @@ __all__ = [
     "BetaMixture",
     "Bound",
     "Campaign",
+    "ClassView",
     "Client",
     "Dirichlet",
     "Engine",
@@ -59,7 +61,10 @@ __all__ = [
     "Prior",
     "Problem",
     "Reward",
+    "ScoreTables",
+    "Setting",
     "SquaredError",
+    "StaticPolicy",
     "Study",
     "TaskClass",
     "Utility",
@@ -84,6 +89,7 @@ _HOME = {
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
     "Campaign": "nextlabel.campaigns.facade",
+    "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
@@ -101,7 +107,10 @@ _HOME = {
     "Problem": "nextlabel.problem.problem",
     "Reward": "nextlabel.beliefs.rewards",
     "ItemScores": "nextlabel.problem.scores",
+    "ScoreTables": "nextlabel.policies.base",
+    "Setting": "nextlabel.policies.base",
     "SquaredError": "nextlabel.beliefs.rewards",
+    "StaticPolicy": "nextlabel.policies.base",
     "Study": "nextlabel.simulation.study",
     "TaskClass": "nextlabel.problem.problem",
     "Utility": "nextlabel.beliefs.rewards",
@@ -110,7 +119,7 @@ _HOME = {
     "index_table": "nextlabel.solve.index.table",
     "load_problem": "nextlabel.problem.toml",
     "make_policy": "nextlabel.policies.registry",
-    "policy_value": "nextlabel.solve.exact",
+    "policy_value": "nextlabel.policies.exact_value",
     "problem_to_toml": "nextlabel.problem.toml",
     "read_scores": "nextlabel.problem.scores",
     "score_classes": "nextlabel.problem.scores",

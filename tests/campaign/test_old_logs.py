@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import KINDS
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.results import results_of
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.problem.tables import prior_table
 from nextlabel.store.open import open_store

@@ -11,7 +11,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.chance import TIES, chance, draw_key
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.stored_tables import NoTableStore, load_or_solve_index, table_problem
 from nextlabel.campaign.table_cache import TableCache
 from nextlabel.campaigns.service import CampaignService

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.live.server import free_port
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
 from nextlabel.demo.outcome import outcome

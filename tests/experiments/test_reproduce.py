@@ -12,11 +12,12 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.experiments import delay, exact, fig1, fig2, growth, reproduce, roster
 from nextlabel.experiments.study import StudyOptions
+from nextlabel.policies.base import Setting
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row, read_csv
 from nextlabel.simulation.engine import Engine
-from nextlabel.solve.exact import policy_value
 from nextlabel.solve.index.table import index_table
 from tolerances import BOUND, PRINTED
 
@@ -116,9 +117,9 @@ def test_a_shared_index_table_of_a_larger_problem_plays_the_same() -> None:
     own = policy_value(small, index_table(small).policy_index).value
     table = roster.index_for(Problem.identical(30, 60, arrival_rate=1.0), 6).table
     assert table is not None
-    setting = exact.Setting.of(small, 6, 6)
+    setting = Setting.of(small, 6, 6)
     scores = roster.Index(table).scores(setting)[0]
-    assert policy_value(small, lambda c, n, tau: exact.dense_scores(scores, n)).value == pytest.approx(own, abs=1e-6)
+    assert policy_value(small, lambda c, n, tau: scores.with_left(n)).value == pytest.approx(own, abs=1e-6)
 
 
 def test_saved_labels_are_read_off_uniforms_curve() -> None:
@@ -141,8 +142,8 @@ def test_tables_are_shared_between_runs() -> None:
             return super().scores(setting)
 
     policy = roster.Shared(Counting())
-    setting = exact.Setting.of(Problem.identical(2, 3))
-    assert policy.scores(setting) is policy.scores(exact.Setting.of(Problem.identical(2, 3)))
+    setting = Setting.of(Problem.identical(2, 3))
+    assert policy.scores(setting) is policy.scores(Setting.of(Problem.identical(2, 3)))
     assert len(calls) == 1 and policy.name == "okg"
 
 

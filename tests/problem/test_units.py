@@ -11,6 +11,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.policies.base import ClassView, Setting
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.okg import OKGIdle
 from nextlabel.policies.registry import POLICIES
 from nextlabel.policies.resolve import Resolve
@@ -19,7 +20,7 @@ from nextlabel.problem.units import in_units, reward_unit
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve
-from nextlabel.solve.exact import exact_value, policy_value
+from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index.indexability import check_indexability
 from nextlabel.solve.index.table import index_table
 

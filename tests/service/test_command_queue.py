@@ -6,13 +6,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
@@ -163,7 +164,7 @@ def test_a_queue_can_be_closed_and_used_again(campaign_service: CampaignService)
 
 
 def test_the_non_blocking_cache_does_not_wait() -> None:
-    config = CONFIG.changed(policy="okg")
+    config = replace(CONFIG, policy="okg")
     campaign_service = CampaignService(open_store("memory:"))
     non_blocking = NonBlockingTableCache(campaign_service.table_cache)
     with pytest.raises(TablesPendingError) as caught:

@@ -9,8 +9,8 @@ from tempfile import mkdtemp
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Lease
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.tokens import first_token

@@ -20,8 +20,9 @@ from scipy.special import betainc
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError, TooLargeError
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.exact import count_states, exact_value, policy_value
+from nextlabel.solve.exact import count_states, exact_value
 from nextlabel.solve.joint.counting import count_groups
 from nextlabel.solve.joint.sweep import CollisionError, JointSweep
 from tolerances import EXACT

@@ -18,12 +18,13 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import Setting
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.exact import exact_value, policy_value
+from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index.table import index_table
 
 SLACK = 1e-8

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.exact import exact_value, policy_value
+from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index.table import index_table
 from strategies import random_problem
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.store.sql import SqlStore

@@ -12,7 +12,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import STARTS, chance
-from nextlabel.campaign.config import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
@@ -20,13 +20,14 @@ from nextlabel.campaign.projection import apply_event, found
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, lease_seconds, wanted_rho
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
+from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.states import Reason
 from nextlabel.campaign.table_cache import BELOW_PRICE, NO_ROOM, TableCache
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.errors import ConflictError, InputError
 
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
-LONGEST_WORKER = 200
 
 
 class Commands:
@@ -183,7 +184,7 @@ class Commands:
         for lease in self.ledger.expired(over, MOST_EXPIRED):
             self._record("expired", {"lease": lease.id})
 
-    def _shut(self) -> str | None:
+    def _shut(self) -> Reason | None:
         """Why no lease can be given to anybody; a lasting reason closes the campaign, in the log too."""
         row = self.ledger.row
         if self._past_deadline():
@@ -200,7 +201,7 @@ class Commands:
         deadline = self.ledger.row.deadline
         return deadline is not None and self.now >= deadline
 
-    def _close(self, reason: str) -> str:
+    def _close(self, reason: Reason) -> Reason:
         if self.ledger.row.closed_reason != reason:
             self._record("closed", {"reason": reason})
         return reason
@@ -222,7 +223,7 @@ class Commands:
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
         self._record("tuned", {"rho": rho, **rates})
 
-    def _choose(self, worker: str) -> tuple[TaskRow, dict[str, Any]] | str:
+    def _choose(self, worker: str) -> tuple[TaskRow, dict[str, Any]] | Reason:
         """The task and what it was chosen by, or why there is none."""
         row = self.ledger.row
         n = labels_before_deadline(row, self.now)
@@ -245,7 +246,7 @@ class Commands:
                 return task, {"left": n, "rho": tables_now.rho}
             barred.append(group)
 
-    def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | str:
+    def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
         row = self.ledger.row
         task = self.ledger.best(worker)
         if task is None:
@@ -254,10 +255,10 @@ class Commands:
             return self._below_price()
         return task, {"left": n}
 
-    def _below_price(self) -> str:
+    def _below_price(self) -> Reason:
         return self._close("below_price") if self.ledger.row.reserved == 0 else "below_price"
 
-    def _refuse(self, reason: str) -> NoTask:
+    def _refuse(self, reason: Reason) -> NoTask:
         retry: float | None = None
         expiry = self.ledger.next_expiry()
         low, high = RETRY_RANGE

@@ -23,8 +23,8 @@ from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.replies import Added
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, prior_from, prior_table

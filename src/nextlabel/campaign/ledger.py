@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
 
 

@@ -16,7 +16,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import note_arrival, note_end
 from nextlabel.campaign.rows import LeaseRow, TaskRow
-from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED
+from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import NotFoundError
 from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
 from nextlabel.problem.tables import prior_from
@@ -174,13 +174,13 @@ def _reopened(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
     ledger.row.closed_seq = ledger.row.closed_reason = None
 
 
-def _ended(ledger: Ledger, event: Event, status: str) -> LeaseRow:
+def _ended(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
     lease = found(ledger, event.data["lease"])
     lease.status, lease.ended_at = status, event.at
     return lease
 
 
-def _gone(ledger: Ledger, event: Event, status: str) -> LeaseRow:
+def _gone(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
     """A lease that ended without a label: its reservation is given back."""
     lease = _ended(ledger, event, status)
     ledger.save_lease(lease)

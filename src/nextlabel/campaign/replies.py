@@ -1,65 +1,55 @@
-"""What a campaign answers."""
+"""What a campaign replies: the types that Python users and the client get."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Literal
 
-#: Why a worker gets no task, and the sentence for people.
-REASONS: Final = {
-    "budget_spent": "All labels of this campaign have been bought.",
-    "all_leased": "Every task that needs a label is with somebody else right now.",
-    "nothing_left_for_you": "You have seen every task that still needs a label.",
-    "paused": "The campaign is paused.",
-    "deadline_passed": "The campaign's deadline has passed.",
-    "finished": "Every task has all the labels that it can have.",
-    "preparing": "The campaign is being prepared: its tasks, or the tables of its policy, are not there yet.",
-    "below_price": "No task would gain as much from another label as the label costs.",
-}
+from nextlabel.campaign.states import REASONS, Reason
+from nextlabel.campaign.transitions import LeaseStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A task in a worker's hands until ``expires_at``."""
+    """A task in a worker's hands until ``expires_at`` (seconds since 1970); true, where ``NoTask`` is false."""
 
     id: str
     campaign: str
     task: str
     payload: Any
     worker: str
-    status: str
+    status: LeaseStatus
     leased_at: float
     expires_at: float
 
-    #: For ``if lease:`` beside ``NoTask``.
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class NoTask:
-    """Why there is no task; ``retry_after`` seconds from now there may be one."""
+    """Why a worker gets no task; in ``retry_after`` seconds there may be one. It is false, so ``if lease:`` tells."""
 
     campaign: str
-    reason: str
+    reason: Reason
     retry_after: float | None = None
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
     @property
     def sentence(self) -> str:
-        """The reason for people."""
+        """The reason as a sentence."""
         return REASONS[self.reason]
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What became of a lease: its status, the label and whether it counts for the budget and the results."""
+    """What became of a lease: its status, its label, and whether the label counts for the budget and the results."""
 
     lease: str
     task: str
-    status: str
+    status: LeaseStatus
     label: str | None = None
     counted: bool | None = None
     expires_at: float | None = None
@@ -67,7 +57,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Tasks that came in, and those that were there before."""
+    """How many tasks were added, how many were known before, and how many there are now."""
 
     added: int
     known: int

@@ -17,8 +17,8 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.campaign.settings import CampaignSettings
 
 #: Beliefs are worked out this many labels deep at a time.
 STEP = 8

@@ -20,7 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.states import Reason, State
+from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.problem.state import TaskState
 
 #: A group: class, node, labels in flight.
@@ -52,12 +54,17 @@ class CampaignRow:
     expired: int = 0
     released: int = 0
     closed_seq: int | None = None
-    closed_reason: str | None = None
+    closed_reason: Reason | None = None
     arrivals: float = 0.0
     arrival_s: float = 0.0
     completions: float = 0.0
     work_s: float = 0.0
     last_arrival: float | None = None
+
+    @property
+    def state(self) -> State:
+        """Open, paused or closed; ``closed_reason`` says why it is closed."""
+        return "closed" if self.closed_seq is not None else "paused" if self.paused else "open"
 
     @property
     def left(self) -> int:
@@ -99,7 +106,7 @@ class LeaseRow:
     id: str
     task: int
     worker: str
-    status: str
+    status: LeaseStatus
     leased_at: float
     expires_at: float
     seq: int

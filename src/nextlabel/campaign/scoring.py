@@ -15,8 +15,8 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import TaskRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.own_priors import TIED

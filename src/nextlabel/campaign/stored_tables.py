@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import FileFormatError
 from nextlabel.policies.index import solve_table
 from nextlabel.problem.problem import Problem

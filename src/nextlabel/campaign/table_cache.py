@@ -23,8 +23,8 @@ import numpy as np
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.chance import TIES, chance, draw_key
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.rows import Group
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.stored_tables import NoTableStore, TableStore, load_or_solve_index, table_problem
 from nextlabel.kernels.choice import Lookup, Tables, look_up
 from nextlabel.kernels.choose import choose

@@ -22,18 +22,23 @@ tell              +1     from expired or released: late, counted while reserved 
 undo     +1       -1
 ======== ======== ====== =======================================================================
 
-Saying the same thing twice changes nothing and gets the same reply (``REPEATS``); everything else is a conflict.
+Repeating a command changes nothing and gets the same reply (``REPEATS``); everything else is a conflict.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from nextlabel.errors import ConflictError
 
-LEASED, LABELLED, EXPIRED, RELEASED, LATE = "leased", "labelled", "expired", "released", "late"
+LeaseStatus = Literal["leased", "labelled", "expired", "released", "late"]
+LEASED: Final = "leased"
+LABELLED: Final = "labelled"
+EXPIRED: Final = "expired"
+RELEASED: Final = "released"
+LATE: Final = "late"
 
-TRANSITIONS: Final[dict[tuple[str, str], str]] = {
+TRANSITIONS: Final[dict[tuple[LeaseStatus, str], LeaseStatus]] = {
     (LEASED, "tell"): LABELLED,
     (LEASED, "renew"): LEASED,
     (LEASED, "expire"): EXPIRED,
@@ -43,11 +48,11 @@ TRANSITIONS: Final[dict[tuple[str, str], str]] = {
     (LABELLED, "undo"): LEASED,
 }
 
-#: Moves that were made before, or that time made: the reply is the same, nothing changes.
+#: Moves that were made before, or that time made: nothing changes, and the reply is the same.
 REPEATS: Final = frozenset({(LABELLED, "tell"), (LATE, "tell"), (RELEASED, "release"), (EXPIRED, "release")})
 
 
-def after(status: str, move: str) -> str | None:
+def after(status: LeaseStatus, move: str) -> LeaseStatus | None:
     """The status that follows, None for a repetition, or a ConflictError."""
     if (status, move) in TRANSITIONS:
         return TRANSITIONS[status, move]

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.errors import NotFoundError
 from nextlabel.store.open import open_store
@@ -37,7 +37,7 @@ class Campaign:
     def create(
         cls, url: str, tasks: Iterable[Any] = (), *, id: str | None = None, clock: Clock = time.time, **settings: Any
     ) -> Self:
-        """A new campaign; ``settings`` are those of ``campaign.config``, ``budget`` among them."""
+        """A new campaign; ``settings`` are those of ``campaign.settings``, ``budget`` among them."""
         campaign_service = CampaignService(open_store(url), clock)
         try:
             return cls(campaign_service, campaign_service.create(CampaignSettings.from_dict(settings), id, tasks).id)

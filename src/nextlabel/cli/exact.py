@@ -53,7 +53,7 @@ def exact(
 
             table = index_table(problem, progress=progress)
         with working("Evaluating the policy") as progress:
-            from nextlabel.solve.exact import policy_value
+            from nextlabel.policies.exact_value import policy_value
 
             reached = policy_value(problem, table.policy_index, ties=ties, progress=progress)
         with working("Bounding") as progress:

@@ -13,7 +13,7 @@ from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_id
 from nextlabel.cli.output import command_line, print_json, print_table, say, working
 from nextlabel.cli.output_files import check_outputs
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import counts_tasks, describe, problem_fields
+from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
@@ -122,20 +122,9 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulation.report import difference_rows, policy_rows
+    from nextlabel.simulation.report import difference_rows, policy_table, verdict
 
-    rows = [
-        (
-            row["name"],
-            f"{row['mean_per_task']:.6f} ±{row['half_width']:.6f}",
-            "-" if row["gap_percent"] is None else f"{row['gap_percent']:.4f} ±{row['gap_half_width']:.4f}",
-            f"{row['labels_used']:,.1f}",
-            f"{row['most_labels']}",
-            _ratio(row["variance_ratio"]),
-        )
-        for row in policy_rows(study)
-    ]
-    header = ("policy", "per task", "gap %", "labels", "most", "ratio")
+    header, rows = policy_table(study)
     spent = sum(result.seconds for result in study.results)
     caption = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval. {spent:.2f} s."
     if any(result.variance_ratio is not None for result in study.results):
@@ -146,27 +135,10 @@ def _show(study: Study) -> None:
         caption += " Values are net of what the labels cost."
     differences = difference_rows(study)
     title = f"Simulation of {counted(study.replications, 'replication')}: {describe(study.problem, study.pending)}"
-    print_table(title, header, rows, caption if differences else f"{caption} {_verdict(study)}")
+    print_table(title, header, rows, caption if differences else f"{caption} {verdict(study)}")
     if differences:
         lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
-        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, _verdict(study))
-
-
-def _verdict(study: Study) -> str:
-    """Who is ahead, in the unit of the value."""
-    from nextlabel.simulation.report import verdict
-
-    if len(study.results) > 1 or counts_tasks(study.problem):
-        return verdict(study)
-    (only,) = study.results
-    return f"{only.name} has a value of {only.per_task.mean:.4f} per task."
-
-
-def _ratio(value: float | None) -> str:
-    """How many times fewer replications the martingale needs than the plain estimate."""
-    if value is None:
-        return "-"
-    return f"{value:,.1f}" if value < 1e6 else "> 10^6"
+        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
 
 
 def _warn(study: Study) -> None:

@@ -34,7 +34,7 @@ class Client:
         self._calls = Calls(url, token, timeout, tries)
 
     def create(self, *, budget: int, id: str | None = None, **settings: Any) -> dict[str, Any]:
-        """A new campaign (``campaign.config``), or the one that is there with that id and these settings."""
+        """A new campaign (``campaign.settings``), or the one that is there with that id and these settings."""
         body = {"id": new_campaign_id() if id is None else id, "budget": budget, **settings}
         return self._table("POST", "/campaigns", json=body)
 

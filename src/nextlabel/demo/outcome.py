@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nextlabel.campaign.config import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.demo.sample import Item
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import overlap_values

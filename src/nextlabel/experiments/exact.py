@@ -6,18 +6,16 @@ function of the task's own state) is simulated, with an interval. Beta(1, 1), d 
 
 from __future__ import annotations
 
-import numpy as np
-
-from nextlabel.arrays import Floats
 from nextlabel.experiments.roster import names
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
-from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.base import Policy
+from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.exact import exact_value, policy_value
+from nextlabel.solve.exact import exact_value
 from nextlabel.solve.progress import Progress
 
 #: K, U, r.
@@ -27,8 +25,6 @@ PROBLEMS = (
 )  # fmt: skip
 QUICK_PROBLEMS = PROBLEMS[:4]
 REPLICATIONS, QUICK = 100_000, 2_000
-#: A step between states in rank that fixes the order of ties and changes no other choice.
-STEP = 1e-8
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
@@ -58,27 +54,9 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
 
 def _value(problem: Problem, policy: Policy, replications: int, config: StudyOptions) -> tuple[float, float | None]:
     """The policy's value, and the half-width of its interval if it had to be simulated."""
-    setting = Setting.of(problem, problem.budget, problem.budget)
-    tables = policy.scores(setting)
-    if any(s.planned is not None or s.facts is not None for s in tables):
-        study = simulate(problem, [policy], replications=replications, seed=config.seed, engine=config.engine)
-        gap = study.results[0].gap
-        assert gap is not None
-        return study.bound.value - problem.tasks * gap.mean, problem.tasks * gap.half_width
-
-    def index(c: int, n: int, tau: float) -> Floats:
-        dense = dense_scores(tables[c], n)
-        if not policy.random_ties:  # the lowest state: fewest in flight, then the lowest node
-            dense = dense - STEP * np.arange(dense.size).reshape(dense.shape)
-        return dense
-
-    return policy_value(problem, index).value, None
-
-
-def dense_scores(scores: ScoreTables, n: int) -> Floats:
-    """[w, node] scores with n arrivals left."""
-    out = scores.static.copy()
-    if scores.rows is not None and scores.core is not None:
-        inside = scores.core >= 0
-        out[inside] = scores.rows[min(n, len(scores.rows)) - 1, scores.core[inside], 0]
-    return out
+    if policy.by_table:
+        return policy_value(problem, policy).value, None
+    study = simulate(problem, [policy], replications=replications, seed=config.seed, engine=config.engine)
+    gap = study.results[0].gap
+    assert gap is not None
+    return study.bound.value - problem.tasks * gap.mean, problem.tasks * gap.half_width

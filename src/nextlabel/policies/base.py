@@ -148,6 +148,14 @@ class ScoreTables:
     facts: Floats | None = None
     quantiles: Floats | None = None
 
+    def with_left(self, n: int) -> Floats:
+        """[w, node] scores with n arrivals left."""
+        out = self.static.copy()
+        if self.rows is not None and self.core is not None:
+            inside = self.core >= 0
+            out[inside] = self.rows[min(n, len(self.rows)) - 1, self.core[inside], 0]
+        return out
+
     def times(self, factor: float) -> ScoreTables:
         """The tables in another unit."""
         return replace(self, static=factor * self.static, rows=None if self.rows is None else factor * self.rows)
@@ -171,6 +179,8 @@ class Policy(ABC):
     uses_prior: bool = True
     #: The score is what a label is worth, so that an arrival whose best score is below a label's cost is turned away.
     priced: bool = False
+    #: The task's own state and the arrivals left decide alone: nothing is counted over all tasks, drawn or planned.
+    by_table: bool = True
     #: It plans the labels of all tasks together for one budget, so that it serves neither several budgets at once nor
     #: a live campaign, whose budget and tasks may change.
     planned_ahead: bool = False

@@ -35,6 +35,7 @@ class Lagrangian(Policy):
     name = "lagrangian"
     in_flight = "all of it"
     priced = True
+    by_table = False
     planned_ahead = True
 
     def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:

@@ -1,6 +1,10 @@
-"""All policies by name."""
+"""All policies by name, and policies of one's own by ``module:Class``."""
 
 from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
 
 from nextlabel.errors import InputError
 from nextlabel.policies.base import Policy
@@ -26,8 +30,62 @@ POLICIES: dict[str, type[Policy]] = {
 }  # fmt: skip
 
 
-def make_policy(name: str) -> Policy:
-    """The policy called ``name`` with its usual parameters."""
-    if name not in POLICIES:
-        raise InputError(f"policy {name!r} is not known.", f"Known policies: {', '.join(sorted(POLICIES))}.")
-    return POLICIES[name]()
+def make_policy(policy: str | Policy) -> Policy:
+    """The policy called so, or the class ``module:Class`` of your own, with its usual parameters; a policy as it is.
+
+    A module of your own is looked for where Python looks, and then in the current folder.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str):
+        raise InputError(f"policy {policy!r} is not a policy.", "Give a name, module:Class or an object such as OKG().")
+    if ":" in policy:
+        return _own(policy)
+    if policy not in POLICIES:
+        raise InputError(
+            f"policy {policy!r} is not known.",
+            f"Known policies: {', '.join(sorted(POLICIES))}; or module:Class for one of your own.",
+        )
+    return POLICIES[policy]()
+
+
+def _own(given: str) -> Policy:
+    """The class of the user's module, made without arguments; it is called ``given`` unless it has a name."""
+    place, _, name = given.partition(":")
+    if not place.replace(".", "_").isidentifier() or not name.isidentifier():
+        raise InputError(f"policy {given!r} is not module:Class.", "Give e.g. first_to_lead:FirstToLead.")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last, so that no file here takes the place of an installed package
+    try:
+        module = import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{place}.".startswith(f"{error.name}."):
+            raise InputError(f"policy {given!r}: {error}.", "Install what the module imports.") from error
+        raise InputError(
+            f"policy {given!r}: there is no module {place!r} in {here} or among the installed packages.",
+            "Give module:Class, the module without .py.",
+        ) from error
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise InputError(
+            f"policy {given!r}: the module fails with {type(error).__name__}: {error}.",
+            f"Try python -c 'import {place}'.",
+        ) from error
+    found = getattr(module, name, None)
+    if found is None:
+        raise InputError(f"policy {given!r}: module {place!r} has no class {name!r}.", "Check the spelling.")
+    if not (isinstance(found, type) and issubclass(found, Policy)):
+        raise InputError(
+            f"policy {given!r}: {name} is not a policy.",
+            "Make it a subclass of nextlabel.StaticPolicy, with score(view).",
+        )
+    try:
+        policy = found()
+    except TypeError as error:
+        raise InputError(
+            f"policy {given!r} cannot be made without arguments: {error}.",
+            "Write score(view), and give every argument of __init__ a default.",
+        ) from error
+    if "name" not in vars(found):
+        policy.name = given
+    return policy

@@ -47,6 +47,7 @@ class Resolve(Policy):
     name = "resolve"
     in_flight = "all of it"
     priced = True
+    by_table = False
     planned_ahead = True
     solves_again = True
 

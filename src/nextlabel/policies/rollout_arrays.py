@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.errors import InputError
 from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Tables
 from nextlabel.kernels.gap import Gap
 from nextlabel.kernels.rollout import World
-from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.base import Policy, ScoreTables, Setting, checked_table
 from nextlabel.problem.units import reward_unit
 from nextlabel.solve.advantage import Advantage
 
@@ -40,7 +42,21 @@ def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> Worl
 def make_tables(setting: Setting, policy: Policy) -> Tables:
     """The policy's scores over all classes."""
     policy.check_answers(setting.problem.answers)
-    return join_scores(setting, policy, policy.scores(setting))
+    return join_scores(setting, policy, checked_scores(setting, policy))
+
+
+def checked_scores(setting: Setting, policy: Policy) -> list[ScoreTables]:
+    """One table for each class, of the right shape and finite; anything else is refused in one sentence."""
+    scores: Any = policy.scores(setting)
+    many = len(setting.views)
+    if not isinstance(scores, list) or [type(one) for one in scores] != [ScoreTables] * many:
+        raise InputError(
+            f"policy {policy.name!r} returns {type(scores).__name__}, and a list of {many} ScoreTables is needed.",
+            "Return one for each of setting.views, or make it a StaticPolicy with score(view).",
+        )
+    for one, view in zip(scores, setting.views, strict=True):
+        checked_table(policy.name, one.static, view)
+    return scores
 
 
 def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> Tables:

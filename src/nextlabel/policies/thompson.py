@@ -24,6 +24,7 @@ class Thompson(Policy):
     name = "thompson"
     in_flight = "draws its outcome"
     two_answers = True
+    by_table = False
     draws = True
 
     def scores(self, setting: Setting) -> list[ScoreTables]:

@@ -23,6 +23,7 @@ class UCB1Tuned(Policy):
     in_flight = "counts it as labels"
     two_answers = True
     uses_prior = False
+    by_table = False
     in_reward_units = False
 
     def scores(self, setting: Setting) -> list[ScoreTables]:

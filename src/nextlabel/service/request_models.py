@@ -7,28 +7,24 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nextlabel.campaign.commands import LONGEST_WORKER
-from nextlabel.campaign.config import LEASE_RANGE, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, MOST_ANSWERS
-from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS
-from nextlabel.problem.problem import LARGEST
+from nextlabel.campaign.declaration import LARGEST, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 
 B = TypeVar("B", bound="RequestBody")
 #: Cursors fit into the whole numbers of JavaScript.
 LARGEST_CURSOR = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-TimeField = Annotated[
-    str | float | None,
-    Field(
-        description="ISO 8601 with a time zone, or seconds since 1970; null for none",
-        examples=["2026-07-01T12:00:00Z"],
-    ),
-]
-LeaseSeconds = Annotated[
-    float | None, Field(ge=LEASE_RANGE[0], le=LEASE_RANGE[1], description="null: learnt from completion times")
-]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
 ]
+
+
+def setting_field(name: str) -> Any:
+    """A field with the default, range and description of a campaign's setting."""
+    setting = declared(name)
+    default = ... if setting.default is REQUIRED else setting.default
+    default = list(default) if isinstance(default, tuple) else default
+    return Field(default, description=setting.help, examples=[setting.example] if name == "deadline" else None,
+                 **setting.bounds)  # fmt: skip
 
 
 class RequestBody(BaseModel):
@@ -85,33 +81,31 @@ class CreateCampaignRequest(RequestBody):
     """A campaign's settings; only the budget is required."""
 
     id: str | None = Field(None, description="1 to 48 lower-case letters, digits and underscores; random if left out")
-    budget: int = Field(ge=1, le=LARGEST, description="Labels that may be bought")
-    labels: list[str] = Field(
-        ["0", "1"], min_length=2, max_length=MOST_ANSWERS, description="Scores are probabilities of the second"
-    )
-    name: str = Field("", max_length=LONGEST_NAME)
-    question: str = Field("", max_length=LONGEST_QUESTION, description="What workers are asked")
-    deadline: TimeField = None
-    lease_seconds: LeaseSeconds = None
-    policy: str = Field("index", description="How the next task is chosen")
-    prior: list[float] | dict[str, Any] | None = Field(None, description="One weight per label, or an object")
-    threshold: float = Field(0.5, gt=0, lt=1)
-    reward: str | dict[str, Any] = Field({"kind": "accuracy"}, description="accuracy, or an object")
-    strength: float = Field(4.0, gt=0, description="Number of labels that a task's score is worth")
-    accuracy: float | None = Field(None, gt=0.5, lt=1, description="Workers' accuracy, for one-coin priors from scores")
-    label_cost: float = Field(0.0, ge=0, description="In the unit of the reward")
-    most_labels: int = Field(MOST_LABELS, ge=1, le=MOST_LABELS, description="Most labels per task")
-    most_in_flight: int = Field(MOST_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT, description="Most labels in flight per task")
-    rho: float = Field(0.25, gt=0, description="Expected labels in flight until rates have been learnt")
-    seed: int = Field(0, ge=0, le=LARGEST)
+    budget: int = setting_field("budget")
+    labels: list[str] = setting_field("labels")
+    name: str = setting_field("name")
+    question: str = setting_field("question")
+    deadline: str | float | None = setting_field("deadline")
+    lease_seconds: float | None = setting_field("lease_seconds")
+    policy: str = setting_field("policy")
+    prior: list[float] | dict[str, Any] | None = setting_field("prior")
+    threshold: float = setting_field("threshold")
+    reward: str | dict[str, Any] = setting_field("reward")
+    strength: float = setting_field("strength")
+    accuracy: float | None = setting_field("accuracy")
+    label_cost: float = setting_field("label_cost")
+    most_labels: int = setting_field("most_labels")
+    most_in_flight: int = setting_field("most_in_flight")
+    rho: float = setting_field("rho")
+    seed: int = setting_field("seed")
 
 
 class ChangeCampaignRequest(RequestBody):
     """The settings to change; null removes a deadline or lease time."""
 
-    budget: int = Field(0, ge=1, le=LARGEST)
-    deadline: TimeField = None
-    lease_seconds: LeaseSeconds = None
+    budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
+    deadline: str | float | None = setting_field("deadline")
+    lease_seconds: float | None = setting_field("lease_seconds")
 
 
 class AskRequest(RequestBody):

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from nextlabel.campaign.replies import REASONS
+from nextlabel.campaign.states import Reason, State
+from nextlabel.campaign.transitions import LeaseStatus
 
-Reason = Annotated[str, Field(json_schema_extra={"enum": [*REASONS]})]
 Time = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-07-01T12:00:00.000Z"])]
 
 
@@ -23,7 +23,7 @@ class CampaignResponse(BaseModel):
     """A campaign's settings and counters."""
 
     id: str
-    state: Literal["open", "paused", "closed"]
+    state: State
     closed_reason: Reason | None
     closed_by: int | None = Field(description="Number of the event that closed the campaign")
     settings: dict[str, Any] = Field(description="As created, with the current budget, deadline and lease_seconds")
@@ -112,7 +112,7 @@ class TellResponse(BaseModel):
 
     lease: str
     task: str
-    status: Literal["leased", "labelled", "expired", "released", "late"]
+    status: LeaseStatus
     label: str | None
     counted: bool | None
     expires_at: Time | None

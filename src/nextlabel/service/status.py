@@ -47,7 +47,7 @@ def campaign_response(row: CampaignRow) -> CampaignResponse:
     settings.update(budget=row.budget, deadline=iso_or_none(row.deadline), lease_seconds=row.lease_seconds)
     return CampaignResponse(
         id=row.id,
-        state="closed" if row.closed_seq is not None else "paused" if row.paused else "open",
+        state=row.state,
         closed_reason=row.closed_reason,
         closed_by=row.closed_seq,
         settings=settings,

@@ -55,7 +55,7 @@ def value_curve(
     count = whole("replications", replications, 2, "Give at least two replications, e.g. --replications 200.")
     largest = problem.with_budget(max(int(wanted[-1]), 1))
     setting = Setting.of(largest)
-    rule = make_policy(policy) if isinstance(policy, str) else policy
+    rule = make_policy(policy)
     tables = make_tables(setting, rule)
     if tables.mode == BY_DEFICIT:
         raise InputError(

@@ -124,7 +124,7 @@ def replay(
     crowds = [_crowd(recorded, kinds, setting, prior or Beta(1, 1), ORDERS[order], TIES[ties]) for setting in settings]
     out = []
     for k, given in enumerate(policies):
-        policy = make_policy(given) if isinstance(given, str) else given
+        policy = make_policy(given)
         campaigns = _campaigns(policy, settings, crowds, kinds, K)
         found: dict[int, Floats] = {}
         for c, one in enumerate(campaigns):

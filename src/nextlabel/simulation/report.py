@@ -7,6 +7,7 @@ The gap of a row is the martingale estimate where there is one; with a finite ho
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from nextlabel.problem.tables import prior_table, reward_table
 from nextlabel.reporting.artifacts import write_files
 from nextlabel.reporting.manifest import manifest
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.tables import Row, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +55,37 @@ def _row(study: Study, result: PolicyResult) -> Row:
     }
 
 
+def policy_table(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Header and cells of the table that people read."""
+    rows = [
+        (
+            row["name"],
+            f"{row['mean_per_task']:.6f} ±{row['half_width']:.6f}",
+            "-" if row["gap_percent"] is None else f"{row['gap_percent']:.4f} ±{row['gap_half_width']:.4f}",
+            f"{row['labels_used']:,.1f}",
+            f"{row['most_labels']}",
+            _ratio(row["variance_ratio"]),
+        )
+        for row in policy_rows(study)
+    ]
+    return ("policy", "per task", "gap %", "labels", "most", "ratio"), rows
+
+
+def _ratio(value: float | None) -> str:
+    """How many times fewer replications the martingale needs than the plain estimate."""
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if value < 1e6 else "> 10^6"
+
+
+def study_text(study: Study) -> str:
+    """The study as a table in plain text."""
+    problem = study.problem
+    title = f"{problem.tasks:,} tasks, {problem.budget:,} labels, {study.replications:,} replications"
+    bound = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval."
+    return text_table(title, *policy_table(study), bound, verdict(study))
+
+
 def difference_rows(study: Study) -> list[Row]:
     """Paired differences per task of every other policy to the first."""
     first, *others = study.results
@@ -77,7 +109,11 @@ def verdict(study: Study) -> str:
     ranked = sorted(study.results, key=lambda r: -r.per_task.mean)
     best = ranked[0]
     if len(ranked) == 1:
-        return f"{best.name} gets {best.per_task.mean:.4f} of each task right."
+        value = f"{best.per_task.mean:.4f}"
+        right = study.problem.label_cost == 0 and study.problem.is_accuracy
+        return (
+            f"{best.name} gets {value} of each task right." if right else f"{best.name} has a value of {value} a task."
+        )
     second = ranked[1]
     ahead = study.difference(best.name, second.name)
     if ahead.mean == 0.0 and not ahead.half_width > 0:

@@ -17,7 +17,7 @@ Guarantee: unbiased, 95% normal intervals. The gap is available for infinite T w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
@@ -70,8 +70,8 @@ class PolicyResult:
     labels_used: float
     most_labels: int
     cap_binds: bool
-    rewards: Floats
-    gaps: Floats
+    rewards: Floats = field(repr=False)
+    gaps: Floats = field(repr=False)
     table_seconds: float
     seconds: float
 
@@ -86,6 +86,11 @@ class Study:
     replications: int
     seed: int
     pending: str
+
+    def __str__(self) -> str:
+        from nextlabel.simulation.report import study_text
+
+        return study_text(self)
 
     def difference(self, a: str, b: str) -> Estimate:
         """Paired difference of the values per task, policy ``a`` minus policy ``b``."""
@@ -119,7 +124,7 @@ def simulate(
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
-    chosen = [make_policy(p) if isinstance(p, str) else p for p in policies]
+    chosen = [make_policy(p) for p in policies]
     engine = engine or Engine()
     if len(problem.classes) > FEW_CLASSES:
         if most_labels is not None:

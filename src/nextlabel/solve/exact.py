@@ -37,7 +37,7 @@ from nextlabel.solve.joint.sweep import JointSweep, extrapolate
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import make_timeline
 
-__all__ = ["ExactResult", "count_states", "exact_value", "policy_value"]
+__all__ = ["ExactResult", "count_states", "exact_value", "index_value"]
 
 #: index(class, arrivals left with the present one, time left) -> array [w, node] over the class's own lattice
 IndexTable = Callable[[int, int, float], Floats]
@@ -74,7 +74,7 @@ def exact_value(
     return _value(problem, None, BEST, pending, float(price), max_states, progress, lumped=True)
 
 
-def policy_value(
+def index_value(
     problem: Problem,
     index: IndexTable,
     *,

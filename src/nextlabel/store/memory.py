@@ -13,10 +13,10 @@ from threading import RLock
 from typing import Any
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState

@@ -6,9 +6,9 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.store.prepared import Row
 from nextlabel.store.statements import FIXED
 from nextlabel.store.tables import campaigns

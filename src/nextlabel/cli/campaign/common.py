@@ -49,15 +49,13 @@ def number_of(name: str, text: str) -> float:
 
 
 def state_of(row: CampaignRow) -> str:
-    """Open, paused, or why it is closed."""
-    if row.closed_reason is not None:
-        return row.closed_reason.replace("_", " ")
-    return "paused" if row.paused else "open"
+    """Open, paused or closed, with the reason why it is closed."""
+    return row.state if row.closed_reason is None else f"{row.state} ({row.closed_reason})"
 
 
 def fields_of(row: CampaignRow) -> dict[str, Any]:
     """What ``--json`` prints of a campaign."""
-    return {**{name: getattr(row, name) for name in FIELDS}, "name": row.config.name, "state": state_of(row)}
+    return {**{name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}, "name": row.config.name}
 
 
 def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:

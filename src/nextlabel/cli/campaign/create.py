@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from nextlabel.campaign.declaration import declared
 from nextlabel.cli.campaign.common import (
     TASKS_FILE,
     IdColumn,
@@ -27,31 +28,26 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 
+def _setting(name: str, metavar: str, shown: bool = False) -> Any:
+    """An option with the help text of a campaign's setting."""
+    return typer.Option(metavar=metavar, help=declared(name).help, show_default=shown)
+
+
 def create(
     context: typer.Context,
     tasks: Annotated[str | None, TASKS_FILE] = None,
-    budget: Annotated[str | None, text_option("--budget", "U", "Number of labels to buy. Required.")] = None,
-    labels: Annotated[
-        str, typer.Option(metavar="A,B", help="The answers; with two of them the second is answer 1.")
-    ] = "no,yes",
-    question: Annotated[str, text_option("--question", "TEXT", "What workers are asked.")] = "",
-    name: Annotated[str, text_option("--name", "TEXT", "The campaign's name.")] = "",
-    deadline: Annotated[
-        str | None, text_option("--deadline", "TIME", "Hand out no tasks after this time, e.g. 2026-07-01T12:00:00Z.")
-    ] = None,
-    lease_seconds: Annotated[
-        str | None, text_option("--lease-seconds", "S", "How long a worker may hold a task. Default: learnt.")
-    ] = None,
-    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy that chooses the next task.")] = "index",
-    prior: Annotated[
-        str | None, text_option("--prior", "A,B", "The prior of a task without a score. Default: 1,1.")
-    ] = None,
-    threshold: Annotated[
-        str, typer.Option(metavar="D", help="The truth of a task is 1 if its theta is above D.")
-    ] = "0.5",
-    strength: Annotated[str, typer.Option(metavar="S", help="How many labels a score is worth.")] = "4",
-    label_cost: Annotated[str, typer.Option(metavar="C", help="What one label costs, in tasks right.")] = "0",
-    most_labels: Annotated[str, typer.Option(metavar="N", help="Labels that one task can get at most.")] = "64",
+    budget: Annotated[str | None, _setting("budget", "U")] = None,
+    labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
+    question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
+    deadline: Annotated[str | None, _setting("deadline", "TIME")] = declared("deadline").default,
+    lease_seconds: Annotated[str | None, _setting("lease_seconds", "S")] = declared("lease_seconds").default,
+    policy: Annotated[str, _setting("policy", "NAME", shown=True)] = declared("policy").default,
+    prior: Annotated[str | None, _setting("prior", "A,B")] = declared("prior").default,
+    threshold: Annotated[str, _setting("threshold", "D", shown=True)] = f"{declared('threshold').default:g}",
+    strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
+    label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
+    most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
     id: Annotated[str | None, text_option("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
@@ -64,8 +60,7 @@ def create(
     if not budget:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
-    from nextlabel.campaign.config import CampaignSettings
-    from nextlabel.service.times import parse_time
+    from nextlabel.campaign.settings import CampaignSettings
 
     config = CampaignSettings.from_dict(
         {
@@ -73,7 +68,7 @@ def create(
             "labels": [label.strip() for label in labels.split(",")],
             "question": question,
             "name": name,
-            "deadline": parse_time("deadline", deadline),
+            "deadline": deadline,
             "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
             "policy": policy,
             "prior": None if prior is None else parse_prior(prior),

@@ -19,8 +19,6 @@ def deadline(
 ) -> None:
     """Set another deadline, or none, while the campaign runs."""
     needs_service()
-    from nextlabel.service.times import parse_time
-
     with service_at(db) as service:
-        row = service.change(id, {"deadline": None if time == "none" else parse_time("deadline", time)})
+        row = service.change(id, {"deadline": None if time == "none" else time})
     show_change(row, f"{id} is {state_of(row)}; deadline: {time}.", as_json)

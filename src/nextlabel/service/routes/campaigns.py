@@ -8,18 +8,17 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import NotFoundError
+from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
 from nextlabel.service.response_models import CampaignResponse, CampaignsResponse
 from nextlabel.service.status import campaign_response, current_row, row_after
-from nextlabel.service.times import parse_time
 
 router = APIRouter(tags=["campaigns"])
 _CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -33,8 +32,6 @@ async def create(body: CreateCampaignRequest, request: Request, response: Respon
     """Create a campaign; the same id with the same settings is the same campaign."""
     settings = body.model_dump(exclude_unset=True)
     id = settings.pop("id", None)
-    if "deadline" in settings:
-        settings["deadline"] = parse_time("deadline", settings["deadline"])
     row, new = await to_thread.run_sync(_create, app_state(request).campaign_service, settings, id)
     response.status_code = 201 if new else 200
     return campaign_response(row)
@@ -42,6 +39,11 @@ async def create(body: CreateCampaignRequest, request: Request, response: Respon
 
 def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
     """The campaign, and whether it is new."""
+    if ":" in settings.get("policy", ""):
+        raise InputError(
+            "a policy of your own cannot be chosen over HTTP: the service would import what a client names.",
+            "Create the campaign with nextlabel campaign create --policy module:Class on the server.",
+        )
     config = CampaignSettings.from_dict(settings)
     new = True
     if id is not None:
@@ -71,8 +73,6 @@ async def status(campaign: CampaignId, request: Request) -> CampaignResponse:
 async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> CampaignResponse:
     """Change the budget, deadline or lease time; settings that are left out stay as they are."""
     changes = body.model_dump(exclude_unset=True)
-    if "deadline" in changes:
-        changes["deadline"] = parse_time("deadline", changes["deadline"])
     id = campaign_id(campaign)
     return campaign_response(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
 

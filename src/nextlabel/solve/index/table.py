@@ -142,7 +142,7 @@ class IndexTable:
         return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].at(n, k + 1, node, w)
 
     def policy_index(self, c: int, n: int, tau: float) -> Floats:
-        """(U + 1, nodes) index of [w, node] for ``policy_value``."""
+        """(U + 1, nodes) index of [w, node] for ``solve.exact.index_value``."""
         k, share = self._layer(tau)
         left = self.classes[c].dense(n, k, self.budget)
         return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].dense(n, k + 1, self.budget)

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.web.dashboard.csv_files import read_rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from nextlabel.campaign.replies import REASONS
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.states import REASONS
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -87,11 +87,6 @@ def until(seconds: float) -> str:
 def sentence(text: str) -> str:
     """With a capital letter."""
     return text[:1].upper() + text[1:]
-
-
-def state_of(row: CampaignRow) -> str:
-    """open, paused or closed."""
-    return "closed" if row.closed_seq is not None else "paused" if row.paused else "open"
 
 
 def reason_of(row: CampaignRow) -> str:

@@ -22,9 +22,9 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import nodes_of
-from nextlabel.campaign.config import CampaignSettings
 from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
+from nextlabel.campaign.settings import CampaignSettings
 
 #: Bins of the probabilities; groups of hard tasks that are named; classes whose beliefs are worked out together.
 BINS, HARD_GROUPS, TOGETHER = 20, 200, 2000

@@ -13,7 +13,7 @@ from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.web.dashboard.bound_view import BoundView
 from nextlabel.web.dashboard.forecast_view import ForecastView
-from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, state_of, title_of
+from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.dashboard.state_summary import BINS, StateSummary
@@ -49,7 +49,7 @@ def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = N
         "row": row,
         "now": room.now(),
         "title": title_of(row),
-        "state": state_of(row),
+        "state": row.state,
         "reason": reason_of(row),
         "figures": found,
         "outlook": outlook,

@@ -15,7 +15,7 @@ from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.routes.results import results
 from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute
-from nextlabel.web.dashboard.formatting import reason_of, state_of, title_of
+from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, charts_of, marks_of, parts_of
 from nextlabel.web.render import page
@@ -38,7 +38,7 @@ def campaigns(request: Request, number: Annotated[int, Query(alias="page", ge=1,
         {
             "row": row,
             "title": title_of(row),
-            "state": state_of(row),
+            "state": row.state,
             "reason": reason_of(row),
             "figures": room.figures(row),
         }

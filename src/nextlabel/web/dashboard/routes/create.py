@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.config import MOST_ANSWERS
+from nextlabel.campaign.declaration import MOST_ANSWERS
 from nextlabel.errors import InputError
 from nextlabel.service.app_state import app_state
 from nextlabel.web.dashboard.access import GuardedRoute

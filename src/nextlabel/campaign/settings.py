@@ -1,26 +1,12 @@
-"""What a campaign is set up with, checked once; as JSON it is the first event of the log.
-
-============= ======================================================================================
-field         meaning
-============= ======================================================================================
-labels        names of the answers; with two the second is answer 1, the one a model's score is about
-budget        labels that may be bought
-deadline      no lease after it, and none outlives it (seconds since 1970, UTC); None: no deadline
-lease_seconds how long a worker may hold a task; None: learnt from completion times
-prior         of tasks that have none of their own; None: every answer equally likely
-strength      labels that a task's ``score`` is worth (Beta), unless ``accuracy`` makes it a one-coin prior
-most_labels   labels a task at most, ``most_in_flight`` of them at once
-label_cost    in the unit of the reward: a worker is turned away when no label is worth it
-rho           labels in flight expected before rates are learnt
-============= ======================================================================================
-"""
+"""A campaign's settings, checked once (``declaration`` says what each means); as JSON they open the log."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -29,43 +15,55 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
+from nextlabel.campaign.declaration import (
+    LEASE_RANGE,
+    LONGEST_LABEL,
+    LONGEST_NAME,
+    LONGEST_QUESTION,
+    MOST_ANSWERS,
+    MOST_IN_FLIGHT,
+    MOST_LABELS,
+    SETTINGS,
+)
+from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES
-from nextlabel.policies.registry import make_policy
+from nextlabel.policies.base import MOST_NODES, Policy
+from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
-#: Answers, and characters of a label's name, of the campaign's name and of its question.
-MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION = 26, 200, 200, 5_000
-#: A lease is held for at least a second and at most thirty days.
-LEASE_RANGE = (1.0, 30 * 86_400.0)
+_TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 
 
 @dataclass(frozen=True)
 class CampaignSettings:
-    """A campaign's settings."""
+    """A campaign's settings; ``campaign.declaration`` has the help text and range of each."""
 
     budget: int
-    labels: tuple[str, ...] = ("0", "1")
-    name: str = ""
-    question: str = ""
-    deadline: float | None = None
-    lease_seconds: float | None = None
-    policy: str = "index"
-    prior: Prior | None = None
-    threshold: float = 0.5
+    labels: tuple[str, ...] = SETTINGS["labels"].default
+    name: str = SETTINGS["name"].default
+    question: str = SETTINGS["question"].default
+    deadline: float | None = SETTINGS["deadline"].default
+    lease_seconds: float | None = SETTINGS["lease_seconds"].default
+    policy: str = SETTINGS["policy"].default
+    prior: Prior | None = SETTINGS["prior"].default
+    threshold: float = SETTINGS["threshold"].default
     reward: Reward = field(default_factory=Accuracy)
-    strength: float = 4.0
-    accuracy: float | None = None
-    label_cost: float = 0.0
-    most_labels: int = MOST_LABELS
-    most_in_flight: int = MOST_IN_FLIGHT
-    rho: float = 0.25
-    seed: int = 0
+    strength: float = SETTINGS["strength"].default
+    accuracy: float | None = SETTINGS["accuracy"].default
+    label_cost: float = SETTINGS["label_cost"].default
+    most_labels: int = SETTINGS["most_labels"].default
+    most_in_flight: int = SETTINGS["most_in_flight"].default
+    rho: float = SETTINGS["rho"].default
+    seed: int = SETTINGS["seed"].default
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "labels", checked_labels(self.labels))
+        set_(self, "policy", policy_name(self.policy))
+        prior: Any = self.prior
+        if prior is not None and not isinstance(prior, Prior):
+            set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
         set_(self, "budget", checked_budget(self.budget))
         set_(self, "name", _text("name", self.name, LONGEST_NAME))
         set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
@@ -81,10 +79,8 @@ class CampaignSettings:
                 f"the prior {self.prior.describe()} has {self.prior.answers} answers and the campaign {self.answers}.",
                 "Give one weight for each label.",
             )
-        cost: Any = self.label_cost
-        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
-            raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. 0.02.")
-        set_(self, "label_cost", float(cost))
+        for name in ("label_cost", "strength", "accuracy"):
+            set_(self, name, _in_range(name, getattr(self, name)))
         self._check_policy()
         self.class_of(None)
 
@@ -129,7 +125,7 @@ class CampaignSettings:
         return self.labels.index(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """In the types of JSON."""
+        """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
         out["prior"] = None if self.prior is None else prior_table(self.prior)
@@ -138,23 +134,27 @@ class CampaignSettings:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> CampaignSettings:
-        """The inverse of ``to_dict``; keys may be left out, unknown ones are refused."""
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(table) - known)
+        """The inverse of ``to_dict``, checked; keys may be left out, unknown ones are refused."""
+        unknown = sorted(set(table) - set(SETTINGS))
         if unknown:
-            raise InputError(f"unknown setting {unknown[0]!r}.", f"Known settings: {', '.join(sorted(known))}.")
+            raise InputError(f"unknown setting {unknown[0]!r}.", f"Known settings: {', '.join(sorted(SETTINGS))}.")
         if "budget" not in table:
             raise InputError("the campaign has no budget.", "Give the number of labels that may be bought.")
-        given = dict(table)
-        if given.get("prior") is not None:
-            given["prior"] = prior_from(given["prior"])
-        if "reward" in given:
-            given["reward"] = reward_from(given["reward"])
-        return cls(**given)
+        values = dict(table)
+        if isinstance(values.get("reward"), str | dict):
+            values["reward"] = reward_from(values["reward"])
+        return cls(**values)
 
-    def changed(self, **changes: Any) -> CampaignSettings:
-        """The same with other values."""
-        return replace(self, **changes)
+    @classmethod
+    def from_log(cls, table: Mapping[str, Any]) -> CampaignSettings:
+        """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
+        values = {**LEGACY_SETTINGS, **table}
+        values["labels"] = tuple(values["labels"])
+        values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
+        values["reward"] = reward_from(values["reward"])
+        settings = object.__new__(cls)
+        settings.__dict__.update({f.name: values[f.name] for f in fields(cls)})
+        return settings
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -180,11 +180,20 @@ def checked_budget(budget: Any) -> int:
 
 
 def checked_deadline(deadline: Any) -> float | None:
-    """Seconds since 1970, or none."""
+    """Seconds since 1970, from such a number, a datetime or an ISO text with a time zone; or None."""
     if deadline is None:
         return None
+    if isinstance(deadline, str):
+        try:
+            deadline = datetime.fromisoformat(deadline.strip())
+        except ValueError:
+            raise InputError(f"deadline {deadline[:40]!r} is not a time.", _TIME_HINT) from None
+    if isinstance(deadline, datetime):
+        if deadline.tzinfo is None:
+            raise InputError(f"deadline {deadline.isoformat()!r} has no time zone.", _TIME_HINT)
+        deadline = deadline.timestamp()
     if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline < 1e11:
-        raise InputError(f"deadline {deadline!r} is not a time.", "Give seconds since 1970, or leave it out.")
+        raise InputError(f"deadline {deadline!r} is not a time.", _TIME_HINT)
     return float(deadline)
 
 
@@ -214,3 +223,32 @@ def _at_most(name: str, value: Any, most: int, clip: bool) -> int:
     if number > most and not clip:
         raise ProblemError(f"{name} is {number}, more than can be planned for.", f"Give at most {most}.")
     return min(number, most)
+
+
+def _in_range(name: str, value: Any) -> float | None:
+    """A number within the bounds of its declaration; None where that is the default."""
+    setting = SETTINGS[name]
+    if value is None and setting.default is None:
+        return None
+    said, bounds = name.replace("_", " "), setting.bounds
+    low, high = bounds.get("ge", bounds.get("gt", -math.inf)), bounds.get("le", bounds.get("lt", math.inf))
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high and value < math.inf
+    if not fits or ("gt" in bounds and value == low) or ("lt" in bounds and value == high):
+        least = f"at least {low:g}" if "ge" in bounds else f"more than {low:g}"
+        most = "" if high == math.inf else f" and less than {high:g}"
+        raise ProblemError(f"{said} {value!r} is not a number of {least}{most}.", f"Give e.g. {setting.example}.")
+    return float(value)
+
+
+def policy_name(policy: Any) -> str:
+    """How the log names a policy: a built-in name, or ``module:Class`` for one of the user's own, or an instance."""
+    if isinstance(policy, str):
+        return policy
+    if not isinstance(policy, Policy):
+        raise InputError(f"policy {policy!r} is not a policy.", "Give a name such as index, or module:Class.")
+    kind = type(policy)
+    name = policy.name if POLICIES.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    hint = "Put the class into a module that can be imported, with a constructor that needs no arguments."
+    if kind.__module__ == "__main__" or vars(make_policy(name)) != vars(policy):
+        raise InputError(f"policy {name!r} cannot be made again from its name.", hint)
+    return name

@@ -1,0 +1,35 @@
+"""The vocabulary of a campaign: its states, and the reasons why a worker gets no task, with one sentence for each.
+
+The command line, the API, the dashboard and Python all use these words. A campaign that is closed has a reason, one of
+``CLOSING``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+State = Literal["open", "paused", "closed"]
+Reason = Literal[
+    "budget_spent", "all_leased", "nothing_left_for_you", "paused", "deadline_passed", "finished", "preparing",
+    "below_price",
+]  # fmt: skip
+
+STATES: Final[dict[State, str]] = {
+    "open": "Workers who ask get a task.",
+    "paused": "No task is handed out until the campaign is resumed; workers may still answer.",
+    "closed": "No task gets another label, unless the budget, the deadline or the tasks change.",
+}
+
+REASONS: Final[dict[Reason, str]] = {
+    "budget_spent": "All labels of this campaign have been bought.",
+    "all_leased": "Every task that needs a label is with somebody else right now.",
+    "nothing_left_for_you": "You have seen every task that still needs a label.",
+    "paused": "The campaign is paused.",
+    "deadline_passed": "The campaign's deadline has passed.",
+    "finished": "Every task has all the labels that it can have.",
+    "preparing": "The campaign is being prepared: its tasks, or the tables of its policy, are not there yet.",
+    "below_price": "No task would gain as much from another label as the label costs.",
+}
+
+#: Reasons that close a campaign.
+CLOSING: Final[tuple[Reason, ...]] = ("budget_spent", "deadline_passed", "finished", "below_price")

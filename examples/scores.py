@@ -30,4 +30,4 @@ problem = nl.Problem(nl.score_classes(read.values, strength=4), budget=360)
 study = nl.simulate(problem, ["index", "uniform"], replications=10, seed=0)
 for result in study.results:
     print(f"{result.name:8s} {result.per_task.mean:.4f} of each item right")
-print("as a problem file:", *nl.problem_to_toml(problem).splitlines()[:7], "...", sep="\n  ")
+print("as a problem file:", *nl.problem_to_toml(problem).splitlines()[:11], "...", sep="\n  ")

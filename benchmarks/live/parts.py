@@ -10,10 +10,11 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.stored_tables import NoTableStore
-from nextlabel.campaign.table_cache import PolicyTables
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
+from nextlabel.policies.index import Index
 from nextlabel.store import statements
 from nextlabel.store.prepared import Runner
 from nextlabel.store.sql import SqlStore
@@ -57,13 +58,19 @@ def statement() -> None:
     )
 
 
+def _solve(rho: float) -> PolicyTables:
+    config, classes = CampaignSettings(10), [Beta(1, 1)]
+    index = Index(load_or_solve_index(config, classes, rho, NoTableStore())[0])
+    return PolicyTables.of(config, classes, rho, index)
+
+
 def tables() -> None:
     """Index tables of one prior by rho: seconds, and the labels left from which rows no longer change."""
-    PolicyTables.of(CampaignSettings(10), [Beta(1, 1)], RHOS[0], NoTableStore())  # compiles
+    _solve(RHOS[0])  # compiles
     sys.stdout.write("| rho | seconds | rows until settled | rows / rho |\n|---|---|---|---|\n")
     for rho in RHOS:
         begun = time.perf_counter()
-        tables_now = PolicyTables.of(CampaignSettings(10), [Beta(1, 1)], rho, NoTableStore())
+        tables_now = _solve(rho)
         rows = len(tables_now.tables.rows)
         sys.stdout.write(f"| {rho:g} | {time.perf_counter() - begun:.1f} | {rows} | {rows / rho:.0f} |\n")
         sys.stdout.flush()

@@ -15,7 +15,6 @@ from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
 from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.standing.bound import standing_bound
@@ -43,7 +42,7 @@ def test_a_fresh_campaign_with_a_deadline_and_a_cost() -> None:
     study = simulate(problem, ["okg-pending"], replications=20, seed=5).results[0]
     found = forecast(
         problem.classes, fresh_groups(problem.classes), 60, "okg-pending", **RATES, horizon=25.0, label_cost=0.01,
-        replications=20, seed=5, engine=Engine(jobs=2),
+        replications=20, seed=5,
     )  # fmt: skip
     assert np.array_equal(found.sample, study.rewards / 20)
 

@@ -76,7 +76,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
     kinds = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
     assert kinds == ["paused", "resumed", "changed", "changed", "changed", "changed"]
     assert run(["campaign", "links", "mine", "ann", "--json"]) == 0
-    assert "/w/w1." in json.loads(capsys.readouterr().out)["workers"]["ann"]
+    assert "/w/" in json.loads(capsys.readouterr().out)["workers"]["ann"]
 
 
 def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +93,7 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
         (["create", "tasks.csv"], "has no budget"),
         (["create", "tasks.csv", "--budget", "many"], "not a number"),
         (["create", "tasks.csv", "--budget", "0"], "from 1 to"),
-        (["create", "none.csv", "--budget", "5"], "cannot read none.csv"),
+        (["create", "none.csv", "--budget", "5"], "there is no file none.csv"),
         (["create", "tasks.csv", "--budget", "5", "--labels", "one"], "give 2 to 26"),
         (["create", "tasks.csv", "--budget", "5", "--policy", "best"], "policy 'best' is not known"),
         (["create", "tasks.csv", "--budget", "5", "--policy", "lagrangian"], "plans for one budget"),
@@ -101,7 +101,7 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
         (["create", "tasks.csv", "--budget", "5", "--score-column", "q"], "has no 'q'"),
         (["create", "bad.csv", "--budget", "5", "--score-column", "p"], "task 2: score '9'"),
         (["create", "head.csv", "--budget", "5"], "head.csv has no tasks"),
-        (["create", "empty.csv", "--budget", "5"], "has no header"),
+        (["create", "empty.csv", "--budget", "5"], "empty.csv is empty"),
         (["create", "tasks.csv", "--budget", "5", "--id", "A B"], "is not allowed"),
         (["create", "tasks.csv", "--budget", "5", "--prior", "1,1,1"], "has 3 answers"),
         (["status", "none"], "there is no campaign 'none'"),

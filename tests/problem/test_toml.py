@@ -119,8 +119,11 @@ class TestRoundTrip:
             "",
             "[[tasks]]",
             "count = 3",
-            "prior = [2, 0.5]",
             "threshold = 0.5",
+            "prior = [",
+            "    2.0,",
+            "    0.5,",
+            "]",
         ]
 
     def test_every_kind_is_written(self) -> None:
@@ -232,8 +235,8 @@ class TestScores:
             ("{file = 'in/items.csv', strength = '4'}", "strength '4' is not a positive number"),
             ("{file = 'in/items.csv', accuracy = 0.3}", "accuracy 0.3 is outside"),
             ("{file = 'in/items.csv', strenght = 4}", "unknown key 'strenght' in scores. Allowed keys: file, column"),
-            ("{file = 'in/items.csv', strength = 4, column = 'p3'}", "no column 'p3'. It has the columns id, prob"),
-            ("{file = 'items.csv', strength = 4}", "cannot read"),
+            ("{file = 'in/items.csv', strength = 4, column = 'p3'}", "no column 'p3'; it has the columns id, prob"),
+            ("{file = 'items.csv', strength = 4}", "there is no file"),
             ("{strength = 4}", "scores have no file"),
             ("'items.csv'", "scores have no file"),
         ],

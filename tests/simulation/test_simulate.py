@@ -19,9 +19,10 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.study import Estimate, PolicyResult, Study, simulate
+from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.exact import exact_value
 from strategies import random_problem

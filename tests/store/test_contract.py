@@ -485,10 +485,10 @@ def test_config_round_trip() -> None:
 def test_a_closed_store_keeps_and_finds_nothing(tmp_path: Path) -> None:
     """The thread that makes tables may outlive the store by seconds."""
     with opened("sqlite", tmp_path) as store:
-        store.keep("a table", b"numbers")
-        assert store.kept("a table") == b"numbers"
+        store.save_table("a table", b"numbers")
+        assert store.load_table("a table") == b"numbers"
         store.close()
-        store.keep("another", b"numbers")
-        assert store.kept("a table") is None and store.kept("another") is None
+        store.save_table("another", b"numbers")
+        assert store.load_table("a table") is None and store.load_table("another") is None
     with opened("sqlite", tmp_path) as store:
-        assert store.kept("a table") == b"numbers" and store.kept("another") is None
+        assert store.load_table("a table") == b"numbers" and store.load_table("another") is None

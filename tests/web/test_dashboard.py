@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import tempfile
@@ -15,20 +13,17 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from itsdangerous import TimestampSigner
 from playwright.sync_api import Browser, Page, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns.overview import PlainOverview, overview_of
-from nextlabel.errors import FileFormatError, InputError, NotFoundError
+from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.tokens import new_token
 from nextlabel.web.dashboard.access import local
 from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
-from nextlabel.web.dashboard.csv_files import read_rows
 from nextlabel.web.dashboard.formatting import duration, percent, points, rate
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state_summary import figures
@@ -476,12 +471,13 @@ class TestNewCampaign:
         [
             (b"", "empty"),
             (b"a,b\n", "a header and no rows"),
-            (b"a,b\n1,2\n\n1\n", "Row 4 has 1 cell and the header 2."),
-            (b"a,b\n1,2,3\n", "Row 2 has 3 cells"),
-            (b"a,a\n1,2\n", "two columns are called"),
-            (b"a,\n1,2\n", "Row 1: column 2 has no name"),
-            (b"a\nx\n\xff\n", "Row 3 is not UTF-8"),
-            (b'a\nx\n"open\n', "Row 3 cannot be read"),
+            (b"a,b\n1,2\n\n1\n", "Row 4 of the file has 1 cell and its header 2."),
+            (b"a,b\n1,2,3\n", "Row 2 of the file has 3 cells"),
+            (b"a,a\n1,2\n", "Two columns of the file are called"),
+            (b"a,,b\n1,2,3\n", "Column 2 of the file has no name"),
+            (b"a,\n1,2\n", "Row 2 of the file has 2 cells"),
+            (b"a\nx\xc3\xa4\n\xff\n", "Line 3 of the file is not UTF-8"),
+            (b'a\nx\n"open\n', "The file ends inside a quoted cell"),
         ],
     )
     def test_bad_files(self, service: Service, data: bytes, said: str) -> None:
@@ -607,12 +603,12 @@ class TestReads:
             assert fast.tasks_in("c", groups, 4) == plain.tasks_in("c", groups, 4)
             assert fast.tasks_numbered("c", [0, 3, 99]) == plain.tasks_numbered("c", [0, 3, 99])
             assert fast.leases_named("c", [*ids, "none"]) == plain.leases_named("c", [*ids, "none"])
-            assert fast.out_now("c", 10) == plain.out_now("c", 10)
+            assert fast.open_leases("c", 10) == plain.open_leases("c", 10)
             for one in store.workers("c"):
-                assert fast.said_by("c", one.worker, 2) == plain.said_by("c", one.worker, 2)
-                assert len(fast.said_by("c", one.worker, 100)) == one.labels
+                assert fast.recent_answers("c", one.worker, 2) == plain.recent_answers("c", one.worker, 2)
+                assert len(fast.recent_answers("c", one.worker, 100)) == one.labels
             with pytest.raises(NotFoundError):
-                fast.out_now("none", 1)
+                fast.open_leases("none", 1)
 
     def test_figures_are_those_of_the_results(self, tmp_path: Path) -> None:
         with opened("sqlite", tmp_path) as store:
@@ -647,22 +643,6 @@ class TestWords:
         assert summary({"id": "x", "text": "  a\n b "}) == "a b"
         assert summary({"x": [1, 2]}) == "[1, 2]"
         assert summary({}) == "{}" and summary("t" * 500).endswith("…") and summary(None) == "null"
-
-    @given(st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00")), min_size=2, max_size=2)))
-    def test_csv_comes_back(self, rows: list[list[str]]) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text).writerows([["first", "second"], *rows])
-        found = [cells for _, cells in read_rows(io.BytesIO(text.getvalue().encode()))]
-        assert found == [["first", "second"], *(row for row in rows if any(cell.strip() for cell in row))]
-
-    @given(st.binary(max_size=200))
-    def test_any_bytes_are_read_or_refused(self, data: bytes) -> None:
-        try:
-            rows = list(read_rows(io.BytesIO(data)))
-        except FileFormatError as error:
-            assert error.message.endswith(".")
-        else:
-            assert len({len(cells) for _, cells in rows}) == 1
 
     def test_curve(self) -> None:
         curve = make_curve(50_000, 2, ())

@@ -30,8 +30,6 @@ from nextlabel.backtest.readout import (
     COUNTING,
     READOUTS,
     accuracy_of,
-    accuracy_of_ends,
-    credits,
     dawid_skene,
     decisions,
     drawn_labels,
@@ -44,9 +42,9 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.policies.registry import make_policy
+from nextlabel.problem.estimate import Estimate
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import ORDERS, TIES, Recorded
-from nextlabel.simulation.study import Estimate
+from nextlabel.simulation.replay import ORDERS, TIES, Recorded, accuracy_of_ends, credits
 from nextlabel.solve.progress import Progress, part
 
 POLICIES = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
@@ -114,32 +112,67 @@ class Backtest:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class BacktestOptions:
+    """How recorded labels are replayed; without ``budgets`` and ``labels_per_task`` some usual ones are taken."""
+
+    policies: Sequence[str] = POLICIES
+    labels_per_task: Sequence[float] | None = None
+    budgets: Sequence[int] | None = None
+    pilot: int = 50
+    prior: Beta | None = None
+    method: str = "moments"
+    threshold: float | None = None
+    arrival_rate: float = 1.0
+    completion_rate: float = 1e7
+    order: str = "random"
+    ties: str = "half"
+    readouts: Sequence[str] = COUNTING
+    replications: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what, given, known in (("order", self.order, ORDERS), ("ties", self.ties, TIES)):
+            if given not in known:
+                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
+        for what, names in (("policy", self.policies), ("read-out", self.readouts)):
+            for name in names:
+                if list(names).count(name) > 1:
+                    raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
+        for name in self.policies:
+            make_policy(name)
+            if name == "resolve":
+                raise InputError("the policy resolve cannot be replayed.", "Use index or lagrangian.")
+        for name in self.readouts:
+            if name not in READOUTS:
+                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
+        if self.replications < 2:
+            raise InputError(
+                f"{self.replications} replication has no interval.", "Give at least two, e.g. --replications 200."
+            )
+
+
 def make_backtest(
     recorded: Recorded,
+    options: BacktestOptions | None = None,
     *,
-    policies: Sequence[str] = POLICIES,
-    labels_per_task: Sequence[float] | None = None,
-    budgets: Sequence[int] | None = None,
-    pilot: int = 50,
-    prior: Beta | None = None,
-    method: str = "moments",
-    threshold: float | None = None,
-    arrival_rate: float = 1.0,
-    completion_rate: float = 1e7,
-    order: str = "random",
-    ties: str = "half",
-    readouts: Sequence[str] = COUNTING,
     workers: Ints | None = None,
-    replications: int = 200,
-    seed: int = 0,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Backtest:
     """Replay ``recorded`` under every policy; ``workers`` (N, most) is who gave each label, for Dawid-Skene."""
     begin = perf_counter()
-    _check(policies, readouts, order, ties, replications, workers)
+    options = options or BacktestOptions()
+    policies, readouts, ties = options.policies, options.readouts, options.ties
+    replications, seed = options.replications, options.seed
+    if "dawid-skene" in readouts:
+        needs_crowdkit()
+        if workers is None:
+            raise InputError(
+                "the read-out dawid-skene needs to know who gave each label.", "Name the column with --worker-column."
+            )
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
-    learnt = hold_out(recorded, pilot, prior, threshold, method, seed)
+    learnt = hold_out(recorded, options.pilot, options.prior, options.threshold, options.method, seed)
     pool = recorded.subset(learnt.rest)
     undecided = 0
     if truth == "consensus":
@@ -150,8 +183,10 @@ def make_backtest(
         raise InputError(
             "no replayed task has a known truth.", "Give gold for more tasks, or a smaller --pilot-tasks, or no --gold."
         )
-    stage = BudgetStage(pool, learnt.prior, learnt.threshold, arrival_rate, completion_rate, order, seed)
-    asked, grid, ks = _budgets(stage, labels_per_task, budgets)
+    stage = BudgetStage(
+        pool, learnt.prior, learnt.threshold, options.arrival_rate, options.completion_rate, options.order, seed
+    )
+    asked, grid, ks = _budgets(stage, options.labels_per_task, options.budgets)
     counting = [name for name in COUNTING if name in readouts or name == "posterior"]
     keep = min(FITS, replications) if "dawid-skene" in readouts else 0
     fixed = tally_overlap(stage, ks, replications, keep=keep, engine=engine)
@@ -203,32 +238,6 @@ def make_backtest(
         replications=replications,
         seconds=perf_counter() - begin,
     )
-
-
-def _check(
-    policies: Sequence[str], readouts: Sequence[str], order: str, ties: str, replications: int, workers: Ints | None
-) -> None:
-    for what, given, known in (("order", order, ORDERS), ("ties", ties, TIES)):
-        if given not in known:
-            raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
-    for what, names in (("policy", policies), ("read-out", readouts)):
-        for name in names:
-            if list(names).count(name) > 1:
-                raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
-    for name in policies:
-        if make_policy(name).solves_again:
-            raise InputError(f"the policy {name} cannot be replayed.", "Use index or lagrangian.")
-    for name in readouts:
-        if name not in READOUTS:
-            raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
-    if replications < 2:
-        raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
-    if "dawid-skene" in readouts:
-        needs_crowdkit()
-        if workers is None:
-            raise InputError(
-                "the read-out dawid-skene needs to know who gave each label.", "Name the column with --worker-column."
-            )
 
 
 def _budgets(

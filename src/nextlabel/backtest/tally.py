@@ -9,7 +9,7 @@ symbol    code      shape                meaning
 ========= ========= ==================== ===========================================================
 
 The draws are those of ``simulation.replay``: every policy and every overlap meets the same tasks and labels in the same
-order. A task can be given MOST_A_TASK labels, of which a few are in flight at once. Guarantee: see ``kernels.tally``.
+order. A task can be given MOST_A_TASK labels, of which a few are in flight at once. Guarantee: see ``kernels.replay``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from functools import partial
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.kernels.replay import Crowd
-from nextlabel.kernels.tally import tally_budgets, tally_overlaps
+from nextlabel.kernels.replay import Ends, RecordedLabels, replay_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.replay import ORDERS, Recorded, ReplayCampaign, same_choices
+from nextlabel.simulation.replay import ReplayCampaign, ReplaySetup, no_ends, recorded_labels, same_choices
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress
 
@@ -46,16 +44,8 @@ ARRIVALS, AT_ONCE_RATE = 1.0, 1e7
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetStage:
+class BudgetStage(ReplaySetup):
     """What every campaign of a backtest has in common."""
-
-    recorded: Recorded
-    prior: Beta
-    threshold: float
-    arrival_rate: float
-    completion_rate: float
-    order: str
-    seed: int
 
     @property
     def depth(self) -> int:
@@ -83,16 +73,10 @@ class BudgetStage:
         problem = self.problem(budget)
         return Setting.of(problem, self.depth, AT_ONCE if problem.rho < 1e-3 else MOST_IN_FLIGHT)
 
-    def crowd(self, setting: Setting | None = None) -> Crowd:
-        """Labels, truth and where the tasks start; nothing is decided here."""
-        recorded = self.recorded
-        kinds = np.unique(np.minimum(recorded.counts, self.depth))
-        sizes = np.array([0] * len(kinds) if setting is None else [view.nodes for view in setting.views])
-        begin = np.cumsum(sizes) - sizes
-        start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
-        start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, self.depth))]
-        none = np.zeros(0, dtype=np.int64)
-        return Crowd(recorded.labels, recorded.counts, recorded.gold, start, ORDERS[self.order], none, -1)
+    def records(self, setting: Setting | None = None) -> RecordedLabels:
+        """Labels, truth and where the tasks start, on the lattices of ``setting`` or all at node 0."""
+        kinds = np.unique(np.minimum(self.recorded.counts, self.depth))
+        return recorded_labels(self, kinds, [0] * len(kinds) if setting is None else [v.nodes for v in setting.views])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,22 +142,17 @@ def usual_index(stage: BudgetStage, budget: int) -> Index:
 def policy_chunk(
     campaign: ReplayCampaign, nodes: int, seed: int, keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
-    """Replications first .. first + count - 1; a row a budget: ends, labels used, labels of each task."""
-    B, K = len(campaign.budgets), len(campaign.world.root)
-    out, used, taken = _room(count, B, nodes, K if keep else 0)
-    world = campaign.world._replace(root=np.zeros(K, dtype=np.int64))
-    budgets = np.array(campaign.budgets, dtype=np.int64)
-    tally_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out, used, taken)
-    return np.zeros((count, 0)), _packed(out, used, taken)
+    """Replications first .. first + count - 1; a row for each budget: ends, labels used, labels of each task."""
+    return np.zeros((count, 0)), _packed(campaign.ends(nodes, keep, seed, first, count))
 
 
 def overlap_chunk(
     stage: BudgetStage, overlaps: tuple[int, ...], keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
     """The same for overlaps."""
-    out, used, taken = _room(count, len(overlaps), stage.nodes, len(stage.recorded) if keep else 0)
-    tally_overlaps(stage.crowd(), np.array(overlaps, dtype=np.int64), stage.seed, first, out, used, taken)
-    return np.zeros((count, 0)), _packed(out, used, taken)
+    out = no_ends(count, len(overlaps), stage.nodes, len(stage.recorded) if keep else 0)
+    replay_overlaps(stage.records(), np.array(overlaps, dtype=np.int64), stage.seed, first, out)
+    return np.zeros((count, 0)), _packed(out)
 
 
 def _campaigns(stage: BudgetStage, policy: Policy, budgets: Sequence[int]) -> list[ReplayCampaign]:
@@ -182,23 +161,18 @@ def _campaigns(stage: BudgetStage, policy: Policy, budgets: Sequence[int]) -> li
     out: list[ReplayCampaign] = []
     for budget in budgets:
         setting = stage.setting(budget)
-        tables = make_tables(setting, policy)
-        arrays = make_world(setting, True, np.minimum(kinds, setting.depth))
+        tables = make_policy_arrays(setting, policy)
+        arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
         together: tuple[int, ...] = (budget,)
         if out and same_choices(out[-1].tables, tables):
             together = out.pop().budgets + together
-        out.append(ReplayCampaign(arrays, tables, stage.crowd(setting), together))
+        out.append(ReplayCampaign(arrays, tables, stage.records(setting), together))
     return out
 
 
-def _room(count: int, B: int, nodes: int, K: int) -> tuple[Ints, Ints, Ints]:
-    ends = np.zeros((count, B, nodes, 2), dtype=np.int64)
-    return ends, np.zeros((count, B), dtype=np.int64), np.zeros((count, B, K), dtype=np.int64)
-
-
-def _packed(out: Ints, used: Ints, taken: Ints) -> Ints:
-    count, B = used.shape
-    return np.concatenate([out.reshape(count, B, -1), used[:, :, None], taken], axis=2)
+def _packed(ends: Ends) -> Ints:
+    count, B = ends.used.shape
+    return np.concatenate([ends.tasks.reshape(count, B, -1), ends.used[:, :, None], ends.taken], axis=2)
 
 
 def _tally(name: str, budgets: Ints, stage: BudgetStage, found: Ints, kept: Sequence[Ints | None]) -> EndCounts:

@@ -16,13 +16,13 @@ from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM, TableSource
 from nextlabel.campaign.projection import apply_event, found
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, lease_seconds, wanted_rho
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
 from nextlabel.campaign.states import Reason
-from nextlabel.campaign.table_cache import BELOW_PRICE, NO_ROOM, TableCache
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.errors import ConflictError, InputError
 
@@ -33,8 +33,8 @@ MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
 class Commands:
     """Commands on one campaign at one time, inside one transaction."""
 
-    def __init__(self, ledger: Ledger, table_cache: TableCache, now: float) -> None:
-        self.ledger, self.table_cache = ledger, table_cache
+    def __init__(self, ledger: Ledger, tables: TableSource, now: float) -> None:
+        self.ledger, self.tables = ledger, tables
         self.now = max(now, ledger.row.last_at)  # another machine's clock may be ahead of this one's
 
     # What workers say
@@ -217,7 +217,7 @@ class Commands:
         if (
             row.classes > scoring.FEW_CLASSES
             or rho == row.rho
-            or not self.table_cache.has(row.config, ledger.classes(), rho)
+            or not self.tables.has(row.config, ledger.classes(), rho)
         ):
             return
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
@@ -229,7 +229,7 @@ class Commands:
         n = labels_before_deadline(row, self.now)
         if row.classes > scoring.FEW_CLASSES:
             return self._choose_by_score(worker, n)
-        tables_now = self.table_cache.ready(row.config, self.ledger.classes(), row.rho)
+        tables_now = self.tables.ready(row.config, self.ledger.classes(), row.rho)
         lot = chance(row.config.seed, STARTS, row.given)
         barred: list[Group] = []
         while True:
@@ -240,7 +240,6 @@ class Commands:
                 return "nothing_left_for_you" if barred else self._below_price()
             if group == NO_ROOM:
                 return "nothing_left_for_you" if barred else "all_leased"
-            assert isinstance(group, tuple)
             task = self.ledger.pick(group, worker, lot)
             if task is not None:
                 return task, {"left": n, "rho": tables_now.rho}

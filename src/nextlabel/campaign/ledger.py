@@ -164,12 +164,12 @@ class Store(Protocol):
         """Workers with most labels first."""
         ...
 
-    def kept(self, name: str) -> bytes | None:
-        """Something worked out before (``campaign.stored_tables``)."""
+    def load_table(self, name: str) -> bytes | None:
+        """A table solved before (``campaigns.stored_tables``)."""
         ...
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Keep something that was worked out, unless it is there."""
+    def save_table(self, name: str, data: bytes) -> None:
+        """Store a table, unless it is there."""
         ...
 
     def setting(self, name: str) -> str | None:

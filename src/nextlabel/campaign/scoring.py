@@ -22,11 +22,11 @@ from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.own_priors import TIED
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.units import reward_unit
-from nextlabel.simulation.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 
 __all__ = ["DEPTH", "FEW_CLASSES", "FLIGHT", "TIED", "limits", "score", "scores"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
@@ -33,6 +33,36 @@ from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
 _TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
+
+
+class ChangeOptions(TypedDict, total=False):
+    """The settings that may change while a campaign runs, as keyword arguments."""
+
+    budget: int
+    deadline: datetime | str | float | None
+    lease_seconds: float | None
+
+
+class SettingOptions(TypedDict, total=False):
+    """A campaign's settings as keyword arguments: the types that ``CampaignSettings.from_dict`` takes."""
+
+    budget: Required[int]
+    labels: Sequence[str]
+    name: str
+    question: str
+    deadline: datetime | str | float | None
+    lease_seconds: float | None
+    policy: str | Policy
+    prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
+    threshold: float
+    reward: Reward | str | Mapping[str, Any]
+    strength: float
+    accuracy: float | None
+    label_cost: float
+    most_labels: int
+    most_in_flight: int
+    rho: float
+    seed: int
 
 
 @dataclass(frozen=True)

@@ -7,40 +7,51 @@ now       expected reward of a task if the campaign stopped here (accuracy, unle
 upper     at most this in the end, whatever is asked next: budget left, deadline through the learnt arrival rate
 gap       upper - now
 price     what one more label can add at most, summed over the tasks
-ceiling   were all truths known
-more      what more budget could buy at most, a task
+ceiling   the value if all truths were known
+more      what more budget could buy at most, per task
+curve     (labels more than the budget, at most so much per task), for a plot
 ========= =========================================================================================
 
 Guarantee: that of ``solve.standing``; with a deadline it is as good as the arrival rate. Cost: some hundred sweeps over
-lattices, 0.05 s to seconds; ``Certificates`` keeps the last one of each campaign.
+lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python share one class and one cache,
+``CampaignService.certificates``, so that they cannot disagree.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
 from nextlabel.solve.standing.bound import standing_bound
 
-#: More labels that the certificate tells about, beside a tenth of the budget.
+if TYPE_CHECKING:
+    from nextlabel.campaigns.service import CampaignService
+
+#: Numbers of labels in ``Certificate.more``, beside a tenth of the budget.
 MORE = (100, 500)
-#: A certificate that took t seconds is good for PATIENCE t seconds although labels came in, and for so long although
-#: the deadline came nearer.
+#: Points of the curve below the budget and above it.
+BELOW, ABOVE = 16, 48
+#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, and for so many seconds
+#: although the deadline came nearer.
 PATIENCE, DEADLINE_S = 10.0, 60.0
+_log = logging.getLogger("nextlabel.campaigns")
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """With ``labels`` more a task is worth at most ``upper``, ``gain`` more than without."""
+    """With ``labels`` more, a task is worth at most ``upper``, which is ``gain`` more than without."""
 
     labels: int
     upper: float
@@ -68,10 +79,21 @@ class Certificate:
     arrivals: float | None
     more: tuple[More, ...]
     seconds: float
+    curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
+
+    def gain(self, labels: int) -> float:
+        """The most that so many more labels can add per task, between the points of the curve."""
+        x, y = zip(*self.curve, strict=True)
+        return max(float(np.interp(labels, x, y)) - self.upper, 0.0)
+
+    @property
+    def most(self) -> int:
+        """The largest number of additional labels on the curve."""
+        return self.curve[-1][0]
 
 
-def certificate(campaign_service: CampaignService, id: str) -> Certificate:
-    """Work it out."""
+def compute_certificate(campaign_service: CampaignService, id: str) -> Certificate:
+    """The certificate of a campaign as it stands."""
 
     def look(commands: Commands) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...]]:
         commands.settle()
@@ -81,7 +103,7 @@ def certificate(campaign_service: CampaignService, id: str) -> Certificate:
     at, row, groups, priors = campaign_service.run(id, look)
     if not groups:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
-    arrivals = _arrivals(row, at)
+    arrivals = expected_arrivals(row, at)
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     bound = standing_bound(
         [row.config.class_of(prior) for prior in priors],
@@ -93,47 +115,83 @@ def certificate(campaign_service: CampaignService, id: str) -> Certificate:
     extra = (*MORE, max(math.ceil(row.budget / 10), 1))
     uppers = bound.curve(np.array(extra, dtype=np.float64))
     more = tuple(More(n, float(u), max(float(u) - bound.upper, 0.0)) for n, u in zip(extra, uppers, strict=True))
+    points = _points(row)
+    curve = zip(points.tolist(), bound.curve(points.astype(np.float64)).tolist(), strict=True)
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
-        bound.slack, bound.price, bound.ceiling, arrivals, more, bound.seconds,
+        bound.slack, bound.price, bound.ceiling, arrivals, more, bound.seconds, tuple(curve),
     )  # fmt: skip
 
 
-def _arrivals(row: CampaignRow, now: float) -> float | None:
+def expected_arrivals(row: CampaignRow, now: float) -> float | None:
     """Workers expected before the deadline, None where none is set or their rate is not known."""
-    rate = arrival_rate(row)
     if row.deadline is None:
         return None
     if now >= row.deadline:
         return 0.0
+    rate = arrival_rate(row)
     return None if rate is None else rate * (row.deadline - now)
 
 
+def most_extra(row: CampaignRow) -> int:
+    """How many more labels the curve shows: as many as the budget and at least 1000, a round number."""
+    wanted = max(row.budget, 1000)
+    unit = 10 ** (len(str(wanted)) - 1)
+    return int(math.ceil(wanted / unit) * unit)
+
+
+def _points(row: CampaignRow) -> Ints:
+    """Numbers of additional labels, closer together near the budget, where people look."""
+    below = -np.linspace(0, 1, BELOW + 1)[::-1] * row.left
+    above = np.linspace(0, 1, ABOVE + 1) ** 2 * most_extra(row)
+    return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
+
+
 class Certificates:
-    """The last certificate of each campaign, worked out anew when it no longer holds; one at a time."""
+    """The last certificate of each campaign, computed anew when it no longer holds; one at a time."""
 
     def __init__(self, campaign_service: CampaignService) -> None:
-        self._office = campaign_service
-        self._known: dict[str, Certificate] = {}
+        self._campaign_service = campaign_service
+        self._last: dict[str, Certificate] = {}
+        self._failed: dict[str, int] = {}  # the event after which it could not be computed
+        self._under_way: set[str] = set()
         self._lock = Lock()
 
     def of(self, id: str) -> Certificate:
-        """A campaign's certificate."""
-        last, holds = self._last(id)
-        if last is not None and (holds or self._lock.locked()):  # rather a little old than waited for
+        """A campaign's certificate, computed here if none holds; while another is computed, the last one."""
+        last, holds = self._check(id)
+        if last is not None and (holds or self._lock.locked()):
             return last
         with self._lock:
-            last, holds = self._last(id)
+            last, holds = self._check(id)
             if last is None or not holds:
-                last = self._known[id] = certificate(self._office, id)
+                last = self._last[id] = compute_certificate(self._campaign_service, id)
         return last
 
-    def _last(self, id: str) -> tuple[Certificate | None, bool]:
-        """The last one and whether it still holds."""
-        last, row = self._known.get(id), self._office.store.row(id)
+    def look(self, id: str, pool: Executor) -> Certificate | None:
+        """The last certificate, at once; if it no longer holds, ``pool`` computes the next one."""
+        last, holds = self._check(id)
+        row = self._campaign_service.store.row(id)
+        if not holds and row.tasks and id not in self._under_way and self._failed.get(id) != row.seq:
+            self._under_way.add(id)
+            pool.submit(self._compute, id, row.seq)
+        return last
+
+    def _compute(self, id: str, seq: int) -> None:
+        try:
+            self.of(id)
+        except Exception as error:
+            _log.warning("no certificate for %s", id, exc_info=error)
+            self._failed[id] = seq
+        finally:
+            self._under_way.discard(id)
+
+    def _check(self, id: str) -> tuple[Certificate | None, bool]:
+        """The last certificate and whether it still holds."""
+        last, row = self._last.get(id), self._campaign_service.store.row(id)
         if last is None or last.budget != row.budget or last.tasks != row.tasks:
             return None, False
-        age = self._office.clock() - last.at
+        age = self._campaign_service.clock() - last.at
         if row.deadline is not None and age > DEADLINE_S:
             return last, False
         return last, row.seq == last.seq or age < PATIENCE * last.seconds

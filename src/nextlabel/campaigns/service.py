@@ -16,7 +16,8 @@ from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.table_cache import TableCache
+from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NotFoundError
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class CampaignService:
     def __init__(self, store: Store, clock: Clock = time.time, table_cache: TableCache | None = None) -> None:
         self.store, self.clock = store, clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
+        self.certificates = Certificates(self)
 
     def create(self, config: CampaignSettings, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
@@ -110,6 +112,10 @@ class CampaignService:
             if len(tasks) < CHUNK:
                 return
             after = tasks[-1].number
+
+    def certificate(self, id: str) -> Certificate:
+        """What the campaign is worth now, and the most that any policy can reach with the labels left."""
+        return self.certificates.of(id)
 
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
         """Make everything but the events anew from them."""

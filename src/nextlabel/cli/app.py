@@ -1,14 +1,4 @@
-"""The ``nextlabel`` command: its subcommands, and how errors become exit codes.
-
-========== ====================================================
-exit code  meaning
-========== ====================================================
-0          done
-1          the computation failed, through no fault of the input
-2          the input is not allowed: one line on stderr, what was given, what is allowed, what to do
-130        interrupted
-========== ====================================================
-"""
+"""The ``nextlabel`` command: its subcommands, and how errors become exit codes."""
 
 from __future__ import annotations
 
@@ -34,6 +24,12 @@ from nextlabel.cli.token import token
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.version import __version__
 
+EXIT_CODES = {
+    0: "done",
+    1: "the computation failed, through no fault of the input",
+    2: "the input is not allowed; one line on stderr says what was given, what is allowed and what to do",
+    130: "interrupted; nothing is left half-written",
+}
 #: Options that have another name since 0.2.0, by command (docs/decisions/0024).
 RENAMED = {
     ("plan", "--deadline"): "--horizon",
@@ -76,7 +72,7 @@ def root(
 
 
 def main() -> None:
-    """Run the command line and exit with the code of the table above."""
+    """Run the command line and exit with one of EXIT_CODES."""
     sys.exit(run(sys.argv[1:]))
 
 

@@ -136,13 +136,12 @@ def backtest(
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtest.readout import COUNTING
-        from nextlabel.backtest.run import POLICIES, make_backtest
+        from nextlabel.backtest.run import POLICIES, BacktestOptions, make_backtest
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
         readouts = readout or list(COUNTING)
-        found = make_backtest(
-            to_recorded(table, truth),
+        options = BacktestOptions(
             policies=policy or list(POLICIES),
             labels_per_task=labels_per_task or None,
             budgets=budget or None,
@@ -155,12 +154,12 @@ def backtest(
             order=order,
             ties=tied_answer,
             readouts=readouts,
-            workers=_workers(table) if "dawid-skene" in readouts else None,
             replications=replications,
             seed=seed,
-            engine=Engine(jobs=jobs),
-            progress=progress,
         )
+        workers = _workers(table) if "dawid-skene" in readouts else None
+        recorded = to_recorded(table, truth)
+        found = make_backtest(recorded, options, workers=workers, engine=Engine(jobs=jobs), progress=progress)
     if out is not None or report is not None:
         from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
 

@@ -68,19 +68,22 @@ def demo(
 
 def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
     """Results and figure."""
-    import csv
-
     from nextlabel.demo.outcome import draw
+    from nextlabel.files.write import write_csv
 
     truth = {item.id: item.truth for item in on.sample}
-    with (folder / "results.csv").open("w", newline="", encoding="utf-8") as stream:
-        table = csv.writer(stream)
-        table.writerow(["task", "label", "probability", "labels", "hidden_truth", "text"])
-        for result in on.client.results(on.campaign):
-            table.writerow(
-                [result["task"], result["label"], f"{result['probability']:.4f}", result["labels"],
-                 truth[result["task"]], result["payload"]["text"]]
-            )  # fmt: skip
+    rows = [
+        {
+            "task": result["task"],
+            "label": result["label"],
+            "probability": f"{result['probability']:.4f}",
+            "labels": result["labels"],
+            "hidden_truth": truth[result["task"]],
+            "text": result["payload"]["text"],
+        }
+        for result in on.client.results(on.campaign)
+    ]
+    write_csv(rows, folder / "results.csv")
     draw(found, folder / "demo.png")
 
 

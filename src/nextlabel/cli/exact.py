@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, refuse_idle
+from nextlabel.cli.options import Json, refuse_idle, text_option
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
@@ -23,7 +23,7 @@ def exact(
     context: typer.Context,
     policy: Annotated[
         Literal["index"] | None,
-        typer.Option(help="Also evaluate this policy exactly, and show the upper bound.", show_default=False),
+        text_option("--policy", "NAME", "Also evaluate this policy exactly, and show the upper bound."),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"],
@@ -34,7 +34,8 @@ def exact(
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
     if policy is None:
         refuse_idle(context, ["ties"], "--policy")
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     with working("Solving exactly") as progress:
         from nextlabel.solve.exact import exact_value
 
@@ -71,7 +72,7 @@ def exact(
         rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
         rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
     if as_json:
-        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem)})
+        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
         return
     unit = "tasks right" if counts_tasks(problem) else "value"
     print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, _sentence(problem, best, reached))

@@ -53,7 +53,7 @@ def plan(
         refuse_idle(context, ["method", "positive"], "--pilot")
     learnt = None if pilot is None else _pilot(flags, pilot, method, positive)
     read = [] if learnt is None else say_read(learnt.report)
-    problem, most = _problem(flags, learnt)
+    problem, most = _problem(flags, learnt, read)
     value = _value(flags, problem)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
     check_outputs(out, report)
@@ -119,7 +119,7 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
     }
 
 
-def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | None]:
+def _problem(flags: ProblemFlags, learnt: Pilot | None, read: list[dict[str, Any]]) -> tuple[Problem, int | None]:
     """The problem, and the largest budget to look at if one was given.
 
     ``--value`` is left to the plan's money, so that the curve stays in shares of tasks right.
@@ -132,7 +132,7 @@ def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | 
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
-    problem = flags.read()
+    problem = flags.read(read)
     if learnt is not None:
         problem = problem.with_prior(learnt.learnt.prior)
     return problem, problem.budget if given is not None or flags.problem is not None else None

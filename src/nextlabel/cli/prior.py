@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -101,18 +102,21 @@ def prior(
 
 
 def problem_line(prior: Prior) -> str:
-    """The line of a problem file's [[tasks]] that stands for the prior."""
+    """The prior in one line, for a [[tasks]] table of a problem file; values of JSON are values of TOML too."""
     from nextlabel.problem.tables import prior_table
 
-    return f"prior = {_toml(prior_table(prior))}"
+    table = _rounded(prior_table(prior))
+    if isinstance(table, dict):
+        return "prior = {" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + "}"
+    return f"prior = {json.dumps(table)}"
 
 
-def _toml(value: Any) -> str:
+def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+        return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else f"{value:.{DIGITS}g}"
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def _row(one: LearntPrior) -> dict[str, Any]:

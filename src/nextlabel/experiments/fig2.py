@@ -22,7 +22,7 @@ from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
-from nextlabel.simulation.replay import replay
+from nextlabel.simulation.replay import ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
 
 RATIOS, QUICK_RATIOS = (1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.2, 3.0, 5.0)
@@ -87,15 +87,11 @@ def _rows(cell: Cell, index: Policy, replications: int, config: StudyOptions, pr
     for k, (policies, some) in enumerate(plan):
         budgets = {round(ratio * cell.tasks): ratio for ratio in some}
         found = replay(
-            cell.data.pool,
+            ReplaySetup(cell.data.pool, cell.data.prior, cell.threshold, order=cell.order, seed=config.seed),
             policies,
             tasks=cell.tasks,
             budget=list(budgets),
-            prior=cell.data.prior,
-            threshold=cell.threshold,
-            order=cell.order,
             replications=replications,
-            seed=config.seed,
             engine=config.engine,
             progress=part(progress, k, len(plan)),
         )

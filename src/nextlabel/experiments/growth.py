@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from nextlabel.experiments.roster import index_for, names, shared
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
-from nextlabel.simulation.study import Estimate, simulate
+from nextlabel.simulation.study import simulate
 from nextlabel.solve.progress import Progress, part
 
 RATIOS: tuple[tuple[str, float], ...] = (("1.2", 1.2), ("2", 2.0), ("7/3", 7 / 3), ("5", 5.0))

@@ -12,8 +12,8 @@ from typing import IO
 
 from nextlabel.errors import FileFormatError
 
-#: Bytes read at once; a line must not be longer.
-CHUNK = 1 << 20
+#: Bytes read at once, and bytes that a line may have.
+CHUNK, LONGEST_LINE = 1 << 16, 1 << 20
 #: Names of the encodings by their codecs.
 SHOWN = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
 #: Bytes that stand for no character in Windows-1252.
@@ -29,7 +29,7 @@ def find_encoding(stream: IO[bytes], name: str) -> str:
     codec = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
     decoder = codecs.getincrementaldecoder(codec)()
     certain = codec == "utf-16" or start == codecs.BOM_UTF8
-    line, more = 1, True
+    line, since_break, more = 1, 0, True
     while more:
         chunk = stream.read(CHUNK)
         more = bool(chunk)
@@ -44,8 +44,12 @@ def find_encoding(stream: IO[bytes], name: str) -> str:
         if "\x00" in text:
             line += text[: text.index("\x00")].count("\n")
             raise FileFormatError(f"line {line:,} of {name} has a null character.", _HINT)
-        if len(chunk) == CHUNK and b"\n" not in chunk and b"\r" not in chunk:
-            raise FileFormatError(f"line {line:,} of {name} is longer than {CHUNK:,} bytes.", "Give shorter lines.")
+        last_break = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        since_break = len(chunk) - 1 - last_break + (since_break if last_break < 0 else 0)
+        if since_break > LONGEST_LINE:
+            raise FileFormatError(
+                f"line {line:,} of {name} is longer than {LONGEST_LINE:,} bytes.", "Give shorter lines."
+            )
         line += text.count("\n")
     stream.seek(0)
     return codec

@@ -14,6 +14,7 @@ def number(cell: Any) -> float:
 
 
 def with_point(text: str) -> str:
-    """``0,5`` as ``0.5``; anything else as it is."""
-    whole, comma, rest = text.strip().partition(",")
+    """``0,5`` as ``0.5``; anything else as it is, without spaces around it."""
+    text = text.strip()
+    whole, comma, rest = text.partition(",")
     return f"{whole}.{rest}" if comma and whole.lstrip("+-").isdecimal() and rest.isdecimal() else text

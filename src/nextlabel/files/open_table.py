@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -49,19 +50,18 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if path.is_dir():
         raise FileFormatError(f"{path} is a folder, not a file.", "Give the path of a file.")
     try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-            stream.seek(0)
-            if packed:
-                with gzip.open(stream) as unpacked:
-                    yield cast("IO[bytes]", unpacked)
-            else:
-                yield stream
+        stream: IO[bytes] = path.open("rb")
     except FileNotFoundError as error:
         raise FileFormatError(f"there is no file {path}.", "Check the path.") from error
-    except (OSError, EOFError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise FileFormatError(f"{path} cannot be read: {why}.", ALLOWED) from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}.", ALLOWED) from error
+    with stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        try:
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise FileFormatError(f"{path} cannot be unpacked: {error}.", "Pack it again.") from error
 
 
 def format_of(stream: IO[bytes], name: str) -> Format:

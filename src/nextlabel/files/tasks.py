@@ -59,6 +59,7 @@ class TaskReader:
             self._tasks = self._from_json(json_values(source, name, kind, LONGEST))
 
     def __iter__(self) -> Iterator[Any]:
+        place = 0
         for place, task in enumerate(self._tasks, start=1):
             names = list(task) if isinstance(task, dict) else []
             for column in (self._id, self._score):
@@ -72,9 +73,11 @@ class TaskReader:
                 task["score"] = task.pop(self._score)
             if isinstance(task, dict) and isinstance(task.get("score"), str):
                 point = with_point(task["score"])
-                self.report.decimal_commas += point != task["score"]
+                self.report.decimal_commas += point != task["score"].strip()
                 task["score"] = point
             yield task
+        if place == 0:
+            raise FileFormatError(f"{self.report.name} has no tasks.", "Give at least one, in rows below the header.")
 
     def _from_json(self, values: Iterator[Any]) -> Iterator[Any]:
         for value in values:
@@ -102,7 +105,7 @@ class TaskReader:
 def open_tasks(
     path: str | os.PathLike[str], *, id_column: str | None = None, score_column: str | None = None
 ) -> Iterator[TaskReader]:
-    """The tasks in a file, at least one."""
+    """The tasks in a file."""
     with open_stream(path) as stream:
         yield TaskReader(stream, os.fspath(path), id_column=id_column, score_column=score_column)
 

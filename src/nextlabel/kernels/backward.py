@@ -27,7 +27,7 @@ worth what the caller says: ``edge``, the no-delay continuation at the lowest pr
 With eps > 0 the max is smoothed: max{0, A} becomes eps t^2 with t = clip((A + eps) / (2 eps), 0, 1), at most eps/4
 above it, whose derivative t is a randomised decision.
 Guarantee: exact for infinite horizon up to the edge; the Erlang horizon is O(1/m) from T (``horizon`` is sharp).
-Cost: about (4 + 2 J) flops and 3 reads a state, arrival and layer.
+Cost: about (4 + 2 J) flops and 3 reads per state, arrival and layer.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.own_priors import FEW_CLASSES
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part

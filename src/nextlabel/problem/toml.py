@@ -1,4 +1,4 @@
-"""Problems as TOML files: read, refusing anything that is not understood, and written."""
+"""Problems as TOML files: reading, which refuses anything it does not understand, and writing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nextlabel.errors import FileFormatError, ProblemError
+from nextlabel.files.report import TableReport
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
@@ -18,7 +19,7 @@ PROBLEM_KEYS = ("budget", "arrival_rate", "arrival_period", "completion_rate", "
 TASK_KEYS = ("count", "prior", "threshold", "reward", "scores")
 SCORE_KEYS = ("file", "column", "strength", "accuracy")
 
-#: Takes a sentence about what was done to the input.
+#: Is called with a sentence about a change to the input.
 Say = Callable[[str], None]
 
 
@@ -38,7 +39,7 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
     except tomllib.TOMLDecodeError as error:
-        raise FileFormatError(f"{path} is not TOML: {error}.", "See the README for an example.") from error
+        raise FileFormatError(f"{path} is not TOML: {error}.", "See docs/guide.md for an example.") from error
     known_keys(table, PROBLEM_KEYS, str(path))
     tasks = table.get("tasks", [])
     if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
@@ -51,12 +52,18 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     return table
 
 
-def problem_from_table(table: dict[str, Any], say: Say = warnings.warn) -> Problem:
-    """The Problem that a table of known keys describes; ``say`` is told of scores that were moved."""
+def problem_from_table(
+    table: dict[str, Any], say: Say = warnings.warn, reports: list[TableReport] | None = None
+) -> Problem:
+    """The Problem that a table of known keys describes.
+
+    ``say`` is called for scores that were moved; ``reports`` takes up what was met in each file of scores.
+    """
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []
-    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append)]
+    read = [] if reports is None else reports
+    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append, read)]
     rest: dict[str, Any] = {k: table[k] for k in ("completion_rate", "horizon", "label_cost") if k in table}
     rate = _rate(table)
     if rate is not None:
@@ -67,7 +74,7 @@ def problem_from_table(table: dict[str, Any], say: Say = warnings.warn) -> Probl
     return problem
 
 
-def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
+def task_classes(entry: dict[str, Any], say: Say, reports: list[TableReport]) -> tuple[TaskClass, ...]:
     """One [[tasks]] table: a class, or one for each different score of a file."""
     threshold, reward = entry.get("threshold", 0.5), reward_from(entry.get("reward", "accuracy"))
     if "scores" not in entry:
@@ -84,6 +91,7 @@ def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
         raise ProblemError("scores have no file.", 'Write e.g. scores = {file = "items.csv", strength = 4}.')
     known_keys(scores, SCORE_KEYS, "scores")
     read = read_scores(scores["file"], str(scores.get("column", DEFAULT_COLUMN)))
+    reports.append(read.report)
     if read.moved:
         say(read.note(scores["file"]))
     return score_classes(
@@ -96,31 +104,35 @@ def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
 
 
 def problem_to_toml(problem: Problem) -> str:
-    """The text of a file from which ``load_problem`` makes the same problem."""
-    lines = [f"budget = {problem.budget}"]
+    """The text of a file from which ``load_problem`` makes the same problem, to the last digit."""
+    import tomli_w
+
     rate = problem.arrival_rate
+    table: dict[str, Any] = {"budget": problem.budget, "arrival_rate": rate}
     if isinstance(rate, PiecewiseRate):
-        lines.append(f"arrival_rate = {_toml([list(piece) for piece in rate.pieces])}")
-        lines += [f"arrival_period = {_toml(rate.period)}"] if rate.period < float("inf") else []
-    else:
-        lines.append(f"arrival_rate = {_toml(rate)}")
-    lines.append(f"completion_rate = {_toml(problem.completion_rate)}")
+        table["arrival_rate"] = [list(piece) for piece in rate.pieces]
+        if rate.period < float("inf"):
+            table["arrival_period"] = rate.period
+    table["completion_rate"] = problem.completion_rate
     if problem.finite:
-        lines.append(f"horizon = {_toml(problem.horizon)}")
+        table["horizon"] = problem.horizon
     if problem.label_cost > 0:
-        lines.append(f"label_cost = {_toml(problem.label_cost)}")
-    for entry in problem.classes:
-        lines += ["", "[[tasks]]", f"count = {entry.count}", f"prior = {_toml(prior_table(entry.prior))}"]
-        if entry.prior.thresholded:
-            lines.append(f"threshold = {_toml(entry.threshold)}")
-        reward = reward_table(entry.reward)
-        if reward != "accuracy":
-            lines.append(f"reward = {_toml(reward)}")
-    return "\n".join(lines) + "\n"
+        table["label_cost"] = problem.label_cost
+    table["tasks"] = [_task_table(entry) for entry in problem.classes]
+    return tomli_w.dumps(table)
+
+
+def _task_table(entry: TaskClass) -> dict[str, Any]:
+    table: dict[str, Any] = {"count": entry.count}
+    if entry.prior.thresholded:
+        table["threshold"] = entry.threshold
+    table["prior"] = prior_table(entry.prior)
+    reward = reward_table(entry.reward)
+    return table if reward == "accuracy" else {**table, "reward": reward}
 
 
 def _rate(table: dict[str, Any]) -> Any:
-    """The arrival rate as Problem takes it, None where nothing is said."""
+    """The arrival rate as Problem takes it; None if there is none."""
     rate = table.get("arrival_rate")
     if isinstance(rate, list):
         period = {"period": table["arrival_period"]} if "arrival_period" in table else {}
@@ -130,14 +142,3 @@ def _rate(table: dict[str, Any]) -> Any:
             "a period needs an arrival rate in pieces.", "Write e.g. arrival_rate = [[0, 2.0], [16, 0.2]]."
         )
     return rate
-
-
-def _toml(value: Any) -> str:
-    """``value`` as TOML writes it; a float keeps every digit."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, str):
-        return f'"{value}"'
-    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(float(value))

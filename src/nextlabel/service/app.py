@@ -15,7 +15,6 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 
 from nextlabel.campaign.ledger import Store
-from nextlabel.campaigns.certificate import Certificates
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
@@ -65,9 +64,7 @@ def create_app(
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
-    app.state.nextlabel = AppState(
-        campaign_service, command_queue, settings, signer, metrics, Certificates(campaign_service)
-    )
+    app.state.nextlabel = AppState(campaign_service, command_queue, settings, signer, metrics)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
     app.include_router(health.router, include_in_schema=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from nextlabel.campaigns.certificate import Certificates
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.links import LinkSigner
@@ -23,7 +22,6 @@ class AppState:
     settings: ServiceSettings
     links: LinkSigner
     metrics: Metrics
-    certificates: Certificates
 
 
 def app_state(request: Request) -> AppState:

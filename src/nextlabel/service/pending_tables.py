@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.table_cache import PolicyTables, TableCache
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import NextlabelError
 
 

@@ -54,11 +54,12 @@ class CampaignsResponse(BaseModel):
 
 
 class TasksAddedResponse(BaseModel):
-    """How many tasks were added, how many were known before, and how many there are now."""
+    """How many tasks were added, how many were known before, how many there are now, and what was met in the body."""
 
     added: int
     known: int
     tasks: int
+    read: list[str]
 
 
 class WorkerLinkResponse(BaseModel):

@@ -4,7 +4,7 @@
 symbol    code      meaning
 ========= ========= ==================================================================================
 lam_l     prices    price of arrival l, here a hat-function interpolation of ``knots`` prices
-eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps/4 a decision above B
+eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps/4 per decision above B
 y_l       given     expected tasks given to arrival l; dB/dlam_l = P(l arrives) - y_l
 ========= ========= ==================================================================================
 
@@ -13,7 +13,7 @@ ties smoothly: B_eps is minimised by projected L-BFGS (``descent``) for falling 
 gradient, the forward sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That
 policy, made exactly feasible (``forward`` modes 1 and 2), is the primal side.
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
-feasible occupation measure (for a finite horizon: of its Erlang version). Cost: two sweeps an evaluation.
+feasible occupation measure (for a finite horizon: of its Erlang version). Cost: two sweeps per evaluation.
 """
 
 from __future__ import annotations

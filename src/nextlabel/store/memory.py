@@ -169,7 +169,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._ledgers: dict[str, MemoryLedger] = {}
         self._settings: dict[str, str] = {}
-        self._shelf: dict[str, bytes] = {}
+        self._index_tables: dict[str, bytes] = {}
         self._lock = RLock()
 
     @contextmanager
@@ -247,13 +247,13 @@ class MemoryStore:
             rows = self._ledger(id).all_workers()
         return sorted(rows, key=lambda row: (-row.labels, row.worker))[:limit]
 
-    def kept(self, name: str) -> bytes | None:
-        """Something worked out before."""
-        return self._shelf.get(name)
+    def load_table(self, name: str) -> bytes | None:
+        """A table solved before."""
+        return self._index_tables.get(name)
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Keep something that was worked out."""
-        self._shelf.setdefault(name, data)
+    def save_table(self, name: str, data: bytes) -> None:
+        """Store a table."""
+        self._index_tables.setdefault(name, data)
 
     def setting(self, name: str) -> str | None:
         """A setting of the whole store."""

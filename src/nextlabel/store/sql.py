@@ -42,7 +42,7 @@ class SqlStore:
         self._writer = self.engine.execution_options(writes=True)
         self._kept: dict[str, CachedRows] = {}
         self._lock = Lock()
-        self._shelf_lock = Lock()
+        self._tables_lock = Lock()
         self._closed = False
         # Threads of one process take turns here instead of at the database.
         self._turn = RLock() if self.engine.dialect.name == "sqlite" else None
@@ -157,19 +157,19 @@ class SqlStore:
             connection.execute(delete(settings).where(settings.c.name == name))
             connection.execute(insert(settings).values(name=name, value=value))
 
-    def kept(self, name: str) -> bytes | None:
-        """Something worked out before."""
-        with self._shelf_lock:
-            return None if self._closed else self._kept_data(name)
+    def load_table(self, name: str) -> bytes | None:
+        """A table solved before."""
+        with self._tables_lock:
+            return None if self._closed else self._load_table(name)
 
-    def _kept_data(self, name: str) -> bytes | None:
+    def _load_table(self, name: str) -> bytes | None:
         with self.engine.connect() as connection:
             found = connection.execute(select(table_store.c.data).where(table_store.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Keep something that was worked out."""
-        with self._shelf_lock:
+    def save_table(self, name: str, data: bytes) -> None:
+        """Store a table."""
+        with self._tables_lock:
             if not self._closed:
                 with suppress(IntegrityError), self._write() as connection:
                     connection.execute(insert(table_store).values(name=name, data=data))
@@ -181,7 +181,7 @@ class SqlStore:
 
     def close(self) -> None:
         """Close all connections; a thread that still makes tables finds and keeps nothing any more."""
-        with self._shelf_lock:
+        with self._tables_lock:
             self._closed = True
         self.engine.dispose()
 

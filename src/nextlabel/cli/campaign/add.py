@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
-from nextlabel.cli.campaign.common import TASKS_FILE, Id, IdColumn, ScoreColumn, check_file, read_tasks, service_at
+from nextlabel.cli.campaign.common import TASKS_FILE, Id, IdColumn, ScoreColumn, opened_tasks, service_at
 from nextlabel.cli.options import DB, Db, Json
-from nextlabel.cli.output import print_json, say, working
+from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.prose import counted
 
 
@@ -21,10 +20,10 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add tasks, all of them or none."""
-    check_file(Path(tasks))
-    with service_at(db) as service, working("Adding tasks"):
-        added = service.add_tasks(id, read_tasks(Path(tasks), id_column, score_column))
+    with opened_tasks(tasks, id_column, score_column) as more, service_at(db) as service, working("Adding tasks"):
+        added = service.add_tasks(id, more)
+    read = say_read(more.report)
     if as_json:
-        print_json(asdict(added))
+        print_json({**asdict(added), "read": read})
     else:
         say(f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.")

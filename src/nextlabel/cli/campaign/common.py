@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,14 +12,14 @@ from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.options import text_option
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.serve import needs_service
-from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaigns.service import CampaignService
+    from nextlabel.files.tasks import TaskReader
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
-TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, JSON lines or JSON.")
+TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
 IdColumn = Annotated[str | None, text_option("--task-column", "NAME", "The column with the tasks. Default: id.")]
 ScoreColumn = Annotated[
     str | None, text_option("--score-column", "NAME", "The column with a model's scores. Default: score.")
@@ -66,25 +65,10 @@ def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
         say(sentence)
 
 
-def check_file(path: Path) -> None:
-    """Refuse a file of tasks that cannot be opened, before anything is made."""
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}.", "Give a CSV, .jsonl or .json file.") from None
-
-
-def read_tasks(path: Path, id_column: str | None, score_column: str | None) -> Iterator[Any]:
+@contextmanager
+def opened_tasks(path: str, id_column: str | None, score_column: str | None) -> Iterator[TaskReader]:
     """The tasks of a file, one after the other."""
-    from nextlabel.service.task_files import READERS, with_columns
+    from nextlabel.files.tasks import open_tasks
 
-    kinds = {".csv": "text/csv", ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
-    reader = READERS[kinds.get(path.suffix.lower(), "application/json")]
-    empty = True
-    with path.open("rb") as file:
-        for task in with_columns(reader(file), id_column, score_column):
-            empty = False
-            yield task
-    if empty:
-        raise FileFormatError(f"{path} has no tasks.", "Give one row per task, below a row with the columns' names.")
+    with open_tasks(path, id_column=id_column, score_column=score_column) as reader:
+        yield reader

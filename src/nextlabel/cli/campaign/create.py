@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,19 +13,21 @@ from nextlabel.cli.campaign.common import (
     TASKS_FILE,
     IdColumn,
     ScoreColumn,
-    check_file,
     fields_of,
     number_of,
-    read_tasks,
+    opened_tasks,
     service_at,
     state_of,
 )  # fmt: skip
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
-from nextlabel.cli.output import print_json, say, working
+from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.files.tasks import TaskReader
 
 
 def _setting(name: str, metavar: str, shown: bool = False) -> Any:
@@ -78,13 +80,14 @@ def create(
             "most_labels": number_of("--most-labels", most_labels),
         }
     )
-    if tasks is not None:
-        check_file(Path(tasks))
-    with service_at(db) as service, working("Adding tasks"):
-        first = () if tasks is None else read_tasks(Path(tasks), id_column, score_column)
-        row = service.create(config, id, first)
+    opened: AbstractContextManager[TaskReader | None] = (
+        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
+    )
+    with opened as first, service_at(db) as service, working("Adding tasks"):
+        row = service.create(config, id, first or ())
+    read = [] if first is None else say_read(first.report)
     if as_json:
-        print_json(fields_of(row))
+        print_json({**fields_of(row), "read": read})
     else:
         sys.stdout.write(f"{row.id}\n")
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")

@@ -52,10 +52,9 @@ def status(
 
 def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-    from nextlabel.campaigns.certificate import certificate
 
     row = service.store.row(id)
-    found = certificate(service, id) if row.tasks else None
+    found = service.certificate(id) if row.tasks else None
     if as_json:
         extra = (
             {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}

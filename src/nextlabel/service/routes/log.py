@@ -56,5 +56,6 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
 @router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409))
 def show_certificate(campaign: CampaignId, request: Request) -> CertificateResponse:
     """Show what the campaign is worth now, and what no policy can exceed."""
-    certificate = asdict(app_state(request).certificates.of(campaign_id(campaign)))
+    certificate = asdict(app_state(request).campaign_service.certificate(campaign_id(campaign)))
+    del certificate["curve"]
     return CertificateResponse(**{**certificate, "at": iso(certificate["at"])})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, Annotated, Any
 
 from anyio import to_thread
@@ -11,17 +11,25 @@ from fastapi import APIRouter, Header, Query, Request
 
 from nextlabel.campaign.replies import Added
 from nextlabel.errors import InputError
+from nextlabel.files.open_table import Format
+from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.problem_details import MediaTypeError
 from nextlabel.service.request_models import Name, TasksQuery
 from nextlabel.service.response_models import TasksAddedResponse
-from nextlabel.service.task_files import READERS, with_columns
 
 router = APIRouter(tags=["tasks"])
 #: The largest body that is held in memory instead of a file, in bytes.
 IN_MEMORY = 4 << 20
+#: Formats of a body by its media type.
+FORMATS: dict[str, Format] = {
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/json": "json",
+}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -47,8 +55,8 @@ async def add_tasks(
     """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list."""
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in READERS:
-        raise MediaTypeError(f"a body of type {kind[:60]!r} is not supported.", f"Send {', '.join(READERS)}.")
+    if kind not in FORMATS:
+        raise MediaTypeError(f"a body of type {kind[:60]!r} is not supported.", f"Send {', '.join(FORMATS)}.")
     batch = columns.batch
     if batch is not None and idempotency_key is not None and batch != idempotency_key:
         raise InputError("batch and Idempotency-Key differ.", "Give only one of them.")
@@ -61,12 +69,13 @@ async def add_tasks(
             file.write(piece)
         file.seek(0)
 
-        def take_in(body: IO[bytes] = file) -> Added:
-            tasks = with_columns(READERS[kind](body), columns.id_column, columns.score_column)
-            first = list(islice(tasks, 1))  # what is no list of tasks is refused even if the batch is known
-            if not first:
-                raise InputError("the body has no tasks.", "Send at least one.")
-            return campaign_service.add_tasks(id, chain(first, tasks), key)
+        def take_in(body: IO[bytes] = file) -> tuple[Added, list[str]]:
+            reader = TaskReader(
+                body, "the body", FORMATS[kind], id_column=columns.id_column, score_column=columns.score_column
+            )
+            tasks = iter(reader)
+            first = next(tasks)  # what is no list of tasks is refused even if the batch is known
+            return campaign_service.add_tasks(id, chain([first], tasks), key), reader.report.sentences()
 
-        added = await to_thread.run_sync(take_in)
-    return TasksAddedResponse(added=added.added, known=added.known, tasks=added.tasks)
+        added, read = await to_thread.run_sync(take_in)
+    return TasksAddedResponse(added=added.added, known=added.known, tasks=added.tasks, read=read)

@@ -14,7 +14,9 @@ from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
-from nextlabel.web.dashboard.csv_files import read_rows
+from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.numbers import with_point
+from nextlabel.files.tasks import guess_columns
 from nextlabel.web.dashboard.drafts import UploadedFile
 
 #: Labels a task that a form suggests.
@@ -44,9 +46,7 @@ class Form:
     @classmethod
     def suggested(cls, draft: UploadedFile) -> Form:
         """A first filling for a file: columns by their names."""
-        low = {name.lower(): name for name in reversed(draft.columns)}
-        id_column = next((low[n] for n in ("id", "key", "task_id", "item_id") if n in low), "")
-        score = next((low[n] for n in ("score", "probability", "model_score", "prob") if n in low), "")
+        id_column, score = guess_columns(draft.columns)
         shown = tuple(name for name in draft.columns if name not in (id_column, score)) or tuple(draft.columns)
         title = draft.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         return cls(
@@ -119,22 +119,21 @@ def _cost(text: str) -> float:
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: Form) -> Iterator[NewTask]:
-    rows = read_rows(file)
-    _, header = next(rows)
-    place = {name: n for n, name in enumerate(header)}
+    table = DelimitedTable(file, "the file")
+    place = {name: n for n, name in enumerate(table.columns)}
     seen: dict[str, int] = {}
-    for row, cells in rows:
+    for row, cells in table:
         given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
         if form.id_column:
             key = cells[place[form.id_column]].strip()
             if not 0 < len(key) <= LONGEST_KEY:
-                raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Mend it.")
+                raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Correct it.")
             if key in seen:
                 raise InputError(f"row {row:,} has the id {key[:60]!r} of row {seen[key]:,}.", "Give each its own.")
             seen[key] = row
             given["id"] = key
         if form.score_column:
-            given["score"] = cells[place[form.score_column]].strip()
+            given["score"] = with_point(cells[place[form.score_column]])
         try:
             yield read_task(config, given, row)
         except InputError as error:

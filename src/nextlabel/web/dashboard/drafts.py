@@ -15,12 +15,14 @@ import shutil
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from nextlabel.errors import ConflictError, FileFormatError, NotFoundError
+from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.tasks import check_names
 from nextlabel.service.links import LinkSigner
-from nextlabel.web.dashboard.csv_files import read_rows
 
 KEPT_S = 86_400
 #: Rows that are shown before a campaign is made.
@@ -30,13 +32,16 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """A file that was read through once: its columns, how many rows follow the header, and the first of them."""
+    """A file that was read through once: its columns, how many rows follow the header, the first of them, and what was
+    met on the way.
+    """
 
     id: str
     name: str
     columns: list[str]
     rows: int
     first: list[list[str]]
+    notes: list[str]
 
 
 class UploadedFiles:
@@ -48,19 +53,17 @@ class UploadedFiles:
 
     def keep(self, file: IO[bytes], name: str) -> UploadedFile:
         """Read a file through and keep it; a FileFormatError says what is wrong with it."""
-        header: list[str] = []
+        table = DelimitedTable(file, "the file")
+        check_names(table.columns, "the file")
         first: list[list[str]] = []
-        rows = 0
-        for row, cells in read_rows(file):
-            if row == 1:
-                header = cells
-                continue
-            rows += 1
-            if rows <= PREVIEW:
-                first.append(cells)
-        if rows == 0:
+        for batch in table.batches():
+            first += [list(cells) for cells in islice(zip(*batch.columns, strict=True), PREVIEW - len(first))]
+        report = table.report
+        if report.rows == 0:
             raise FileFormatError("the file has a header and no rows.", "Add one row for each task.")
-        draft = UploadedFile(secrets.token_hex(16), name[:200], header, rows, first)
+        draft = UploadedFile(
+            secrets.token_hex(16), name[:200], table.columns, report.rows, first, [f"{report.form}.", *report.notes()]
+        )
         folder = self._made()
         file.seek(0)
         with (folder / f"{draft.id}.csv").open("xb") as copy:

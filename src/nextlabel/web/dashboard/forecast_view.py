@@ -11,12 +11,12 @@ import numpy as np
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rates import arrival_rate, completion_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.campaign.stored_tables import TableStore, load_or_solve_index
-from nextlabel.campaign.table_cache import TableCache
 from nextlabel.campaigns.forecast import forecast, replications_for
+from nextlabel.campaigns.stored_tables import TableStore, load_or_solve_index
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
-from nextlabel.simulation.own_priors import FEW_CLASSES
+from nextlabel.policies.own_priors import FEW_CLASSES
 
 #: Replications at most: a dashboard needs three digits.
 MOST_REPLICATIONS, FEWEST_REPLICATIONS = 100, 4

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
-from nextlabel.campaigns.overview import LARGE, Overview
 from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
 

@@ -11,10 +11,10 @@ from starlette.requests import Request
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.overview import overview_of
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import Background
-from nextlabel.web.dashboard.bound_view import BoundView, make_bound_view
 from nextlabel.web.dashboard.budget_curve import Curves
 from nextlabel.web.dashboard.drafts import UploadedFiles
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
@@ -33,10 +33,9 @@ class DashboardState:
     def __init__(self, services: AppState) -> None:
         self.services, self.store = services, services.campaign_service.store
         self.overview = overview_of(self.store)
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
+        pool = self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.drafts = Curves(pool), UploadedFiles(services.links)
         self._figures: Background[StateSummary | None] = Background(pool, self._work_figures, None, 0.0)
-        self._outlook: Background[BoundView | None] = Background(pool, self._work_outlook, None)
         self._heading: Background[ForecastView] = Background(pool, self._work_heading, FAILED, 2.0)
         self._team: Background[dict[str, WorkerSummary]] = Background(pool, self._work_team, {}, TEAM_S)
         self._classes: dict[str, Sequence[Prior]] = {}
@@ -65,10 +64,9 @@ class DashboardState:
         known = self._figures.look(row.id, row.seq)
         return None if known is None else known.value
 
-    def outlook(self, row: CampaignRow) -> BoundView | None:
-        """The last one, None while the first is worked out; with a deadline it ages."""
-        known = self._outlook.look(row.id, row.seq, None if row.deadline is None else 60.0)
-        return None if known is None else known.value
+    def certificate(self, row: CampaignRow) -> Certificate | None:
+        """The last certificate, None while the first is computed."""
+        return self.services.campaign_service.certificates.look(row.id, self._pool)
 
     def heading(self, row: CampaignRow) -> ForecastView | None:
         """The last forecast, None while the first is worked out."""
@@ -86,19 +84,16 @@ class DashboardState:
         """Changes with whatever was worked out in the background."""
         looks = (
             self._figures.look(row.id, row.seq) if row.classes > FEW_CLASSES else None,
-            self._outlook.look(row.id, row.seq),
             self._heading.look(row.id, row.seq),
             self._team.look(row.id, row.seq),
         )
-        return ".".join("0" if one is None else str(one.version) for one in looks)
+        certificate = self.certificate(row)
+        proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at:.0f}"
+        return ".".join([proved, *("0" if one is None else str(one.version) for one in looks)])
 
     def _work_figures(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
         return figures(row.config, self.classes(row), self.store.groups(id))
-
-    def _work_outlook(self, id: str) -> BoundView | None:
-        row, groups = self.store.row(id), self.store.groups(id)
-        return make_bound_view(row, self.classes(row), groups, self.now())
 
     def _work_heading(self, id: str) -> ForecastView:
         row, groups = self.store.row(id), self.store.groups(id)

@@ -11,7 +11,7 @@ from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.web.dashboard.bound_view import BoundView
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.web.dashboard.forecast_view import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
@@ -42,8 +42,8 @@ PARTS = (
 
 def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
     """All that the page of a campaign shows."""
-    found, outlook = room.figures(row), room.outlook(row)
-    heading = _proved(room.heading(row), outlook)
+    found, certificate = room.figures(row), room.certificate(row)
+    heading = _proved(room.heading(row), certificate)
     accuracy = row.config.reward == Accuracy()
     return {
         "row": row,
@@ -52,7 +52,7 @@ def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = N
         "state": row.state,
         "reason": reason_of(row),
         "figures": found,
-        "outlook": outlook,
+        "certificate": certificate,
         "heading": heading,
         "worth": percent if accuracy else shortly,
         "more_worth": points if accuracy else _plain_more,
@@ -69,14 +69,14 @@ def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = N
         "before": before,
         "by_labels": _by_labels(found),
         "by_chance": _by_chance(found),
-        "more": _more(outlook),
+        "more": _more(certificate),
     }
 
 
 def charts_of(view: dict[str, Any]) -> dict[str, Any]:
     """The numbers behind the charts."""
     row: CampaignRow = view["row"]
-    outlook: BoundView | None = view["outlook"]
+    certificate: Certificate | None = view["certificate"]
     heading = view["heading"]
     return {
         "labels": [count for _, count in view["by_labels"]],
@@ -85,10 +85,10 @@ def charts_of(view: dict[str, Any]) -> dict[str, Any]:
         "accuracy": view["is_accuracy"],
         "budget": row.budget,
         "spent": row.spent,
-        "now": None if outlook is None else outlook.now,
+        "now": None if certificate is None else certificate.now,
         "heading": None if heading is None else heading.mean,
-        "upper": None if outlook is None else outlook.upper,
-        "curve": [] if outlook is None else [[row.budget + x, y] for x, y in outlook.curve],
+        "upper": None if certificate is None else certificate.upper,
+        "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
     }
 
 
@@ -110,11 +110,11 @@ def summary(payload: Any) -> str:
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
-def _proved(heading: ForecastView | None, outlook: BoundView | None) -> ForecastView | None:
+def _proved(heading: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
     """What was simulated, no more than what is proved: the difference would be chance."""
-    if heading is None or outlook is None or heading.mean is None:
+    if heading is None or certificate is None or heading.mean is None:
         return heading
-    return replace(heading, mean=min(heading.mean, outlook.upper))
+    return replace(heading, mean=min(heading.mean, certificate.upper))
 
 
 def _plain_more(gain: float) -> str:
@@ -146,7 +146,7 @@ def _workers(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
 
 
 def _leases(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = room.overview.out_now(row.id, LEASES_SHOWN) if row.reserved else []
+    out = room.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
     tasks = room.overview.tasks_numbered(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 
@@ -167,9 +167,11 @@ def _by_chance(found: StateSummary | None) -> list[tuple[str, int]]:
     return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(found.by_chance)]
 
 
-def _more(outlook: BoundView | None) -> list[tuple[int, float, float]]:
+def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     """(more labels, at most, gain) for some round numbers."""
-    if outlook is None:
+    if certificate is None:
         return []
-    steps = [n for n in STEPS if n <= outlook.most]
-    return [(n, outlook.upper + outlook.gain(n), outlook.gain(n)) for n in (steps[-5:] or [outlook.most])]
+    steps = [n for n in STEPS if n <= certificate.most]
+    return [
+        (n, certificate.upper + certificate.gain(n), certificate.gain(n)) for n in (steps[-5:] or [certificate.most])
+    ]

@@ -12,8 +12,8 @@ from statistics import median
 import numpy as np
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
-from nextlabel.campaigns.overview import Overview, RecentAnswers
 from nextlabel.web.dashboard.state_summary import truths
 
 #: Workers that are looked at, and labels of each.
@@ -34,13 +34,13 @@ def summarise_workers(
 ) -> dict[str, WorkerSummary]:
     """Of the workers with most labels."""
     return {
-        one.worker: _summary(row, classes, overview.said_by(row.id, one.worker, MOST_LABELS))
+        one.worker: _summary(row, classes, overview.recent_answers(row.id, one.worker, MOST_LABELS))
         for one in workers[:MOST_WORKERS]
         if one.labels > 0
     }
 
 
-def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswers]) -> WorkerSummary:
+def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswer]) -> WorkerSummary:
     seconds = [one.seconds for one in said if one.seconds is not None]
     if not said:
         return WorkerSummary(None, None, 0)

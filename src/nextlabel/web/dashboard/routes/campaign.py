@@ -92,7 +92,7 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = room.store.row(id), room.now()
-        out = room.overview.out_now(id, 1) if row.reserved else []
+        out = room.overview.open_leases(id, 1) if row.reserved else []
         late = any(lease.expires_at <= now for lease in out)
         return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from itertools import chain, islice
 from typing import IO, Annotated, Any
 
 from anyio import to_thread
@@ -12,11 +14,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import MOST_ANSWERS
 from nextlabel.errors import InputError
+from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.numbers import number
 from nextlabel.service.app_state import app_state
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.budget_curve import BudgetCurve
 from nextlabel.web.dashboard.campaign_form import Form, create_campaign
-from nextlabel.web.dashboard.csv_files import read_rows
 from nextlabel.web.dashboard.drafts import UploadedFile
 from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
@@ -114,16 +117,11 @@ def _scores(room: DashboardState, draft: UploadedFile, column: str) -> list[floa
     place = draft.columns.index(column)
     found: list[float] = []
     with room.drafts.open(draft) as file:
-        for row, cells in read_rows(file):
-            if row > SCORES:
-                break
-            try:
-                value = float(cells[place])
-            except ValueError:
-                continue
-            if 0 <= value <= 1:
-                found.append(value)
-    return found
+        cells = chain.from_iterable(batch.columns[0] for batch in DelimitedTable(file, "the file").batches([place]))
+        for cell in islice(cells, SCORES):
+            with suppress(ValueError):
+                found.append(number(cell))
+    return [score for score in found if 0 <= score <= 1]
 
 
 def _first(request: Request, problem: str = "", status: int = 200) -> Response:

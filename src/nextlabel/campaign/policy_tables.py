@@ -1,0 +1,105 @@
+"""The policy at work: score tables for a campaign's classes, and the group whose task the next worker gets.
+
+Tables depend on the policy, the priors and rho alone, not on the tasks or the budget, so they are made once and kept
+(``campaigns.table_cache``).
+Guarantee: the choice of ``kernels.choice``, which simulations use, for the same groups, n and uniforms.
+Cost: a visit to each group that has tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, Literal, Protocol
+
+import numpy as np
+
+from nextlabel.arrays import Ints
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.chance import TIES, chance, draw_key
+from nextlabel.campaign.rows import Group
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.kernels.choice import choose_group
+from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.policies.base import Policy, Setting
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
+from nextlabel.problem.problem import Problem
+
+#: Tables are made for so many arrivals, far past where their rows settle, and for so many labels per task: past two
+#: and a half times as many and four the index without delay takes over (``solve.truncation.make_cut``).
+ARRIVALS, LABELS_PER_TASK = 20_000, 2.4
+#: Answers of ``PolicyTables.choose`` when it has no group.
+NO_ROOM: Final = "no room"
+BELOW_PRICE: Final = "below price"
+
+
+@dataclass(slots=True)
+class PolicyTables:
+    """Tables of one policy for some classes at one rho."""
+
+    rho: float
+    tables: PolicyArrays
+    by_state: StateScores
+    least: float
+    start: Ints
+    nodes: int
+    members: Ints
+    lock: Lock = field(default_factory=Lock)  # ``members`` is scratch space
+
+    @classmethod
+    def of(cls, config: CampaignSettings, classes: Sequence[Prior], rho: float, policy: Policy) -> PolicyTables:
+        """Make the tables."""
+        setting = Setting.of(table_problem(config, classes, rho), config.most_labels, config.most_in_flight)
+        problem, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
+        by_state = scores_by_state(tables, problem.level, problem.limit, problem.child)
+        sizes = [view.nodes for view in setting.views]
+        start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
+        states = tables.static.shape[0] * tables.static.shape[1]
+        return cls(rho, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
+
+    def choose(
+        self, groups: Mapping[Group, int], barred: Iterable[Group], n: int, ell: int, seed: int, number: int
+    ) -> Group | Literal["no room", "below price"]:
+        """The group for lease ``number``, with ``n`` labels left and ``ell`` handed out before."""
+        excluded = set(barred)
+        flight = self.tables.static.shape[0] - 1  # a task may hold more after an answer was taken back: no room there
+        some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < flight and g not in excluded]
+        if not some:
+            return NO_ROOM
+        table = np.array([group for group, _ in some], dtype=np.int64)
+        states = table[:, 2] * self.nodes + self.start[table[:, 0]] + table[:, 1]
+        order = np.argsort(states)  # one order, whatever order the groups came in
+        active = np.append(states[order], len(some))
+        u = chance(seed, TIES, number)
+        with self.lock:
+            self.members[states] = [count for _, count in some]
+            chosen = choose_group(
+                self.tables, self.by_state, active, self.members, n, ell, draw_key(seed), u, self.least,
+                np.zeros(self.tables.planned.shape[1]), np.zeros(len(active)),
+            )  # fmt: skip
+            self.members[states] = 0
+        if chosen < 0:
+            return NO_ROOM if chosen == -1 else BELOW_PRICE
+        return some[int(np.flatnonzero(states == chosen)[0])][0]
+
+
+class TableSource(Protocol):
+    """Where commands get tables from."""
+
+    def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
+        """The tables for ``rho``, or the nearest that there are while those are made."""
+        ...
+
+    def has(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> bool:
+        """Whether the tables are there; if not, they are made in the background."""
+        ...
+
+
+def table_problem(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> Problem:
+    """The problem whose tables a campaign uses; neither its tasks nor its budget enter them."""
+    each = max(int(ARRIVALS / LABELS_PER_TASK / len(classes)), 1)
+    entries = tuple(config.class_of(prior, each) for prior in classes)
+    return Problem(entries, ARRIVALS, rho, 1.0, label_cost=config.label_cost)

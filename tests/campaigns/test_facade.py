@@ -1,0 +1,142 @@
+"""A campaign inside a program: what its methods take, and what they refuse in one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import nextlabel as nl
+from nextlabel.campaign.declaration import REQUIRED, SETTINGS
+from nextlabel.campaign.settings import CampaignSettings, SettingOptions
+
+
+def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> nl.Campaign:
+    return nl.Campaign.create("memory:", tasks, budget=budget, policy=settings.pop("policy", "okg"), **settings)
+
+
+def test_the_declaration_names_the_fields_of_the_settings() -> None:
+    fields = CampaignSettings.__dataclass_fields__
+    assert list(SETTINGS) == list(fields) == list(SettingOptions.__annotations__)
+    assert [name for name, setting in SETTINGS.items() if setting.default is REQUIRED] == ["budget"]
+    made = CampaignSettings(budget=5)
+    for name, setting in SETTINGS.items():
+        if name not in ("budget", "reward"):
+            assert getattr(made, name) == setting.default
+
+
+def test_a_lease_or_its_id() -> None:
+    with campaign() as c:
+        lease = c.ask("ann")
+        assert isinstance(lease, nl.Lease) and lease
+        assert c.renew(lease).status == "leased"
+        assert c.tell(lease, 1) == c.tell(lease.id, "1")
+        assert c.undo(lease).status == "leased" and c.release(lease.id).status == "released"
+        nothing = nl.NoTask(c.id, "paused")
+        assert not nothing and nothing.sentence == "The campaign is paused."
+        with pytest.raises(nl.InputError, match="is not a lease"):
+            c.tell(nothing, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("prior", [nl.Beta(2, 1), (2, 1), [2, 1], {"kind": "beta", "alpha": 2, "beta": 1}])
+def test_priors_in_every_form(prior: Any) -> None:
+    with campaign(prior=prior) as c:
+        assert c.status.config.prior == nl.Beta(2, 1)
+
+
+@pytest.mark.parametrize("deadline", [datetime(2033, 5, 18, 3, 33, 20, tzinfo=UTC), "2033-05-18T03:33:20Z", 2e9])
+def test_deadlines_in_every_form(deadline: Any) -> None:
+    with campaign(deadline=deadline) as c:
+        assert c.status.deadline == 2e9
+        assert c.change(deadline=None).deadline is None
+        assert c.change(deadline=deadline).deadline == 2e9
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"deadline": datetime(2033, 5, 18)}, "has no time zone"),
+        ({"deadline": "soon"}, "is not a time"),
+        ({"prior": "flat"}, "is not a pair of numbers"),
+        ({"strength": 0}, "strength 0 is not a number of more than 0"),
+        ({"accuracy": 1.0}, "accuracy 1.0 is not a number of more than 0.5 and less than 1"),
+        ({"label_cost": -1}, "label cost -1 is not a number of at least 0"),
+        ({"policy": 3}, "is not a policy"),
+        ({"policy": "no_such_module:Rule"}, "no_such_module"),
+        ({"tasks": "a text"}, "tasks are given as str"),
+        ({"tasks": {"id": 1}}, "tasks are given as dict"),
+        ({"tasks": 5}, "tasks are given as int"),
+        ({"colour": "red"}, "unknown setting 'colour'"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(nl.InputError, match=said):
+        campaign(**settings)
+
+
+def test_data_frames_are_tasks() -> None:
+    frame = pd.DataFrame({"id": ["x", "y"], "text": ["one", None], "score": [0.2, float("nan")]})
+    with campaign(frame) as c:
+        results = {result.task: result for result in c.results()}
+    assert results["x"].payload == {"text": "one"} and results["y"].payload == {"text": None}
+    assert results["x"].probability > results["y"].probability == 0.5
+
+    class PolarsFrame:
+        columns = ("id",)
+
+        def to_dicts(self) -> list[dict[str, Any]]:
+            return [{"id": "p"}]
+
+    with campaign(PolarsFrame()) as c:
+        assert [result.task for result in c.results()] == ["p"]
+
+
+def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_rules.py").write_text(
+        "import nextlabel as nl\n\n\nclass FewestLabels(nl.StaticPolicy):\n    name = 'fewest'\n\n"
+        "    def __init__(self, sign=-1.0):\n        self.sign = sign\n\n"
+        "    def score(self, view):\n        return self.sign * view.given\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import my_rules  # type: ignore[import-not-found]
+
+    with campaign(policy="my_rules:FewestLabels") as c:
+        tasks = {lease.task for worker in "abc" if (lease := c.ask(worker))}
+        assert tasks == {"0", "1", "2"}
+    with campaign(policy=my_rules.FewestLabels()) as c:
+        assert c.status.config.policy == "my_rules:FewestLabels"
+    with pytest.raises(nl.InputError, match="cannot be made again from its name"):
+        campaign(policy=my_rules.FewestLabels(sign=1.0))
+    with campaign(policy=nl.OKG()) as c:
+        assert c.status.config.policy == "okg"
+
+
+def test_the_certificate_is_one_object_until_something_happens() -> None:
+    with campaign() as c:
+        first = c.certificate()
+        assert isinstance(first, nl.Certificate) and c.certificate() is first
+        assert first.curve[0][0] == -6 and first.gain(0) == pytest.approx(0.0, abs=1e-9)
+        assert first.now <= first.upper <= first.ceiling
+
+
+def test_mypy_narrows_what_ask_returns(tmp_path: Path) -> None:
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text(
+        "import nextlabel as nl\n\n"
+        "campaign = nl.Campaign.create('memory:', ['a'], budget=3, prior=nl.Beta(2, 1))\n"
+        "lease = campaign.ask(worker='ann')\n"
+        "if lease:\n    reveal_type(lease)\nelse:\n    reveal_type(lease)\n"
+        "nl.Campaign.create('memory:', budget='many')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(snippet)], capture_output=True, text=True
+    )
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    assert 'Revealed type is "nextlabel.campaign.replies.Lease"' in lines[0]
+    assert 'Revealed type is "nextlabel.campaign.replies.NoTask"' in lines[1]
+    assert 'incompatible type "str"; expected "int"' in lines[2] and len(lines) == 3

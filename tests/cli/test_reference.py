@@ -1,0 +1,26 @@
+"""The reference page of the command line is the one that the commands make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from nextlabel.cli.app import app
+from nextlabel.cli.reference import commands, page
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+
+
+def test_page_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m nextlabel.cli.reference > docs/reference/cli.md"
+
+
+def test_every_option_of_every_command_is_on_it() -> None:
+    sections = {part.partition("\n")[0]: part for part in page().split("\n## ")}
+    shared = sections["Options that describe the problem"]
+    for path, command in commands(typer.main.get_command(app), "nextlabel"):
+        section = sections[path]
+        for parameter in command.params:
+            for name in parameter.opts if parameter.param_type_name == "option" else []:
+                assert f"| `{name}` |" in section + (shared if "describe the problem" in section else ""), (path, name)

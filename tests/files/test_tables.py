@@ -1,0 +1,366 @@
+"""The reader of tables: delimiters, encodings, blank rows, JSON, data frames, bounded memory; and the writer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nextlabel as nl
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.files.delimited import BATCH, DelimitedTable, find_delimiter
+from nextlabel.files.encoding import CHUNK, LONGEST_LINE
+from nextlabel.files.json_values import LONGEST
+from nextlabel.files.labels import read_labels
+from nextlabel.files.numbers import number
+from nextlabel.files.tasks import TaskReader, guess_columns
+from nextlabel.files.write import csv_text, whole_file, write_csv
+
+
+def table(data: str | bytes) -> DelimitedTable:
+    return DelimitedTable(io.BytesIO(data if isinstance(data, bytes) else data.encode()), "x.csv")
+
+
+def cells(data: str | bytes) -> list[list[str]]:
+    found = table(data)
+    return [found.columns, *(row for _, row in found)]
+
+
+def tasks(data: str | bytes, format: Any = "csv", **options: Any) -> list[Any]:
+    return list(TaskReader(io.BytesIO(data if isinstance(data, bytes) else data.encode()), "x", format, **options))
+
+
+# --- delimiters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a,b\n1,2\n", ","),
+        ("id;text\n1;Good, really\n2;Bad\n", ";"),
+        ("id;score\n1;0,5\n2;0,7\n", ";"),
+        ("id;weight, kg\n1;2,5\n", ";"),
+        ("id\ttext\n1\ta, b; c\n", "\t"),
+        ("id|text\n1|a, b\n", "|"),
+        ('text,label\n"a; b; c",1\nd,0\n', ","),
+        ("name; first,age,town\nSmith; A,5,X\nLee,6,Y\n", ","),
+        ("text\nno delimiter; at all\n", ","),
+        ('a;b\n"x\ny;z";2\n', ";"),
+    ],
+)
+def test_the_delimiter_is_the_one_that_makes_rows_like_the_header(text: str, delimiter: str) -> None:
+    assert find_delimiter(text, True) == delimiter
+    assert table(text).report.delimiter == delimiter if delimiter in text.split("\n")[0] else True
+
+
+def test_excel_may_name_the_delimiter() -> None:
+    assert cells("sep=;\r\na;b,c\r\n1;2,5\r\n") == [["a", "b,c"], ["1", "2,5"]]
+
+
+def test_a_row_that_is_cut_off_by_the_sample_does_not_count() -> None:
+    text = "id;text\n" + "1;some, words, and more\n" * 9000
+    assert table(text).report.delimiter == ";" and sum(1 for _ in table(text)) == 9000
+
+
+# --- encodings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("codec", "shown"),
+    [
+        ("utf-8", "UTF-8"),
+        ("utf-8-sig", "UTF-8"),
+        ("utf-16", "UTF-16"),
+        ("latin-1", "Windows-1252"),
+        ("cp1252", "Windows-1252"),
+    ],
+)
+def test_encodings(codec: str, shown: str) -> None:
+    found = table("täsk;löbel\r\nä;1\r\n".encode(codec))
+    assert found.columns == ["täsk", "löbel"] and [row for _, row in found] == [["ä", "1"]]
+    assert found.report.encoding == shown
+    guessed = shown == "Windows-1252"
+    assert any("not UTF-8 and was read as Windows-1252" in one for one in found.report.notes()) == guessed
+
+
+def test_what_windows_has_no_character_for_is_latin_1() -> None:
+    assert table(b"a,b\n\x81,\xe4\n").report.encoding == "Latin-1"
+    assert cells("a,b\n“x”,€\n".encode("cp1252"))[1] == ["“x”", "€"]
+
+
+def test_an_offending_byte_far_into_the_file_and_a_character_across_two_chunks() -> None:
+    rows = "a,b\n" + "x,1\n" * (CHUNK // 4)
+    assert table(rows.encode() + b"\xe4,1\n").report.encoding == "Windows-1252"
+    for shift in range(3):
+        assert table(("y" * shift + rows + "ä,1\n" * 9).encode()).report.encoding == "UTF-8"
+    with pytest.raises(FileFormatError, match=r"line 2 of x\.csv is longer than"):
+        table("a,b\n" + "x" * 2 * LONGEST_LINE)
+
+
+# --- rows and columns -----------------------------------------------------------------------------
+
+
+def test_blank_rows_and_empty_columns_are_left_out_and_counted() -> None:
+    found = table("\n a , b ,,\n1,2,,\n,,,\n  , \n3,4,\n\n5,6\n,,,,\n")
+    rows = list(found)
+    assert found.columns == ["a", "b"]
+    assert rows == [(3, ["1", "2"]), (6, ["3", "4"]), (8, ["5", "6"])]
+    assert (found.report.rows, found.report.blank_rows, found.report.empty_columns) == (3, 5, 2)
+    assert found.report.notes() == ["5 blank rows left out.", "2 empty columns at the right edge left out."]
+    assert list(found) == rows and found.report.blank_rows == 5  # once more from the start
+
+
+def test_cells_with_line_breaks_are_one_row() -> None:
+    assert cells('a,b\n"x\ny",1\n"he said ""no""",2\n')[1:] == [["x\ny", "1"], ['he said "no"', "2"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x.csv is empty"),
+        ("\n , \n", "x.csv is empty"),
+        ("a,b\n1\n", "row 2 of x.csv has 1 cell and its header 2"),
+        ("a,b\n1,2\n\n1,2,3\n", "row 4 of x.csv has 3 cells and its header 2"),
+        ('a,b\n1,"2\n', "ends inside a quoted cell"),
+        ('a,b\n"1"2,3\n', "line 2 of x.csv cannot be read"),
+        ("a,b\n1,\x00\n", "line 2 of x.csv has a null character"),
+    ],
+)
+def test_tables_that_cannot_be_read(text: str, message: str) -> None:
+    with pytest.raises(FileFormatError, match=message) as caught:
+        list(table(text))
+    assert caught.value.hint
+
+
+@given(st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00")), min_size=2, max_size=2)))
+def test_what_the_writer_writes_the_reader_reads(rows: list[list[str]]) -> None:
+    text = csv_text([["first", "second"], *rows])
+    assert cells(text) == [["first", "second"], *(row for row in rows if any(cell.strip() for cell in row))]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        rows = cells(data)
+    except FileFormatError as error:
+        assert error.message.endswith(".")
+    else:
+        assert len({len(row) for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.5", 0.5), ("0,5", 0.5), (" -1,25 ", -1.25), ("1e-3", 1e-3), (7, 7.0), ("3", 3.0)]
+)
+def test_numbers(text: Any, value: float) -> None:
+    assert number(text) == value
+
+
+@pytest.mark.parametrize("text", ["1,000,000", "a,5", "1.2,3", "", ","])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(ValueError):
+        number(text)
+
+
+# --- data frames ----------------------------------------------------------------------------------
+
+COLUMNS = {"task": ["a", "b", "a"], "worker": ["u", "u", "v"], "label": ["Yes", "no", "yes"]}
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pa.table])
+def test_labels_from_frames_are_those_of_the_file(make: Any, tmp_path: Path) -> None:
+    found = nl.read_labels(make(COLUMNS))
+    write_csv([dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)], tmp_path / "x.csv")
+    read = nl.read_labels(tmp_path / "x.csv")
+    assert (found.tasks, found.workers, found.labels) == (read.tasks, read.workers, read.labels)
+    assert found.label.tolist() == read.label.tolist() == [1, 0, 1]
+    assert found.report.table.format == "data frame" and read.report.table.format == "CSV"
+
+
+def test_a_frame_as_other_libraries_have_it() -> None:
+    class Frame:
+        """Columns by name, as Polars has them."""
+
+        columns = tuple(COLUMNS)
+
+        def __getitem__(self, name: str) -> list[str]:
+            return COLUMNS[name]
+
+    assert read_labels(Frame()).label.tolist() == [1, 0, 1]
+
+
+def test_missing_values_and_numbers_in_frames() -> None:
+    frame = pd.DataFrame(
+        {
+            "task": [1.0, 2.0, None],
+            "label": pd.array([1, None, 0], dtype="Int64"),
+            "submitted_at": pd.to_datetime(["2026-01-01", None, "2026-01-02"], utc=True),
+        }
+    )
+    found = nl.read_labels(frame)
+    assert found.tasks == ("1",) and found.label.tolist() == [1]
+    assert found.submitted_at is not None and found.submitted_at.tolist() == [1767225600.0]
+
+
+def test_what_is_no_table() -> None:
+    with pytest.raises(InputError, match="labels cannot be read from list"):
+        nl.read_labels([1, 2])
+    with pytest.raises(FileFormatError, match="differ in length"):
+        nl.read_labels({"task": ["a"], "label": [1, 0]})
+
+
+# --- columns and spellings ------------------------------------------------------------------------
+
+
+def test_columns_are_guessed_and_shown(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("Item ID;Annotator;Answer;text\na;u;yes;t\nb;u;no;t\n")
+    found = read_labels(path)
+    assert found.report.table.columns == {"task": "Item ID", "label": "Answer", "worker": "Annotator"}
+    assert "Columns used: Item ID (task), Answer (label), Annotator (worker)." in found.report.sentences()
+    with pytest.raises(FileFormatError, match="no column 'Task'"):
+        read_labels({"x": [1], "label": [1]}, task="Task")
+    assert guess_columns(["text", "Key", "Probability"]) == ("Key", "Probability")
+
+
+def test_spellings_are_one_label_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("task,label\na,Yes\nb,yes\nc, YES \nd,no\ne,No\n")
+    for positive in (None, "yes", "YES", " Yes"):
+        found = read_labels(path, positive=positive)
+        assert found.label.tolist() == [1, 1, 1, 0, 0]
+        assert found.report.spellings == {"Yes": ["Yes", "yes", "YES"], "no": ["no", "No"]}
+    assert "Yes, yes, YES are spellings of one label, Yes." in found.report.sentences()
+    path.write_text("task,label\na,not spam\nb,Not  Spam\nc,SPAM\n")
+    assert read_labels(path, positive="spam").labels == ("not spam", "SPAM")
+
+
+def test_json_lines_and_lists_of_labels(tmp_path: Path) -> None:
+    rows = [{"task": "a", "label": 1, "worker": "u"}, {"task": "b", "label": 0}]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "x.json").write_text(json.dumps(rows))
+    for name, format in (("x.jsonl", "JSON lines"), ("x.json", "JSON list")):
+        found = read_labels(tmp_path / name)
+        assert found.label.tolist() == [1, 0] and found.report.blank_workers == 1
+        assert found.report.table.format == format
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+def test_tasks_of_every_form(tmp_path: Path) -> None:
+    expected = [{"id": "a", "text": "Good, really"}, {"id": "b", "text": "Bad"}]
+    assert tasks("id;text\na;Good, really\n\nb;Bad\n;\n") == expected
+    assert tasks("id\ttext\na\tGood, really\nb\tBad\n".encode("utf-16")) == expected
+    assert tasks("\ufeff" + json.dumps(expected), "json") == expected
+    assert tasks("\n\n".join(map(json.dumps, expected)), "jsonl") == expected
+    pd.DataFrame(expected).to_parquet(tmp_path / "x.parquet")
+    assert tasks((tmp_path / "x.parquet").read_bytes(), "parquet") == expected
+    assert list(TaskReader(pd.DataFrame(expected), "the data frame")) == expected
+    for form in ("csv", "json", "jsonl"):
+        text = {"csv": csv_text([["id", "text"], *([t["id"], t["text"]] for t in expected)])}.get(form)
+        body = text if text is not None else json.dumps(expected) if form == "json" else json.dumps(expected[0])
+        assert tasks(body, None)[0] == expected[0]  # told by how it starts
+
+
+def test_scores_priors_and_ids_of_tasks() -> None:
+    text = "key;p;prior\na;0,25;[2, 1]\nb; 0.5;\n"
+    assert tasks(text, id_column="key", score_column="p") == [
+        {"key": "a", "prior": [2, 1], "id": "a", "score": "0.25"},
+        {"key": "b", "id": "b", "score": "0.5"},
+    ]
+    with pytest.raises(InputError, match="task 1 has no 'q'"):
+        tasks(text, score_column="q")
+    for text, message in (("id,text\n", "has no tasks"), ("id,,t\na,b,c\n", "column 2 of x has no name")):
+        with pytest.raises(FileFormatError, match=message):
+            tasks(text)
+
+
+def test_a_json_value_that_does_not_end() -> None:
+    with pytest.raises(FileFormatError, match="value 1 of x is longer than"):
+        tasks('["' + "x" * (LONGEST + 100_000), "json")
+    with pytest.raises(FileFormatError, match="line 2 of x is longer than"):
+        tasks('"a"\n"' + "x" * (LONGEST + 10) + '"\n', "jsonl")
+
+
+class Endless(io.RawIOBase):
+    """Rows of a file that is never held: as many as asked for, made when they are read."""
+
+    def __init__(self, header: bytes, row: bytes, count: int, end: bytes = b"") -> None:
+        self._parts = (header, row, count, end)
+        self.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        assert place == 0 and whence == 0
+        self._rest, self._pieces = b"", self._made()
+        return 0
+
+    def _made(self) -> Iterator[bytes]:
+        header, row, count, end = self._parts
+        yield header
+        for _ in range(count // 1000):
+            yield row * 1000
+        yield end
+
+    def readinto(self, buffer: Any) -> int:
+        while len(self._rest) < len(buffer) and (piece := next(self._pieces, None)) is not None:
+            self._rest += piece
+        some, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(some)] = some
+        return len(some)
+
+
+@pytest.mark.parametrize(
+    ("format", "parts"),
+    [
+        ("csv", (b"id,text\n", b'"k","some text, longer"\n', b"")),
+        ("jsonl", (b"", b'{"id": "k", "text": "some text"}\n', b"")),
+        ("json", (b"[", b'{"id": "k", "text": "some text"},\n', b"1]")),
+    ],
+)
+def test_tasks_are_read_in_bounded_memory(format: Any, parts: tuple[bytes, bytes, bytes]) -> None:
+    header, row, end = parts
+    count = 200_000  # about 6 MB of text
+    stream: IO[bytes] = io.BufferedReader(Endless(header, row, count, end))
+    tracemalloc.start()
+    try:
+        read = sum(1 for _ in TaskReader(stream, "x", format))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert read == count + (format == "json") and count > BATCH
+    assert peak < 3 * LONGEST_LINE
+
+
+# --- the writer -----------------------------------------------------------------------------------
+
+
+def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
+    rows = [{"a": 'x, "y"', "b": None}, {"a": "line\nbreak", "b": 0.5}]
+    write_csv(rows, tmp_path / "x.csv")
+    lines = io.StringIO((tmp_path / "x.csv").read_text(), newline="")
+    assert list(csv.reader(lines)) == [["a", "b"], ['x, "y"', ""], ["line\nbreak", "0.5"]]
+    with pytest.raises(RuntimeError), whole_file(tmp_path / "x.csv") as stream:
+        stream.write("half")
+        raise RuntimeError
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.csv"]
+    assert (tmp_path / "x.csv").read_text().startswith("a,b\n")
+    with pytest.raises(InputError, match="cannot write"):
+        write_csv(rows, tmp_path / "none" / "x.csv")
+    write_csv([], tmp_path / "empty.csv")
+    assert (tmp_path / "empty.csv").read_text() == "\n"

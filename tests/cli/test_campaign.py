@@ -35,7 +35,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     assert create("--labels", "bad,good", "--question", "Is it good?", "--policy", "okg-pending") == 0
     assert capsys.readouterr().out == "mine\n"
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.id == "mine" and campaign.status.config.question == "Is it good?"
+        assert campaign.id == "mine" and campaign.status.settings.question == "Is it good?"
         for worker in ("ann", "bob"):
             for _ in range(3):
                 lease = campaign.ask(worker)

@@ -36,6 +36,8 @@ WORKER, JOIN = "w2", "j2"
 PLATFORMS = {"PROLIFIC_PID": "prolific", "workerId": "mturk", "participant": "participant", "worker": "joined"}
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
+#: What Prolific's study address needs at the end of a platform's link.
+PROLIFIC = "?PROLIFIC_PID={{%PROLIFIC_PID%}}"
 #: Tokens of a service, for logs that must not show them.
 TOKEN_PATTERN = r"\b(?:[wj]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")

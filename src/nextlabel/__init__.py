@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
+    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
@@ -43,6 +45,12 @@ if TYPE_CHECKING:
     )
     from nextlabel.files.label_table import LabelTable, ReadReport
     from nextlabel.files.labels import read_labels
+    from nextlabel.learn.learnt import LearntPrior
+    from nextlabel.learn.methods import compare_priors, learn_prior
+    from nextlabel.learn.rates import Rates
+    from nextlabel.learn.rates import estimate_rates as rates
+    from nextlabel.planning.plan import plan
+    from nextlabel.planning.result import Plan
     from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
     from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
@@ -64,6 +72,8 @@ __all__ = [
     "Accuracy",
     "Added",
     "AsyncClient",
+    "Backtest",
+    "BacktestOptions",
     "Beta",
     "BetaMixture",
     "Bound",
@@ -84,6 +94,7 @@ __all__ = [
     "InputError",
     "ItemScores",
     "LabelTable",
+    "LearntPrior",
     "Lease",
     "LogitNormal",
     "MediaTypeError",
@@ -93,10 +104,12 @@ __all__ = [
     "NotFoundError",
     "OneCoin",
     "PiecewiseRate",
+    "Plan",
     "Policy",
     "Prior",
     "Problem",
     "ProblemError",
+    "Rates",
     "ReadReport",
     "Result",
     "Reward",
@@ -114,13 +127,18 @@ __all__ = [
     "UnavailableError",
     "Utility",
     "__version__",
+    "backtest",
     "check_indexability",
+    "compare_priors",
     "exact_value",
     "index_table",
+    "learn_prior",
     "load_problem",
     "make_policy",
+    "plan",
     "policy_value",
     "problem_to_toml",
+    "rates",
     "read_labels",
     "read_scores",
     "score_classes",
@@ -133,6 +151,9 @@ _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
+    "backtest": "nextlabel.backtesting.backtest",
+    "Backtest": "nextlabel.backtesting.result",
+    "BacktestOptions": "nextlabel.backtesting.backtest",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
@@ -142,6 +163,7 @@ _HOME = {
     "check_indexability": "nextlabel.solve.index.indexability",
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
+    "compare_priors": "nextlabel.learn.methods",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
@@ -156,6 +178,8 @@ _HOME = {
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
+    "learn_prior": "nextlabel.learn.methods",
+    "LearntPrior": "nextlabel.learn.learnt",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",
@@ -168,12 +192,16 @@ _HOME = {
     "OKG": "nextlabel.policies.okg",
     "OneCoin": "nextlabel.beliefs.one_coin",
     "PiecewiseRate": "nextlabel.problem.rates",
+    "plan": "nextlabel.planning.plan",
+    "Plan": "nextlabel.planning.result",
     "Policy": "nextlabel.policies.base",
     "policy_value": "nextlabel.policies.exact_value",
     "Prior": "nextlabel.beliefs.prior",
     "Problem": "nextlabel.problem.problem",
     "problem_to_toml": "nextlabel.problem.toml",
     "ProblemError": "nextlabel.errors",
+    "Rates": "nextlabel.learn.rates",
+    "rates": "nextlabel.learn.rates:estimate_rates",
     "read_labels": "nextlabel.files.labels",
     "read_scores": "nextlabel.problem.scores",
     "ReadReport": "nextlabel.files.label_table",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtest.pilot import hold_out, learnt_threshold
+from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.experiments.datasets import find_set

@@ -30,7 +30,7 @@ from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.backtest.result import Backtest
+    from nextlabel.backtesting.result import Backtest
 
 
 def backtest(
@@ -133,9 +133,9 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
-        from nextlabel.backtest.backtest import POLICIES, BacktestOptions
-        from nextlabel.backtest.backtest import backtest as run_backtest
-        from nextlabel.backtest.readout import COUNTING
+        from nextlabel.backtesting.backtest import POLICIES, BacktestOptions
+        from nextlabel.backtesting.backtest import backtest as run_backtest
+        from nextlabel.backtesting.readout import COUNTING
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
@@ -153,9 +153,9 @@ def backtest(
             progress=progress,
         )
     if out is not None or report is not None:
-        from nextlabel.backtest.figure import backtest_figure
-        from nextlabel.backtest.page import backtest_page
-        from nextlabel.backtest.tables import point_rows, saving_rows
+        from nextlabel.backtesting.figure import backtest_figure
+        from nextlabel.backtesting.page import backtest_page
+        from nextlabel.backtesting.tables import point_rows, saving_rows
 
         if out is not None:
             tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
@@ -171,7 +171,7 @@ def backtest(
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:
     """Arrival and completion rate; by default labels come back at once."""
-    from nextlabel.backtest.replays import ARRIVALS, AT_ONCE_RATE
+    from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE
 
     if in_flight is not None:
         if arrival is not None or completion is not None:
@@ -197,8 +197,8 @@ def _beta(text: str) -> Any:
 
 
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
-    from nextlabel.backtest.sentences import assumptions, sentences
-    from nextlabel.backtest.tables import point_rows, saving_rows
+    from nextlabel.backtesting.sentences import assumptions, sentences
+    from nextlabel.backtesting.tables import point_rows, saving_rows
 
     setting, pilot = found.setting, found.pilot
     return {
@@ -228,8 +228,8 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _show(found: Backtest) -> None:
-    from nextlabel.backtest.sentences import assumptions, sentences, strongest
-    from nextlabel.backtest.tables import accuracy_table, overlap_line, saving_table
+    from nextlabel.backtesting.sentences import assumptions, sentences, strongest
+    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
 
     for readout in found.readouts:
         header, rows = accuracy_table(found, readout)

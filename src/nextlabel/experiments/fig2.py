@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextlabel.backtest.pilot import PilotFit, hold_out
+from nextlabel.backtesting.pilot import PilotFit, hold_out
 from nextlabel.experiments.datasets import SETS, find_set
 from nextlabel.experiments.roster import index_for, names, shared
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions

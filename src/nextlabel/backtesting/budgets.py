@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nextlabel.backtest.replays import BacktestSetup
+from nextlabel.backtesting.replays import BacktestSetup
 from nextlabel.errors import InputError
 
 LABELS_PER_TASK = (3.0, 4.0, 5.0, 6.0)

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtest.backtest import BacktestOptions, backtest
-from nextlabel.backtest.page import backtest_page
-from nextlabel.backtest.pilot import hold_out
-from nextlabel.backtest.readout import accuracy_of, decisions, drawn_labels, with_all_labels
-from nextlabel.backtest.replays import replay_overlaps
-from nextlabel.backtest.result import Backtest
-from nextlabel.backtest.savings import saving
-from nextlabel.backtest.sentences import assumptions, headline, sentences
-from nextlabel.backtest.tables import point_rows, saving_rows
+from nextlabel.backtesting.backtest import BacktestOptions, backtest
+from nextlabel.backtesting.page import backtest_page
+from nextlabel.backtesting.pilot import hold_out
+from nextlabel.backtesting.readout import accuracy_of, decisions, drawn_labels, with_all_labels
+from nextlabel.backtesting.replays import replay_overlaps
+from nextlabel.backtesting.result import Backtest
+from nextlabel.backtesting.savings import saving
+from nextlabel.backtesting.sentences import assumptions, headline, sentences
+from nextlabel.backtesting.tables import point_rows, saving_rows
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError

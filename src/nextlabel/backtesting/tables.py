@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nextlabel.backtest.result import Backtest, PolicyAccuracy
-from nextlabel.backtest.savings import Saving
-from nextlabel.backtest.sentences import percent_saved, sentences, strongest
+from nextlabel.backtesting.result import Backtest, PolicyAccuracy
+from nextlabel.backtesting.savings import Saving
+from nextlabel.backtesting.sentences import percent_saved, sentences, strongest
 from nextlabel.reporting.tables import Row, text_table
 
 

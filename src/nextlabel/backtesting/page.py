@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nextlabel.backtest.figure import backtest_figure
-from nextlabel.backtest.result import Backtest
-from nextlabel.backtest.sentences import assumptions, headline, percent_saved, sentences, strongest
-from nextlabel.backtest.tables import accuracy_table, overlap_line, saving_table
+from nextlabel.backtesting.figure import backtest_figure
+from nextlabel.backtesting.result import Backtest
+from nextlabel.backtesting.sentences import assumptions, headline, percent_saved, sentences, strongest
+from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
 from nextlabel.reporting.html import embedded, render_page
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nextlabel.backtest.pilot import PilotFit
-from nextlabel.backtest.replays import BacktestSetup
-from nextlabel.backtest.savings import Saving
+from nextlabel.backtesting.pilot import PilotFit
+from nextlabel.backtesting.replays import BacktestSetup
+from nextlabel.backtesting.savings import Saving
 from nextlabel.problem.estimate import Estimate
 
 
@@ -49,7 +49,7 @@ class Backtest:
     seconds: float
 
     def __str__(self) -> str:
-        from nextlabel.backtest.tables import backtest_text
+        from nextlabel.backtesting.tables import backtest_text
 
         return backtest_text(self)
 

@@ -25,19 +25,19 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.backtest.accuracy import accuracies, accuracy_curve, dawid_skene_curves, savings
-from nextlabel.backtest.budgets import choose_budgets
-from nextlabel.backtest.pilot import hold_out
-from nextlabel.backtest.readout import COUNTING, READOUTS, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
-from nextlabel.backtest.replays import ARRIVALS, AT_ONCE_RATE, BacktestSetup, replay_overlaps, replay_policy
-from nextlabel.backtest.result import Backtest
+from nextlabel.backtesting.accuracy import accuracies, accuracy_curve, dawid_skene_curves, savings
+from nextlabel.backtesting.budgets import choose_budgets
+from nextlabel.backtesting.pilot import hold_out
+from nextlabel.backtesting.readout import COUNTING, READOUTS, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
+from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE, BacktestSetup, replay_overlaps, replay_policy
+from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError
 from nextlabel.files.gold import read_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import as_label_table
 from nextlabel.policies.base import Policy
 from nextlabel.policies.registry import make_policy
+from nextlabel.problem.problem import as_prior
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.from_labels import to_recorded
 from nextlabel.simulation.replay import ORDERS, TIES, Recorded
@@ -82,7 +82,7 @@ def backtest(
     policies: Sequence[Policy | str] = POLICIES,
     labels_per_task: Sequence[float] | None = None,
     budgets: Sequence[int] | None = None,
-    prior: Beta | None = None,
+    prior: Beta | tuple[float, float] | None = None,
     threshold: float | None = None,
     replications: int = 200,
     seed: int = 0,
@@ -101,7 +101,7 @@ def backtest(
     recorded = _recorded(labels, gold)
     chosen = _checked(policies, how, replications, recorded)
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
-    learnt = hold_out(recorded, how.pilot, prior, threshold, how.method, seed)
+    learnt = hold_out(recorded, how.pilot, _beta(prior), threshold, how.method, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt.prior, learnt.threshold)
     setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
@@ -159,10 +159,17 @@ def backtest(
     )
 
 
+def _beta(prior: Beta | tuple[float, float] | None) -> Beta | None:
+    found = None if prior is None else as_prior(prior)
+    if found is not None and not isinstance(found, Beta):
+        raise InputError(f"a replay has two answers, and the prior is {found.describe()}.", "Give two weights: (1, 1).")
+    return found
+
+
 def _recorded(labels: Any, gold: Any) -> Recorded:
     if isinstance(labels, Recorded):
         return labels
-    table = labels if isinstance(labels, LabelTable) else read_labels(labels)
+    table = as_label_table(labels)
     return to_recorded(table, None if gold is None else read_gold(gold, table))
 
 

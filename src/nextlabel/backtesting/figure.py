@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.backtest.result import Backtest
+from nextlabel.backtesting.result import Backtest
 from nextlabel.reporting.style import GREY, INK, RED, drawing, finish, in_order, look
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.backtest.readout import accuracy_of, dawid_skene, decisions, drawn_labels
-from nextlabel.backtest.replays import FIXED, BacktestSetup, OutcomeCounts
-from nextlabel.backtest.result import PolicyAccuracy
-from nextlabel.backtest.savings import Saving, saving
+from nextlabel.backtesting.readout import accuracy_of, dawid_skene, decisions, drawn_labels
+from nextlabel.backtesting.replays import FIXED, BacktestSetup, OutcomeCounts
+from nextlabel.backtesting.result import PolicyAccuracy
+from nextlabel.backtesting.savings import Saving, saving
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.problem.estimate import Estimate
 from nextlabel.simulation.replay import accuracy_of_ends, credits

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.backtest.backtest import FITS
-from nextlabel.backtest.pilot import learnt_threshold
-from nextlabel.backtest.readout import accuracy_of, with_all_labels
-from nextlabel.backtest.result import Backtest, PolicyAccuracy
-from nextlabel.backtest.savings import Saving
+from nextlabel.backtesting.backtest import FITS
+from nextlabel.backtesting.pilot import learnt_threshold
+from nextlabel.backtesting.readout import accuracy_of, with_all_labels
+from nextlabel.backtesting.result import Backtest, PolicyAccuracy
+from nextlabel.backtesting.savings import Saving
 from nextlabel.prose import listed
 
 #: Overlaps that the sentences are about, if the set has them; with three labels a task most sets leave no room.

@@ -63,16 +63,16 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
     import nextlabel as nl
     from nextlabel.policies.index import Index
     from nextlabel.policies.own_priors import AHEAD, DEPTH
-    from nextlabel.simulation.own_priors import kinds, many_tables, run_many_chunk
+    from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
     priors = [(float(a), float(b)) for a, b in weights]
     few, all_ = nl.Problem.from_priors(priors[:300], 900), nl.Problem.from_priors(priors, budget)
-    run_many_chunk(few, kinds(few), *many_tables(few, Index()), True, 0, 0, 1)
+    own_priors_chunk(few, class_of_task(few), *own_prior_tables(few, Index()), True, 0, 0, 1)
     begin = perf_counter()
-    scores, facts = many_tables(all_, Index())
+    scores, facts = own_prior_tables(all_, Index())
     middle = perf_counter()
-    out, _ = run_many_chunk(all_, kinds(all_), scores, facts, True, 0, 0, 1)
+    out, _ = own_priors_chunk(all_, class_of_task(all_), scores, facts, True, 0, 0, 1)
     end = perf_counter()
     left = DEPTH + AHEAD - np.repeat(np.arange(DEPTH + 1), np.arange(1, DEPTH + 2))
     found = np.isfinite(scores[:, 0]).sum(axis=0)

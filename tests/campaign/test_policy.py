@@ -16,11 +16,12 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.kernels.choice import look_up, pick, score_groups
+from nextlabel.kernels.choice import break_tie, score_groups
+from nextlabel.kernels.policy import scores_by_state
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
 from nextlabel.store.memory import MemoryStore
@@ -79,9 +80,9 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     policy = make_policy(name)
     if isinstance(policy, Index):
         policy = Index(load_or_solve_index(config, classes, config.rho, NoTableStore())[0])
-    world, tables = make_world(setting, True), make_tables(setting, policy)
-    lookup = look_up(tables, world.level, world.limit, world.child)
-    nodes = len(world.level)
+    arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
+    by_state = scores_by_state(tables, arrays.level, arrays.limit, arrays.child)
+    nodes = len(arrays.level)
     starts = (0, setting.views[0].nodes)
 
     state: list[TaskState] = []
@@ -102,7 +103,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
                 if s.w < tables.static.shape[0] - 1:
                     count[s.w * nodes + starts[c] + s.node] += 1
                     free[s.w * nodes + starts[c] + s.node] += x not in mine
-            expected = _choice(tables, lookup, world, count, free, config.budget - spent - out, spent + out, given)
+            expected = _choice(tables, by_state, count, free, config.budget - spent - out, spent + out, given)
             c, node, w = data["state"]
             assert state[data["task"]] == (node, w) and klass[data["task"]] == c
             assert data["task"] not in mine
@@ -129,17 +130,15 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     assert [task.state for task in campaign_service.store.tasks(id, -1, 1000)] == state
 
 
-def _choice(tables, lookup, world, count, free, n: int, ell: int, number: int) -> int:
-    """What ``rollout.play`` does at an arrival, groups without a task for this worker taken out one after another."""
+def _choice(tables, by_state, count, free, n: int, ell: int, number: int) -> int:
+    """What ``rollout.play_events`` does at an arrival, groups without a task for this worker taken out in turn."""
     shut: set[int] = set()
     while True:
         states = [s for s in np.flatnonzero(count) if s not in shut]
         active = np.array([*states, len(states)], dtype=np.int64)
         scores = np.zeros(len(active))
-        best = score_groups(
-            tables, lookup, world.level, world.child, active, count, n, ell, 0, 0.0, draw_key(5), scores
-        )
-        chosen = pick(active, scores, count, best, tables, lookup, np.zeros(0), ell, chance(5, TIES, number))
+        best = score_groups(tables, by_state, active, count, n, ell, 0, 0.0, draw_key(5), scores)
+        chosen = break_tie(tables, by_state, active, count, scores, best, np.zeros(0), ell, chance(5, TIES, number))
         if free[chosen] > 0:
             return int(chosen)
         shut.add(chosen)

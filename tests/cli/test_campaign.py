@@ -35,7 +35,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     assert create("--labels", "bad,good", "--question", "Is it good?", "--policy", "okg-pending") == 0
     assert capsys.readouterr().out == "mine\n"
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.id == "mine" and campaign.status.config.question == "Is it good?"
+        assert campaign.id == "mine" and campaign.status.settings.question == "Is it good?"
         for worker in ("ann", "bob"):
             for _ in range(3):
                 lease = campaign.ask(worker)
@@ -115,6 +115,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     (folder / "bad.csv").write_text("id,text,p\na,x,0.5\nb,y,9\n")
     (folder / "head.csv").write_text("id,text\n")
     (folder / "empty.csv").write_text("")
+    assert run(["token", "--json"]) == 0  # makes the database
+    assert json.loads(capsys.readouterr().out)["token"]
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1

@@ -1,7 +1,8 @@
-"""The client against a real service, and against ones that break."""
+"""The clients against a real service, and against ones that break."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -9,11 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from nextlabel.campaign.replies import Added, Lease, NoTask
-from nextlabel.client import Client, calls
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaigns.facade import Campaign
+from nextlabel.client import AsyncClient, Client, attempts, calls
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
 from service_fixtures import QUICK, Service, on_sqlite
 
@@ -34,11 +37,11 @@ def client(service: Service) -> Iterator[Client]:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 0.001)
 
 
 def test_a_campaign_from_end_to_end(client: Client) -> None:
-    id = client.create(budget=20, **SETTINGS)["id"]
+    id = client.create(budget=20, **SETTINGS).id
     tasks = [{"id": f"t{k}", "text": "é"} for k in range(7)]
     assert client.add_tasks(id, tasks, batch=3) == Added(7, 0, 7)
     assert client.add_tasks(id, iter(tasks), batch=3) == Added(0, 7, 7)
@@ -48,28 +51,77 @@ def test_a_campaign_from_end_to_end(client: Client) -> None:
     assert lease.payload == {"text": "é"}
     assert lease.expires_at > time.time()
     assert client.renew(lease.id).expires_at is not None
-    assert client.tell(lease.id, "yes") == client.tell(lease.id, "yes")
+    assert client.tell(lease, "yes") == client.tell(lease.id, "yes")
     assert client.undo(lease.id).status == "leased"
     assert client.release(lease.id).status == "released"
-    assert client.pause(id)["state"] == "paused"
+    assert client.pause(id).state == "paused"
     refused = client.ask(id, worker="ann")
     assert isinstance(refused, NoTask)
     assert (refused.reason, bool(refused)) == ("paused", False)
-    assert client.resume(id)["state"] == "open"
-    assert client.change(id, budget=30, deadline=None)["budget"] == 30
-    assert client.status(id)["released"] == 1
-    assert [r["task"] for r in client.results(id)] == [f"t{k}" for k in range(7)]
+    assert client.resume(id).state == "open"
+    assert client.change(id, budget=30, deadline=None).budget == 30
+    assert client.status(id).released == 1
+    assert [result.task for result in client.results(id)] == [f"t{k}" for k in range(7)]
     events = list(client.events(id))
-    assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
-    assert [e["seq"] for e in client.events(id, after=3)] == list(range(4, len(events) + 1))
-    assert client.certificate(id)["left"] == 30
-    assert client.workers(id)[0]["worker"] == "ann"
-    assert id in [c["id"] for c in client.campaigns()]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [event.seq for event in client.events(id, after=3)] == list(range(4, len(events) + 1))
+    assert client.certificate(id).left == 30
+    assert client.workers(id)[0].worker == "ann"
+    assert id in [campaign.id for campaign in client.campaigns()]
+
+
+def test_the_same_from_a_program_with_asyncio(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        async with AsyncClient(service.url, service.token) as client:
+            id = (await client.create(budget=20, **SETTINGS)).id
+            assert await client.add_tasks(id, [{"id": f"t{k}"} for k in range(7)], batch=3) == Added(7, 0, 7)
+            assert await client.add_tasks(id, []) == Added(0, 0, 7)
+            lease = await client.ask(id, worker="ann")
+            assert lease
+            assert (await client.renew(lease)).status == "leased"
+            assert (await client.tell(lease, "yes")).counted
+            assert (await client.undo(lease.id)).status == "leased"
+            assert (await client.release(lease)).status == "released"
+            assert (await client.pause(id)).state == "paused"
+            refused = await client.ask(id, worker="ann")
+            assert isinstance(refused, NoTask)
+            assert (await client.resume(id)).state == "open"
+            assert (await client.change(id, budget=30)).budget == 30
+            assert [result.task async for result in client.results(id)] == [f"t{k}" for k in range(7)]
+            assert 4 in [event.seq async for event in client.events(id, after=3)]
+            assert (await client.certificate(id)).left == 30
+            assert (await client.workers(id))[0].worker == "ann"
+            assert (await client.links(id, ["ann"])).links[0].worker == "ann"
+            with Client(service.url, service.token) as sync:
+                assert await client.status(id) == sync.status(id)
+                assert await client.campaigns() == sync.campaigns()
+            with pytest.raises(NotFoundError, match="no campaign 'nobody'"):
+                await client.status("nobody")
+
+    monkeypatch.setattr(calls, "PAGE", 3)
+    asyncio.run(work())
+
+
+def test_client_and_campaign_reply_alike(service: Service, client: Client) -> None:
+    id = service.campaign("alike")
+    campaign = Campaign(service.campaign_service, id)
+    leases = [campaign.ask("ann"), client.ask(id, worker="bob")]
+    assert [type(lease) for lease in leases] == [Lease, Lease]
+    for reply_of, lease in ((campaign.tell, leases[0]), (client.tell, leases[1])):
+        assert lease
+        assert type(reply_of(lease, "yes")) is Told
+    ours, theirs = campaign.status, client.status(id)
+    times = {"created_at": 0.0, "last_at": 0.0}  # over HTTP in milliseconds
+    assert replace(ours, **times) == replace(theirs, **times)
+    assert ours.last_at == pytest.approx(theirs.last_at, abs=1e-3)
+    assert list(campaign.results()) == list(client.results(id))
+    assert replace(campaign.certificate(), at=0.0, curve=()) == replace(client.certificate(id), at=0.0)
+    assert [event.data for event in campaign.events()] == [event.data for event in client.events(id)]
 
 
 def test_a_worker_with_a_link(service: Service, client: Client) -> None:
     id = service.campaign("links")
-    token = client.links(id, ["ann"])["links"][0]["token"]
+    token = client.links(id, ["ann"]).links[0].token
     with Client(service.url, token) as ann:
         lease = ann.ask(id)
         assert isinstance(lease, Lease)
@@ -80,10 +132,8 @@ def test_a_worker_with_a_link(service: Service, client: Client) -> None:
 
 
 def test_pages_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nextlabel.client import client as module
-
-    monkeypatch.setattr(module, "PAGE", 3)
-    id = client.create(budget=20, **SETTINGS)["id"]
+    monkeypatch.setattr(calls, "PAGE", 3)
+    id = client.create(budget=20, **SETTINGS).id
     client.add_tasks(id, [{"id": f"t{k}"} for k in range(9)])
     assert len(list(client.results(id))) == 9
 
@@ -91,11 +141,13 @@ def test_pages_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_are_those_of_nextlabel(service: Service, client: Client) -> None:
     with pytest.raises(NotFoundError, match="no campaign 'nobody'"):
         client.status("nobody")
-    id = client.create(budget=20, **SETTINGS)["id"]
+    id = client.create(budget=20, **SETTINGS).id
     with pytest.raises(ConflictError, match="other settings"):
         client.create(id=id, budget=21, **SETTINGS)
+    with pytest.raises(InputError, match="budget"):
+        client.create(budget=0)  # refused before it is sent
     with pytest.raises(InputError, match="budget") as caught:
-        client.create(budget=0)
+        client.change(id, budget=0)
     assert type(caught.value) is InputError
     with pytest.raises(NextlabelError, match="not the requester's"), Client(service.url, "nl_wrong") as wrong:
         wrong.campaigns()
@@ -139,19 +191,20 @@ def reply(status: str, body: object, *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + data
 
 
-GOOD = reply("200 OK", {"campaigns": [{"id": "demo"}]})
+GOOD = reply("200 OK", {"workers": []})
 
 
 def test_dropped_connections_and_busy_servers_are_tried_again() -> None:
     busy = reply("503 Busy", {"detail": "busy"}, "Retry-After: 0")
     with moody(b"", busy, reply("502 Bad", "x"), GOOD) as (url, heard), Client(url, "t") as client:
-        assert client.campaigns() == [{"id": "demo"}]
+        assert client.workers("demo") == []
     assert len(heard) == 4
     assert b"authorization: bearer t" in heard[0].lower()
 
 
 def test_a_created_campaign_keeps_its_id_over_tries() -> None:
-    with moody(b"", reply("201 Created", {"id": "x"})) as (url, heard), Client(url, "t") as client:
+    refused = reply("409 Conflict", {"detail": "no"})
+    with moody(b"", refused) as (url, heard), Client(url, "t") as client, pytest.raises(ConflictError):
         client.create(budget=3)
     first, second = (json.loads(one.partition(b"\r\n\r\n")[2]) for one in heard)
     assert second["id"].startswith("c")
@@ -169,7 +222,7 @@ def test_it_gives_up() -> None:
     with moody(busy) as (url, _), Client(url, "t", tries=1) as client, pytest.raises(NextlabelError, match="database"):
         client.campaigns()
     broken = reply("500 No", "no problem")
-    with moody(broken) as (url, _), Client(url, "t") as client, pytest.raises(NextlabelError, match="answered 500"):
+    with moody(broken) as (url, _), Client(url, "t") as client, pytest.raises(NextlabelError, match="status 500"):
         client.campaigns()
 
 
@@ -179,4 +232,4 @@ def test_a_label_said_twice_counts_once(service: Service, client: Client) -> Non
     assert isinstance(lease, Lease)
     for _ in range(2):
         client.tell(lease.id, "yes")
-    assert client.status(id)["spent"] == 1
+    assert client.status(id).spent == 1

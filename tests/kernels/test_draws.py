@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextlabel.kernels.choice import Lookup, Tables, look_up
-from nextlabel.kernels.draws import draw_groups, drawn, most_drawn
+from nextlabel.kernels.draws import draw_groups, drawn
+from nextlabel.kernels.policy import PolicyArrays, StateScores, most_drawn, scores_by_state
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 
 DEPTH = 5
 
 
-def thompson() -> tuple[Setting, Tables, Lookup, np.ndarray]:
+def thompson() -> tuple[Setting, PolicyArrays, StateScores, np.ndarray]:
     setting = Setting.of(Problem.identical(40, 60), DEPTH, DEPTH)
-    world, tables = make_world(setting, True), make_tables(setting, make_policy("thompson"))
-    return setting, tables, look_up(tables, world.level, world.limit, world.child), world.child
+    arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy("thompson"))
+    return setting, tables, scores_by_state(tables, arrays.level, arrays.limit, arrays.child), arrays.child
 
 
-SETTING, TABLES, LOOKUP, CHILD = thompson()
-STATES = len(LOOKUP.score)
+SETTING, TABLES, BY_STATE, CHILD = thompson()
+STATES = len(BY_STATE.score)
 
 
 @given(
@@ -37,14 +37,11 @@ def test_the_best_draw_is_that_of_all_groups(states: list[int], sizes: list[int]
     count = np.zeros(STATES, dtype=np.int64)
     count[states] = sizes[: len(states)]
     scores, key = np.full(len(active), np.nan), np.uint64(7)
-    best = draw_groups(
-        TABLES.facts, TABLES.quantiles, TABLES.tied, LOOKUP.score, LOOKUP.node, LOOKUP.flight, LOOKUP.cap, CHILD,
-        active, count, key, ell, scores,
-    )  # fmt: skip
+    best = draw_groups(TABLES, BY_STATE, active, count, key, ell, scores)
     every, draws = [], 0
     for s in states:
-        w, i = int(LOOKUP.flight[s]), int(LOOKUP.node[s])
-        if LOOKUP.score[s] == -np.inf:  # full
+        w, i = int(BY_STATE.flight[s]), int(BY_STATE.node[s])
+        if BY_STATE.score[s] == -np.inf:  # full
             every.append(-np.inf)
             continue
         every.append(drawn(TABLES.facts, TABLES.quantiles, CHILD, w, i, int(count[s]), key, ell, draws))

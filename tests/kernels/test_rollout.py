@@ -14,10 +14,10 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run, run_chunk
 from nextlabel.simulation.study import simulate
@@ -39,18 +39,18 @@ def play(
     most: int | None = None,
     limits: np.ndarray | None = None,
     recorded: np.ndarray = NOTHING,
-) -> tuple[World, np.ndarray, np.ndarray]:
-    """The world, the outcomes, and the final node of every task in every replication."""
+) -> tuple[ProblemArrays, np.ndarray, np.ndarray]:
+    """The arrays, the outcomes, and the final node of every task in every replication."""
     setting = Setting.of(problem, most)
-    world = make_world(setting, wait, limits)
+    arrays = make_problem_arrays(setting, wait, limits)
     rule = make_policy(policy) if isinstance(policy, str) else policy
     out, final = run(
-        Engine(), world, make_tables(setting, rule), no_gap(), replications, SEED, recorded=recorded, keep=True
+        Engine(), arrays, make_policy_arrays(setting, rule), no_gap(), replications, SEED, recorded=recorded, keep=True
     )
-    return world, out, final
+    return arrays, out, final
 
 
-def ones_of(world: World, final: np.ndarray, setting: Setting) -> np.ndarray:
+def ones_of(arrays: ProblemArrays, final: np.ndarray, setting: Setting) -> np.ndarray:
     """Ones among the labels of each task at the end."""
     _, ones = triangle_counts(setting.depth)
     return np.concatenate([ones] * len(setting.views))[final]
@@ -101,15 +101,15 @@ def test_heap_against_heapq(steps: list[float | None]) -> None:
 def test_labels_and_budget_are_conserved(name: str, most: int | None) -> None:
     for seed in range(4):
         problem = random_problem(np.random.default_rng([1, seed]), tasks=5, budget=9)
-        world, out, final = play(problem, name, 40, most=most)
-        came_in = world.level[final]
+        arrays, out, final = play(problem, name, 40, most=most)
+        came_in = arrays.level[final]
         room = problem.tasks * Setting.of(problem, most).depth
         assert np.all(out[:, 1] == min(problem.budget, room))
         assert np.all(out[:, 4] == problem.budget)
         assert np.all(came_in.sum(axis=1) == out[:, 1])
         assert np.all(came_in.max(axis=1) == out[:, 2])
-        assert np.all(came_in <= world.limit[final])
-        assert out[:, 0] == pytest.approx(world.reward[final].sum(axis=1), abs=ROUNDING)
+        assert np.all(came_in <= arrays.limit[final])
+        assert out[:, 0] == pytest.approx(arrays.reward[final].sum(axis=1), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("name", ["okg-pending", "okg", "uniform", "overlap"])
@@ -117,8 +117,8 @@ def test_labels_and_budget_are_conserved(name: str, most: int | None) -> None:
 def test_what_is_lost_at_the_end(name: str, wait: bool) -> None:
     for seed in range(6):
         problem = random_problem(np.random.default_rng([2, seed]), tasks=5, budget=9, horizon=seed % 2 == 0 or wait)
-        world, out, final = play(problem, name, 60, wait=wait)
-        came_in = world.level[final].sum(axis=1)
+        arrays, out, final = play(problem, name, 60, wait=wait)
+        came_in = arrays.level[final].sum(axis=1)
         assert np.all(came_in <= out[:, 1])
         assert np.all(out[:, 1] <= out[:, 4])
         assert np.all(out[:, 4] <= problem.budget)
@@ -131,16 +131,16 @@ def test_limits_of_each_class() -> None:
     problem = Problem((TaskClass(2), TaskClass(3, Beta(2, 1), 0.4)), 20, 5.0, 0.4)
     limits = np.array([1, 3])
     for name in ("uncertainty", "uniform", "kg", "index"):
-        world, out, final = play(problem, name, 50, limits=limits)
+        arrays, out, final = play(problem, name, 50, limits=limits)
         assert np.all(out[:, 1] == 2 * 1 + 3 * 3)
-        assert np.all(world.level[final] == [1, 1, 3, 3, 3])
+        assert np.all(arrays.level[final] == [1, 1, 3, 3, 3])
 
 
 def test_arrivals_below_the_price_are_turned_away() -> None:
     setting = Setting.of(Problem.identical(4, 6))
-    world, tables = make_world(setting, True), make_tables(setting, make_policy("okg"))
+    arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy("okg"))
     closed = tables._replace(price=np.array([-np.inf, np.inf, -np.inf, np.inf, np.inf, -np.inf]))
-    out, _ = run(Engine(), world, closed, no_gap(), 30, SEED)
+    out, _ = run(Engine(), arrays, closed, no_gap(), 30, SEED)
     assert np.all(out[:, 1] == 3)
     assert np.all(out[:, 4] == 6)
 
@@ -154,11 +154,11 @@ def test_terms_of_the_gap_are_not_negative() -> None:
 
 def test_chunks_do_not_matter() -> None:
     setting = Setting.of(Problem.identical(6, 9, arrival_rate=1.0))
-    world = make_world(setting, True)
+    arrays = make_problem_arrays(setting, True)
     for name in BY_TABLES:
-        tables = make_tables(setting, make_policy(name))
-        whole = run_chunk(world, tables, no_gap(), NOTHING, SEED, 0, 30, True)
-        parts = [run_chunk(world, tables, no_gap(), NOTHING, SEED, k, n, True) for k, n in ((0, 7), (7, 1), (8, 22))]
+        tables = make_policy_arrays(setting, make_policy(name))
+        whole = run_chunk(arrays, tables, no_gap(), NOTHING, SEED, 0, 30, True)
+        parts = [run_chunk(arrays, tables, no_gap(), NOTHING, SEED, k, n, True) for k, n in ((0, 7), (7, 1), (8, 22))]
         for place in (0, 1):
             assert np.array_equal(whole[place], np.concatenate([part[place] for part in parts])), name
 
@@ -183,10 +183,10 @@ def test_label_j_of_a_task_is_the_same_under_every_policy(wait: bool) -> None:
                 drawn[rep, x, m + 1] = a
     endings = set()
     for name in BY_TABLES:
-        world, _, final = play(problem, name, replications, wait=wait)
-        level = world.level[final]
+        arrays, _, final = play(problem, name, replications, wait=wait)
+        level = arrays.level[final]
         expected = np.take_along_axis(drawn, level[:, :, None], axis=2)[:, :, 0]
-        assert np.array_equal(ones_of(world, final, setting), expected), name
+        assert np.array_equal(ones_of(arrays, final, setting), expected), name
         endings.add(level.tobytes())
     assert len(endings) > 5  # the policies did not all do the same
 
@@ -204,11 +204,11 @@ def test_replay_uses_each_label_once_in_its_order(seed: int, name: str) -> None:
     problem = Problem(tuple(TaskClass(1, p) for p in priors), int(rng.integers(1, 25)), 2.0, 0.4)
     setting = Setting.of(problem, most)
     limits = np.minimum(have, setting.depth)
-    world, out, final = play(problem, name, 5, most=most, limits=limits, recorded=recorded)
-    level = world.level[final]
+    arrays, out, final = play(problem, name, 5, most=most, limits=limits, recorded=recorded)
+    level = arrays.level[final]
     assert np.all(level <= have)
     assert np.all(out[:, 1] == min(problem.budget, limits.sum()))
-    ones = ones_of(world, final, setting)
+    ones = ones_of(arrays, final, setting)
     for rep in range(5):
         assert [recorded[x, : level[rep, x]].sum() for x in range(K)] == ones[rep].tolist()
 
@@ -218,8 +218,8 @@ def test_replay_keeps_the_recorded_order() -> None:
     problem = Problem((TaskClass(1), TaskClass(1, Beta(1, 2))), 10, 3.0, 0.4)
     for budget in range(1, 11):
         setting = Setting.of(problem.with_budget(budget), 5)
-        world, _, final = play(problem.with_budget(budget), "uniform", 20, most=5, recorded=recorded)
-        level, ones = world.level[final], ones_of(world, final, setting)
+        arrays, _, final = play(problem.with_budget(budget), "uniform", 20, most=5, recorded=recorded)
+        level, ones = arrays.level[final], ones_of(arrays, final, setting)
         for x in (0, 1):
             prefix = np.concatenate([[0], np.cumsum(recorded[x])])
             assert np.array_equal(ones[:, x], prefix[level[:, x]])
@@ -280,11 +280,11 @@ def test_event_by_event_against_a_slow_simulator(wait: bool, horizon: float) -> 
         classes = tuple(TaskClass(1, Beta(*rng.uniform(0.5, 3, 2)), float(rng.uniform(0.3, 0.7))) for _ in range(6))
         problem = Problem(classes, 15, float(rng.choice([0.3, 2.0])), 0.4, horizon)
         policy = Shuffled(seed)
-        world, out, final = play(problem, policy, 25, wait=wait)
+        arrays, out, final = play(problem, policy, 25, wait=wait)
         starts = np.concatenate([[0], np.cumsum([v.nodes for v in Setting.of(problem).views])[:-1]])
         for rep in range(25):
             node, given, reward = slowly(problem, policy, rep, wait)
             assert (final[rep] - starts).tolist() == node
             assert out[rep, 1] == given
             assert out[rep, 0] == pytest.approx(reward, abs=ROUNDING)
-        assert np.array_equal(world.root, starts)
+        assert np.array_equal(arrays.root, starts)

@@ -20,7 +20,7 @@ from nextlabel.kernels.draws import drawn, spaced_quantile
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_tables
+from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.policies.thompson import quantiles
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.study import simulate
@@ -191,7 +191,7 @@ class TestContract:
             assert result.per_task.mean <= bound_of(problem).per_task + 2 * result.per_task.half_width
 
 
-#: Tables that come out of a search agree to what the search promises.
+#: PolicyArrays that come out of a search agree to what the search promises.
 SEARCHED = {"index": 2e-6, "lagrangian": 2e-3, "resolve": 2e-3}
 
 
@@ -305,7 +305,7 @@ def test_best_of_several_draws(members: int, w: int) -> None:
     """The best of g tasks in a state has the law of the best of g independent draws."""
     problem = Problem((TaskClass(6, Beta(2, 1), 0.6),), 9, 1.0, 0.4)
     setting, _ = tables_of("thompson", problem)
-    view, tables = setting.views[0], make_tables(setting, make_policy("thompson"))
+    view, tables = setting.views[0], make_policy_arrays(setting, make_policy("thompson"))
     a, b, size = 1, 1, 4000
     node = (a + b) * (a + b + 1) // 2 + a
     mine = np.array(

@@ -29,6 +29,8 @@ class TestRead:
             'id, probability ,note\r\n1, 0.25 ,"a, b"\r\n2,5e-1,"c ""d"""\r\n',
             "\ufeffprobability,id\n0.25,1\n\n0.5,2\n\n",
             'probability,text\n0.25,"two\nlines"\n0.5,x\n',
+            "id;probability\n1;0,25\n2;0,5\n",
+            "id;Score\n1;0.25\n2;0.5\n;\n",
         ],
     )
     def test_values(self, tmp_path: Path, text: str) -> None:
@@ -52,17 +54,16 @@ class TestRead:
             ("", "is empty."),
             ("\n\n", "is empty."),
             ("probability\n", "has a header and no rows."),
-            ("id,p\n1,0.5\n", "no column 'probability'. It has the columns id, p."),
-            ("id;probability\n1;0.5\n", "no column 'probability'. It has the columns id;probability."),
-            ("probability,probability\n1,0.5\n", "more than one column 'probability'."),
-            ("probability\n0.5\nhigh\n", "probability in row 3 of {path} is 'high', which is not a number."),
-            ("id,probability\n1,0.5\n2,\n", "probability in row 3 of {path} is '', which is not a number."),
-            ("probability\n0.5\n\n75\n", "probability in row 4 of {path} is 75, which is outside [0, 1]."),
-            ("probability\n-0.1\n", "row 2 of {path} is -0.1, which is outside"),
-            ("probability\nnan\n", "row 2 of {path} is nan, which is outside"),
-            ("id,probability\n1,0.5\n2\n", "row 3 of {path} ends before the column 'probability'."),
-            (b"probability\n\xff\xfe\n", "is not UTF-8 text."),
-            (b"p\xff,probability\n0.5\n", "is not UTF-8 text."),
+            ("id,p\n1,0.5\n", "no column 'probability'; it has the columns id, p."),
+            ("probability,probability\n1,0.5\n", "more than one column 'probability';"),
+            ("probability\n0.5\nhigh\n", "probability in row 3 of {path} is 'high', not a number from 0 to 1."),
+            ("id,probability\n1,0.5\n2,\n", "probability in row 3 of {path} is '', not a number from 0 to 1."),
+            ("probability\n0.5\n\n75\n", "probability in row 4 of {path} is '75', not a number from 0 to 1."),
+            ("probability\n-0.1\n", "row 2 of {path} is '-0.1', not a number"),
+            ("probability\nnan\n", "row 2 of {path} is 'nan', not a number"),
+            ("id,probability\n1,0.5\n2\n", "row 3 of {path} has 1 cell and its header 2."),
+            (b"probability\n\xff\xfe\n", "not a number from 0 to 1."),
+            (b"\xef\xbb\xbfprobability\n\xff\n", "line 2 of {path} is not UTF-8."),
         ],
     )
     def test_refused(self, tmp_path: Path, text: str | bytes, words: str) -> None:
@@ -74,17 +75,17 @@ class TestRead:
 
     def test_many_columns_are_not_all_listed(self, tmp_path: Path) -> None:
         path = write(tmp_path, ",".join(f"x{k}" for k in range(50)) + "\n")
-        with pytest.raises(FileFormatError, match=r"x19 and 30 more\.$"):
+        with pytest.raises(FileFormatError, match=r"x11 and 38 more\."):
             read_scores(path)
 
     def test_missing_file(self, tmp_path: Path) -> None:
-        with pytest.raises(FileFormatError, match=r"cannot read .*No such file"):
+        with pytest.raises(FileFormatError, match="there is no file"):
             read_scores(tmp_path / "nowhere.csv")
-        with pytest.raises(FileFormatError, match="cannot read"):
+        with pytest.raises(FileFormatError, match="is a folder"):
             read_scores(tmp_path)
 
     def test_a_field_that_is_too_large(self, tmp_path: Path) -> None:
-        with pytest.raises(FileFormatError, match="is not CSV"):
+        with pytest.raises(FileFormatError, match=r"line 2 of .* cannot be read: field larger"):
             read_scores(write(tmp_path, "probability,text\n0.5," + "x" * 200_000 + "\n"))
 
 

@@ -61,14 +61,14 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
     settings = {key: value for key, value in QUICK.items() if key != "budget"}
     with served(tmp_path, workers) as (url, token, process):
         with Client(url, token) as client:
-            id = client.create(budget=20, **settings)["id"]
+            id = client.create(budget=20, **settings).id
             client.add_tasks(id, [{"id": f"t{k}"} for k in range(20)])
             for k in range(20):
                 lease = client.ask(id, worker=f"w{k}")
                 assert lease
                 client.tell(lease.id, "yes")
-            assert client.status(id)["closed_reason"] == "budget_spent"
-            assert client.certificate(id)["left"] == 0
+            assert client.status(id).closed_reason == "budget_spent"
+            assert client.certificate(id).left == 0
         page = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}).text
         assert 'nextlabel_tells_total{status="labelled"} 20.0' in page  # of all processes together
         process.send_signal(signal.SIGTERM)

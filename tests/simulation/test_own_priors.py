@@ -24,7 +24,7 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation import own_priors as many_module
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import ClassTables, kinds, many_tables, run_many_chunk
+from nextlabel.simulation.own_priors import ClassTables, class_of_task, own_prior_tables, own_priors_chunk
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index.table import index_table
 from tolerances import ROUNDING
@@ -78,7 +78,7 @@ def test_limit_indices_are_those_of_each_class(
         classes = [TaskClass(1, Dirichlet(tuple(map(float, row)))) for row in weights]
     problem = Problem(tuple(classes), depth)
     monkeypatch.setattr(many_module, "DEPTH", depth)
-    scores, facts = many_tables(problem, Index())
+    scores, facts = own_prior_tables(problem, Index())
     assert scores.shape[1] == 1 and np.isnan(scores).all()
     lattice = classes[0].lattice(depth + AHEAD)
     first, child = lattice.first, lattice.child
@@ -94,8 +94,8 @@ def test_limit_indices_are_those_of_each_class(
 
 def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
     problem = Problem.from_priors(some_priors(100), 150)
-    scores, facts = many_tables(problem, Index())
-    run_many_chunk(problem, kinds(problem), scores, facts, True, 0, 0, 1)
+    scores, facts = own_prior_tables(problem, Index())
+    own_priors_chunk(problem, class_of_task(problem), scores, facts, True, 0, 0, 1)
     known = np.isfinite(scores[:, 0])
     assert known[:, 0].all()
     assert known.sum() <= 100 + 5 * 150  # an arrival asks for the outcomes of four labels in flight at most
@@ -106,10 +106,10 @@ def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_indices_found_by_other_chunks_change_nothing(jobs: int) -> None:
     problem = Problem.from_priors(some_priors(80), 200, arrival_rate=1.0)
-    chunk = partial(run_many_chunk, problem, kinds(problem))
-    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, *many_tables(problem, Index()), True, 0), 40, None)
+    chunk = partial(own_priors_chunk, problem, class_of_task(problem))
+    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, *own_prior_tables(problem, Index()), True, 0), 40, None)
     for first in (0, 39):
-        alone, _ = chunk(*many_tables(problem, Index()), True, 0, first, 1)
+        alone, _ = chunk(*own_prior_tables(problem, Index()), True, 0, first, 1)
         assert (together[first] == alone[0]).all()
 
 
@@ -129,7 +129,7 @@ def test_labels_that_cost_more_than_the_index_are_not_bought() -> None:
     priors = some_priors(80)
     for cost, bought in ((0.0, 200), (0.5, 0)):
         problem = Problem.from_priors(priors, 200, label_cost=cost)
-        out, _ = run_many_chunk(problem, kinds(problem), *many_tables(problem, Index()), True, 0, 0, 1)
+        out, _ = own_priors_chunk(problem, class_of_task(problem), *own_prior_tables(problem, Index()), True, 0, 0, 1)
         assert out[0, 1] == bought
 
 
@@ -181,10 +181,10 @@ def test_rules_that_need_arrivals_left_are_refused() -> None:
 @pytest.mark.parametrize("name", ["apt", "lsa"])
 def test_untouched_tasks_are_drawn_by_lot(name: str) -> None:
     problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 10, completion_rate=1e7)
-    scores, facts = many_tables(problem, make_policy(name))
+    scores, facts = own_prior_tables(problem, make_policy(name))
     assert np.isfinite(scores).all()
     assert np.all(scores[:, 0, 0] > scores.reshape(100, -1)[:, 1:].max(axis=1))
-    out, _ = run_many_chunk(problem, kinds(problem), scores, facts, True, 0, 0, 400)
+    out, _ = own_priors_chunk(problem, class_of_task(problem), scores, facts, True, 0, 0, 400)
     # Ten of a hundred unlike tasks are labelled: by lot, the value differs between replications.
     assert len(np.unique(np.round(out[:, 0], 9))) > 300
 

@@ -7,21 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtest.history import learnt_threshold, moments_prior, split
+from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.experiments.datasets import find_set, read_recorded
+from nextlabel.experiments.datasets import find_set
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
 from nextlabel.kernels.rollout import rollout
+from nextlabel.learn.counts import LabelCounts
+from nextlabel.learn.methods import learn_prior
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import Recorded, Replayed, replay
+from nextlabel.simulation.replay import Recorded, Replayed, ReplaySetup, replay
 from nextlabel.solve.index.table import index_table
 from tolerances import PRINTED
 
@@ -92,8 +94,8 @@ def test_what_comes_in_is_the_beginning_of_each_tasks_labels(name: str) -> None:
     K, most = len(recorded), recorded.labels.shape[1]
     setting = Setting.of(Problem.identical(K, 100, arrival_rate=4.0), most, most)
     out, final = np.zeros((1, 5)), np.zeros((1, K), dtype=np.int64)
-    world, tables = make_world(setting, True), make_tables(setting, make_policy(name))
-    rollout(world, tables, no_gap(), recorded.labels, 3, 0, out, final)
+    arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy(name))
+    rollout(arrays, tables, no_gap(), recorded.labels, 3, 0, out, final)
     view = setting.views[0]
     seen, ones = view.level[final[0]], view.ones[final[0]]
     assert seen.sum() == out[0, 1] == 100
@@ -104,7 +106,7 @@ def test_what_comes_in_is_the_beginning_of_each_tasks_labels(name: str) -> None:
 def test_a_task_that_runs_out_is_no_longer_offered(policy: Policy | str) -> None:
     recorded = crowd(tasks=12, most=3, uneven=True)
     total = int(recorded.counts.sum())
-    found = replay(recorded, [policy], budget=total + 20, replications=5)[0]
+    found = replay(ReplaySetup(recorded), [policy], budget=total + 20, replications=5)[0]
     assert found.labels_used == total
     assert found.most_labels == recorded.counts.max()
     votes = recorded.shares()
@@ -114,7 +116,7 @@ def test_a_task_that_runs_out_is_no_longer_offered(policy: Policy | str) -> None
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"lagrangian", "resolve"}))
 def test_every_policy_replays(name: str) -> None:
-    found = replay(crowd(), [name], budget=60, tasks=20, replications=3)[0]
+    found = replay(ReplaySetup(crowd()), [name], budget=60, tasks=20, replications=3)[0]
     assert found.labels_used == 60
     assert 0.0 <= found.accuracy.mean <= 1.0
 
@@ -122,7 +124,14 @@ def test_every_policy_replays(name: str) -> None:
 def test_the_same_digits_for_any_number_of_jobs() -> None:
     recorded = crowd(uneven=True)
     one, two = (
-        replay(recorded, ["okg", "random"], budget=[50, 30], tasks=20, replications=23, engine=Engine(jobs=jobs))
+        replay(
+            ReplaySetup(recorded),
+            ["okg", "random"],
+            budget=[50, 30],
+            tasks=20,
+            replications=23,
+            engine=Engine(jobs=jobs),
+        )
         for jobs in (1, 3)
     )
     assert all(same(a, b) for a, b in zip(one, two, strict=True))
@@ -162,8 +171,9 @@ def same(a: Replayed, b: Replayed) -> bool:
 
 def check_budgets(recorded: Recorded, policy: Policy | str, budgets: tuple[int, ...] = BUDGETS, **options: int) -> None:
     """All budgets at once are digit for digit what each gives alone; labels are in flight when they end."""
-    together = replay(recorded, [policy], budget=budgets, arrival_rate=4.0, **options)
-    alone = [one for b in budgets for one in replay(recorded, [policy], budget=b, arrival_rate=4.0, **options)]
+    setup = ReplaySetup(recorded, arrival_rate=4.0)
+    together = replay(setup, [policy], budget=budgets, **options)
+    alone = [one for b in budgets for one in replay(setup, [policy], budget=b, **options)]
     assert [one.budget for one in together] == list(budgets)
     assert all(same(a, b) for a, b in zip(together, alone, strict=True))
 
@@ -203,21 +213,21 @@ def test_budgets_with_the_same_tables_are_one_campaign(
     played = []
     chunk = replay_module.replay_chunk
 
-    def count(campaign: replay_module.Campaign, *rest: int) -> object:
+    def count(campaign: replay_module.ReplayCampaign, *rest: int) -> object:
         played.append(campaign.budgets)
         return chunk(campaign, *rest)
 
     monkeypatch.setattr(replay_module, "replay_chunk", count)
-    replay(crowd(), [policy], budget=[23, 4, 35, 60], replications=1)
+    replay(ReplaySetup(crowd()), [policy], budget=[23, 4, 35, 60], replications=1)
     assert len(played) == campaigns
     assert sorted(b for budgets in played for b in budgets) == [4, 23, 35, 60]
 
 
 def test_several_policies_come_one_after_the_other() -> None:
-    found = replay(crowd(), ["okg", "uniform"], budget=[9, 7], replications=2)
+    found = replay(ReplaySetup(crowd()), ["okg", "uniform"], budget=[9, 7], replications=2)
     assert [(one.name, one.budget) for one in found] == [("okg", 9), ("okg", 7), ("uniform", 9), ("uniform", 7)]
     with pytest.raises(InputError, match="no budget"):
-        replay(crowd(), ["okg"], budget=[])
+        replay(ReplaySetup(crowd()), ["okg"], budget=[])
 
 
 # --- the recorded sets ----------------------------------------------------------------------------
@@ -231,7 +241,7 @@ def test_all_labels_end_in_the_majority_vote(
 ) -> None:
     recorded = find_set(data, name)
     for ties, value in (("half", half), ("positive", positive), ("negative", negative)):
-        found = replay(recorded, ["uniform"], budget=10 * len(recorded), replications=2, ties=ties)[0]
+        found = replay(ReplaySetup(recorded), ["uniform"], budget=10 * len(recorded), replications=2, ties=ties)[0]
         assert found.accuracy.mean == pytest.approx(value, abs=PRINTED)
         assert found.labels_used == 10 * len(recorded)
 
@@ -241,14 +251,15 @@ def test_budgets_of_the_paper_at_once(data: Path, name: str) -> None:
     check_budgets(find_set(data, "rte"), name, budgets=(960, 2400, 6400), replications=2)
 
 
-def test_a_split_learns_from_its_fifty_tasks_only(data: Path) -> None:
+def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     recorded = find_set(data, "rte")
-    one = split(recorded, 50, 0)
-    assert len(one.held_out) == 50 and len(one.pool) == 750
-    assert not set(one.held_out.tasks) & set(one.pool.tasks)
-    assert one.prior == moments_prior(one.held_out)
-    assert split(recorded, 50, 0).held_out.tasks == one.held_out.tasks
-    assert split(recorded, 50, 1).held_out.tasks != one.held_out.tasks
+    one = hold_out(recorded, 50, None, None, "moments", 0)
+    held = np.setdiff1d(np.arange(len(recorded)), one.rest)
+    assert len(held) == 50 and len(one.rest) == 750
+    alone = learn_prior(LabelCounts.of_padded(recorded.labels[held]), "moments")
+    assert one.prior == alone.prior and one.threshold == learnt_threshold(recorded.subset(held))
+    assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
+    assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
 
 
 # --- history --------------------------------------------------------------------------------------
@@ -258,8 +269,8 @@ def test_moments_find_the_prior_that_made_the_labels() -> None:
     rng = np.random.default_rng(0)
     theta = rng.beta(2.0, 3.0, 20_000)
     labels = (rng.random((20_000, 10)) < theta[:, None]).astype(np.int64)
-    recorded = Recorded(tuple(map(str, range(20_000))), labels, np.full(20_000, 10), np.zeros(20_000, dtype=np.int64))
-    prior = moments_prior(recorded)
+    prior = learn_prior(LabelCounts.of_padded(labels), "moments").prior
+    assert isinstance(prior, Beta)
     assert prior.alpha == pytest.approx(2.0, rel=0.05) and prior.beta == pytest.approx(3.0, rel=0.05)
 
 
@@ -271,53 +282,23 @@ def test_the_threshold_is_the_best_cut_nearest_to_a_half() -> None:
     assert learnt_threshold(easy) == 0.5
 
 
-def test_a_prior_needs_two_tasks_and_both_labels() -> None:
-    recorded = crowd()
-    with pytest.raises(InputError, match="at least two"):
-        moments_prior(recorded.subset(np.array([0])))
-    with pytest.raises(InputError, match="at least two"):
-        split(recorded, 1, 0)
-    with pytest.raises(InputError, match="leave at least one"):
-        split(recorded, 30, 0)
-    ones = Recorded(("a", "b"), np.ones((2, 3), dtype=np.int64), np.full(2, 3), np.ones(2, dtype=np.int64))
-    with pytest.raises(InputError, match="are 1"):
-        moments_prior(ones)
+@pytest.mark.parametrize("size", [1, 30])
+def test_a_pilot_has_two_tasks_and_leaves_one(size: int) -> None:
+    with pytest.raises(InputError, match="at least 2 that leaves tasks to replay"):
+        hold_out(crowd(), size, None, None, "moments", 0)
 
 
 # --- bad input ------------------------------------------------------------------------------------
 
-LABELS = "task,worker,label\na,w1,1\na,w2,0\nb,w1,0\n"
-
 
 def test_labels_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "l.csv").write_text(LABELS)
-    (tmp_path / "g.csv").write_text("task,label\nb,0\n")
-    recorded = read_recorded(tmp_path / "l.csv", tmp_path / "g.csv")
+    (tmp_path / "rte").mkdir()
+    (tmp_path / "rte" / "labels.csv").write_text("task,worker,label\na,w1,1\na,w2,0\nb,w1,0\n")
+    (tmp_path / "rte" / "gold.csv").write_text("task,label\nb,0\n")
+    recorded = find_set(tmp_path, "rte")
     assert recorded.tasks == ("a", "b")
     assert recorded.labels.tolist() == [[1, 0], [0, -1]]
     assert recorded.counts.tolist() == [2, 1] and recorded.gold.tolist() == [-1, 0]
-
-
-@pytest.mark.parametrize(
-    ("labels", "gold", "message"),
-    [
-        ("task,worker\na,w\n", "task,label\na,1\n", "no column 'label'"),
-        ("task,label\na,1\n", "task,label\na,1\n", "no column 'worker'"),
-        ("task,worker,label\na,w,2\n", "task,label\na,1\n", "label '2' is not 0 or 1"),
-        ("task,worker,label\na,w,yes\n", "task,label\na,1\n", "label 'yes' is not 0 or 1"),
-        (LABELS, "task,label\nz,1\n", "gold for task 'z'"),
-        (LABELS, "task,label\na,1\na,0\n", "both 0 and 1"),
-        (LABELS, "task,label\na,5\n", "label '5' is not 0 or 1"),
-        ("", "task,label\na,1\n", "is empty"),
-        ("task,worker,label\n", "task,label\na,1\n", "no rows"),
-        ("task,worker,label\na,w\n", "task,label\na,1\n", "line 2 has 2"),
-    ],
-)
-def test_bad_files_are_refused(tmp_path: Path, labels: str, gold: str, message: str) -> None:
-    (tmp_path / "l.csv").write_text(labels)
-    (tmp_path / "g.csv").write_text(gold)
-    with pytest.raises(FileFormatError, match=message):
-        read_recorded(tmp_path / "l.csv", tmp_path / "g.csv")
 
 
 def test_missing_files_say_where_the_sets_come_from(tmp_path: Path) -> None:
@@ -325,25 +306,23 @@ def test_missing_files_say_where_the_sets_come_from(tmp_path: Path) -> None:
         find_set(tmp_path, "rte")
     with pytest.raises(InputError, match="EMNLP 2008"):
         find_set(None, "rte")
-    with pytest.raises(FileFormatError, match="no file"):
-        read_recorded(tmp_path / "none.csv")
 
 
 def test_unknown_orders_ties_and_too_many_tasks_are_refused() -> None:
     recorded = crowd()
     with pytest.raises(InputError, match="random, file, reversed"):
-        replay(recorded, ["okg"], budget=5, order="sorted")
+        replay(ReplaySetup(recorded, order="sorted"), ["okg"], budget=5)
     with pytest.raises(InputError, match="half, positive, negative"):
-        replay(recorded, ["okg"], budget=5, ties="coin")
+        replay(ReplaySetup(recorded), ["okg"], budget=5, ties="coin")
     with pytest.raises(InputError, match="31 tasks are asked for"):
-        replay(recorded, ["okg"], budget=5, tasks=31)
+        replay(ReplaySetup(recorded), ["okg"], budget=5, tasks=31)
 
 
 def test_an_uneven_prior_and_threshold_decide_by_the_posterior() -> None:
     """One label each: positive iff P(theta > d | label) > 1/2."""
     labels = np.array([[1], [0]])
     recorded = Recorded(("a", "b"), labels, np.ones(2, dtype=np.int64), np.array([1, 1]))
-    sure = replay(recorded, ["uniform"], budget=2, prior=Beta(20, 1), replications=2)[0]
+    sure = replay(ReplaySetup(recorded, prior=Beta(20, 1)), ["uniform"], budget=2, replications=2)[0]
     assert sure.accuracy.mean == 1.0
-    strict = replay(recorded, ["uniform"], budget=2, prior=Beta(1, 1), threshold=0.9, replications=2)[0]
+    strict = replay(ReplaySetup(recorded, prior=Beta(1, 1), threshold=0.9), ["uniform"], budget=2, replications=2)[0]
     assert strict.accuracy.mean == 0.0

@@ -15,7 +15,7 @@ with the density f and the distribution F of Gamma(., 1): one integral of a smoo
 Gauss rule whose panels are as wide as the narrowest density. Only the last level is integrated; above it
 P_q(c) = sum_j p_j P_q(child_j), convex combinations. On the last level the P_q are divided by their sum.
 Guarantee: absolute error under 1e-12 (the sum before division is within 1e-12 of 1, and J = 2 is the Beta prior to
-1e-12: tests). Cost: 3 J G multiply-adds a node of the last level with G some hundred points.
+1e-12: tests). Cost: 3 J G multiply-adds per node of the last level with G some hundred points.
 """
 
 from __future__ import annotations

@@ -29,15 +29,11 @@ from nextlabel.beliefs.simplex import simplex
 LUMP_GAP = 1e-11
 
 
-@dataclass(frozen=True, slots=True)
-class Lattice:
-    """Nodes by level, with rewards, predictive probabilities and children."""
+class Levels:
+    """Nodes by level: those of level m are ``first[m] .. first[m+1]-1``."""
 
+    __slots__ = ()
     first: Ints
-    reward: Floats
-    ceiling: Floats
-    prob: Floats
-    child: Ints
 
     @property
     def depth(self) -> int:
@@ -48,6 +44,17 @@ class Lattice:
     def nodes(self) -> int:
         """Number of nodes N."""
         return int(self.first[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice(Levels):
+    """Nodes by level, with rewards, predictive probabilities and children."""
+
+    first: Ints
+    reward: Floats
+    ceiling: Floats
+    prob: Floats
+    child: Ints
 
     @property
     def answers(self) -> int:

@@ -10,7 +10,7 @@ q      accuracy      P(an answer is the truth)
     P(truth = 1 | a ones, b zeros) = 1 / (1 + ((1-pi)/pi) ((1-q)/q)^(a-b)),    p = P q + (1 - P)(1 - q).
 
 The lattice is the binary triangle with other probabilities. With q = 1 a task that got both answers cannot occur; such
-nodes keep the prior. Guarantee: exact. Cost: one exponential a node.
+nodes keep the prior. Guarantee: exact. Cost: one exponential per node.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, lump
+from nextlabel.beliefs.lattice import Lattice, Levels, lump
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import simplex
@@ -18,7 +18,7 @@ ACCURACY = Accuracy()
 
 
 @dataclass(frozen=True, slots=True)
-class LatticeStack:
+class LatticeStack(Levels):
     """B lattices that share ``first`` and ``child``; the other arrays have a leading axis of length B.
 
     ``node_of`` maps a node of the priors' own lattice to its row here (they differ when nodes were lumped).
@@ -30,16 +30,6 @@ class LatticeStack:
     ceiling: Floats
     prob: Floats
     node_of: Ints
-
-    @property
-    def depth(self) -> int:
-        """The last level D."""
-        return len(self.first) - 2
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes of each lattice."""
-        return int(self.first[-1])
 
     @property
     def spread(self) -> Floats:

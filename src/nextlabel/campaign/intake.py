@@ -161,3 +161,20 @@ def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
             chunk = []
     if chunk:
         yield chunk
+
+
+def task_tables(tasks: Any) -> Iterable[Any]:
+    """One text or table per task; data frames of pandas and polars are read row by row."""
+    if hasattr(tasks, "to_dicts"):  # polars
+        rows: Iterable[Any] = tasks.to_dicts()
+        return rows
+    if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):  # pandas, with None for what is missing
+        plain = tasks.astype(object)
+        rows = plain.where(plain.notna(), None).to_dict("records")
+        return rows
+    if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
+        raise InputError(
+            f"tasks are given as {type(tasks).__name__}.",
+            "Give a list of texts or tables, or a data frame with one row per task.",
+        )
+    return tasks

@@ -21,11 +21,10 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.chance import TIES, chance, draw_key
 from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.kernels.choice import Lookup, Tables, look_up
-from nextlabel.kernels.choose import choose
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.choice import choose_group
+from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.base import Policy, Setting
-from nextlabel.policies.rollout_arrays import make_tables, make_world
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 
 #: Tables are made for so many arrivals, far past where their rows settle, and for so many labels per task: past two
@@ -41,9 +40,8 @@ class PolicyTables:
     """Tables of one policy for some classes at one rho."""
 
     rho: float
-    world: World
-    tables: Tables
-    lookup: Lookup
+    tables: PolicyArrays
+    by_state: StateScores
     least: float
     start: Ints
     nodes: int
@@ -54,13 +52,13 @@ class PolicyTables:
     def of(cls, config: CampaignSettings, classes: Sequence[Prior], rho: float, policy: Policy) -> PolicyTables:
         """Make the tables."""
         setting = Setting.of(table_problem(config, classes, rho), config.most_labels, config.most_in_flight)
-        world, tables = make_world(setting, True), make_tables(setting, policy)
-        lookup = look_up(tables, world.level, world.limit, world.child)
+        problem, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
+        by_state = scores_by_state(tables, problem.level, problem.limit, problem.child)
         sizes = [view.nodes for view in setting.views]
         start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
         states = tables.static.shape[0] * tables.static.shape[1]
-        return cls(rho, world, tables, lookup, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
+        return cls(rho, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
 
     def choose(
         self, groups: Mapping[Group, int], barred: Iterable[Group], n: int, ell: int, seed: int, number: int
@@ -78,10 +76,9 @@ class PolicyTables:
         u = chance(seed, TIES, number)
         with self.lock:
             self.members[states] = [count for _, count in some]
-            chosen = choose(
-                self.tables, self.lookup, self.world.level, self.world.child, active, self.members, n, ell,
-                draw_key(seed), u, self.least, np.zeros(self.tables.planned.shape[1]),
-                np.zeros(len(active)),
+            chosen = choose_group(
+                self.tables, self.by_state, active, self.members, n, ell, draw_key(seed), u, self.least,
+                np.zeros(self.tables.planned.shape[1]), np.zeros(len(active)),
             )  # fmt: skip
             self.members[states] = 0
         if chosen < 0:

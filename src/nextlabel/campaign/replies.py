@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from nextlabel.campaign.states import REASONS, Reason
 from nextlabel.campaign.transitions import LeaseStatus
+from nextlabel.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,15 @@ class Added:
     added: int
     known: int
     tasks: int
+
+
+def lease_id_of(lease: Lease | str) -> str:
+    """The id of a lease, which may be given itself."""
+    if isinstance(lease, Lease):
+        return lease.id
+    if not isinstance(lease, str):
+        raise InputError(
+            f"{lease!r} is not a lease.",
+            "Give the lease that ask returned, or its id.",
+        )
+    return lease

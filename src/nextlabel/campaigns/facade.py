@@ -11,18 +11,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
+from collections.abc import Iterator
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
-from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.service import CampaignService, Clock
-from nextlabel.errors import InputError, NotFoundError
+from nextlabel.campaigns.status import CampaignStatus, status_of
+from nextlabel.errors import NotFoundError
 from nextlabel.store.open import open_store
 
 
@@ -96,22 +96,22 @@ class Campaign:
         """Take the worker's answer back."""
         return self._service.undo(lease_id_of(lease))
 
-    def pause(self) -> CampaignRow:
+    def pause(self) -> CampaignStatus:
         """Hand out no tasks until ``resume``."""
-        return self._service.pause(self.id)
+        return status_of(self._service.pause(self.id))
 
-    def resume(self) -> CampaignRow:
+    def resume(self) -> CampaignStatus:
         """Hand out tasks again."""
-        return self._service.resume(self.id)
+        return status_of(self._service.resume(self.id))
 
-    def change(self, **values: Unpack[ChangeOptions]) -> CampaignRow:
+    def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
         """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
-        return self._service.change(self.id, values)
+        return status_of(self._service.change(self.id, values))
 
     @property
-    def status(self) -> CampaignRow:
+    def status(self) -> CampaignStatus:
         """State, settings and counters."""
-        return self._service.store.row(self.id)
+        return status_of(self._service.store.row(self.id))
 
     def results(self) -> Iterator[Result]:
         """Every task with its most likely label."""
@@ -125,9 +125,9 @@ class Campaign:
         """Expected accuracy now, and the most that any policy can reach with the labels left."""
         return self._service.certificate(self.id)
 
-    def rebuild(self) -> CampaignRow:
+    def rebuild(self) -> CampaignStatus:
         """Replay the log: everything but the events is made anew from them."""
-        return self._service.rebuild(self.id)
+        return status_of(self._service.rebuild(self.id))
 
     def close(self) -> None:
         """Close the store."""
@@ -136,36 +136,5 @@ class Campaign:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def lease_id_of(lease: Lease | str) -> str:
-    """The id of a lease, which may be given itself."""
-    if isinstance(lease, Lease):
-        return lease.id
-    if not isinstance(lease, str):
-        raise InputError(
-            f"{lease!r} is not a lease.",
-            "Give the lease that ask returned, or its id.",
-        )
-    return lease
-
-
-def task_tables(tasks: Any) -> Iterable[Any]:
-    """One text or table per task; data frames of pandas and polars are read row by row."""
-    if hasattr(tasks, "to_dicts"):  # polars
-        rows: Iterable[Any] = tasks.to_dicts()
-        return rows
-    if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):  # pandas, with None for what is missing
-        plain = tasks.astype(object)
-        rows = plain.where(plain.notna(), None).to_dict("records")
-        return rows
-    if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
-        raise InputError(
-            f"tasks are given as {type(tasks).__name__}.",
-            "Give a list of texts or tables, or a data frame with one row per task.",
-        )
-    return tasks

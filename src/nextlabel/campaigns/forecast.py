@@ -14,7 +14,7 @@ The policy's scores are those of the whole campaign, with n and all labels given
 the arrivals left and not on how many there were (UCB1-tuned counts arrivals from now on). Labels in flight start in
 flight and come in Exp(mu) after now, so that nothing is approximated.
 Guarantee: unbiased, 95% normal interval; from fresh tasks it is ``simulate`` digit for digit. Cost: the policy's tables
-(give an ``Index`` its table to save them), and O(n) events a replication.
+(give an ``Index`` its table to save them), and O(n) events per replication.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError
-from nextlabel.kernels.forecast import rollout_standing
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.forecast import rollout_under_way
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
 from nextlabel.policies.lagrangian import Lagrangian
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.groups import Groups, check_groups
@@ -106,17 +106,17 @@ def forecast(
         )
     begin = perf_counter()
     setting = _setting(classes, stand, left, arrival_rate, completion_rate, horizon, label_cost)
-    world, flight = _world(setting, stand, left)
-    tables = make_tables(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
+    arrays, flight = _arrays(setting, stand, left)
+    tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
     solved = perf_counter()
     out = np.zeros((count, 5))
-    rollout_standing(world, tables, no_gap(), np.zeros((0, 0), dtype=np.int64), flight, seed, 0, out)
+    rollout_under_way(arrays, tables, no_gap(), np.zeros((0, 0), dtype=np.int64), flight, seed, 0, out)
     sample = (out[:, 0] - label_cost * (out[:, 1] + stand.in_flight)) / stand.tasks
     estimate = Estimate.of(sample)
     return Forecast(
         policy=rule.name,
         tasks=stand.tasks,
-        now=float(world.reward[world.root].mean()),
+        now=float(arrays.reward[arrays.root].mean()),
         mean=estimate.mean,
         half_width=estimate.half_width,
         quantiles=np.quantile(sample, LEVELS),
@@ -149,10 +149,10 @@ def _setting(
     return Setting(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
 
 
-def _world(setting: Setting, stand: Groups, left: int) -> tuple[World, Ints]:
-    """The world with every task where it stands, and its labels in flight; tasks come class by class."""
+def _arrays(setting: Setting, stand: Groups, left: int) -> tuple[ProblemArrays, Ints]:
+    """The arrays with every task where it stands, and its labels in flight; tasks come class by class."""
     order = np.argsort(stand.entry, kind="stable")
     entry, node, w, members = (column[order] for column in stand)
     start = np.concatenate([[0], np.cumsum([view.nodes for view in setting.views])[:-1]]).astype(np.int64)
     root = np.repeat(start[entry] + node, members).astype(np.int64)
-    return make_world(setting, True)._replace(root=root, budget=left), np.repeat(w, members).astype(np.int64)
+    return make_problem_arrays(setting, True)._replace(root=root, budget=left), np.repeat(w, members).astype(np.int64)

@@ -32,7 +32,8 @@ def bound(
     as_json: Json = False,
 ) -> None:
     """An upper bound on what any policy can get right in expectation, with its certificate."""
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     if charge == "all" and not problem.finite:
         raise InputError("--charge all only has an effect with a horizon.", "Add --horizon T, or leave it out.")
     with working("Bounding") as progress:
@@ -40,7 +41,7 @@ def bound(
 
         result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
     if as_json:
-        print_json(_as_dict(problem, result))
+        print_json({**_as_dict(problem, result), "read": read})
     else:
         _show(problem, result)
 

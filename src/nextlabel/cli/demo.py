@@ -40,7 +40,7 @@ def demo(
     folder = Path(out)
     check_outputs(out)
     with working("Preparing the policy's tables"):
-        from nextlabel.demo.crowd import FASTER
+        from nextlabel.demo.crowd import SPEED_UP
         from nextlabel.demo.run import WORKERS, demo_run, play
 
         stands = demo_run(folder, port, tasks, labels_per_task, seed)
@@ -49,7 +49,7 @@ def demo(
         say(f"Dashboard: {on.url}/   token: {on.token}")
         say(
             f"{counted(tasks, 'item')}, {counted(on.config.budget, 'label')} to buy, {len(WORKERS)} simulated workers "
-            f"at {FASTER:.0f} times a person's speed, over HTTP."
+            f"at {SPEED_UP:.0f} times a person's speed, over HTTP."
         )
         with working("The crowd is labelling") as progress:
             found = play(on, progress)
@@ -68,19 +68,22 @@ def demo(
 
 def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
     """Results and figure."""
-    import csv
-
     from nextlabel.demo.outcome import draw
+    from nextlabel.files.write import write_csv
 
     truth = {item.id: item.truth for item in on.sample}
-    with (folder / "results.csv").open("w", newline="", encoding="utf-8") as stream:
-        table = csv.writer(stream)
-        table.writerow(["task", "label", "probability", "labels", "hidden_truth", "text"])
-        for result in on.client.results(on.campaign):
-            table.writerow(
-                [result["task"], result["label"], f"{result['probability']:.4f}", result["labels"],
-                 truth[result["task"]], result["payload"]["text"]]
-            )  # fmt: skip
+    rows = [
+        {
+            "task": result.task,
+            "label": result.label,
+            "probability": f"{result.probability:.4f}",
+            "labels": result.labels,
+            "hidden_truth": truth[result.task],
+            "text": result.payload["text"],
+        }
+        for result in on.client.results(on.campaign)
+    ]
+    write_csv(rows, folder / "results.csv")
     draw(found, folder / "demo.png")
 
 

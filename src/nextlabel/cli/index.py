@@ -67,7 +67,8 @@ def index(
     as_json: Json = False,
 ) -> None:
     """The index of task states: the greatest price at which one more label is worth buying."""
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     more = (0,) * (problem.answers - 2)
     states = [State((*counts, *more), w) for counts, w in DEFAULT_STATES]
     if state:
@@ -113,7 +114,7 @@ def index(
             }
         if target is not None:
             answer["saved"] = str(target)
-        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem)})
+        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem), "read": read})
         return
     rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     caption = (

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
+from nextlabel.files.write import whole_file
 
 
 def check_outputs(out: str | None, report: str | None = None) -> None:
@@ -39,18 +38,6 @@ def checked_file(flag: str, text: str) -> Path:
     return path
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to, which replaces ``path`` when the block ends without an error."""
-    try:
-        with TemporaryDirectory(dir=path.absolute().parent, prefix=".nextlabel-") as folder:
-            partial = Path(folder) / path.name
-            yield partial
-            partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}.", "Give another path.") from error
-
-
 def write_folder(out: str, files: Mapping[str, Any]) -> None:
     """Tables and figures by file name, all of them or none."""
     from nextlabel.reporting.artifacts import write_files
@@ -61,6 +48,6 @@ def write_folder(out: str, files: Mapping[str, Any]) -> None:
 
 def write_page(report: str, page: Callable[[], str]) -> None:
     """One HTML page."""
-    with whole_file(Path(report)) as partial:
-        partial.write_text(page(), encoding="utf-8")
+    with whole_file(report) as stream:
+        stream.write(page())
     say(f"Wrote {report}.")

@@ -18,11 +18,8 @@ from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
     from nextlabel.planning.pilot import Pilot
-    from nextlabel.planning.plan import Plan
+    from nextlabel.planning.result import Plan
     from nextlabel.problem.problem import Problem
-
-#: Rows of the curve that are printed.
-SHOWN = 12
 
 
 @takes_problem
@@ -53,13 +50,13 @@ def plan(
         refuse_idle(context, ["method", "positive"], "--pilot")
     learnt = None if pilot is None else _pilot(flags, pilot, method, positive)
     read = [] if learnt is None else say_read(learnt.report)
-    problem, most = _problem(flags, learnt)
+    problem, most = _problem(flags, learnt, read)
     value = _value(flags, problem)
     goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
     check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
-        from nextlabel.planning.plan import make_plan
+        from nextlabel.planning.plan import plan as make_plan
         from nextlabel.simulation.engine import Engine
 
         span = None
@@ -72,7 +69,9 @@ def plan(
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
     if out is not None or report is not None:
-        from nextlabel.planning.report import curve_rows, plan_figure, plan_page
+        from nextlabel.planning.figure import plan_figure
+        from nextlabel.planning.page import plan_page
+        from nextlabel.planning.tables import curve_rows
 
         if out is not None:
             write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
@@ -119,7 +118,7 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
     }
 
 
-def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | None]:
+def _problem(flags: ProblemFlags, learnt: Pilot | None, read: list[dict[str, Any]]) -> tuple[Problem, int | None]:
     """The problem, and the largest budget to look at if one was given.
 
     ``--value`` is left to the plan's money, so that the curve stays in shares of tasks right.
@@ -132,7 +131,7 @@ def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | 
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
-    problem = flags.read()
+    problem = flags.read(read)
     if learnt is not None:
         problem = problem.with_prior(learnt.learnt.prior)
     return problem, problem.budget if given is not None or flags.problem is not None else None
@@ -152,7 +151,7 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
-    from nextlabel.planning.report import curve_rows, overlap_rows
+    from nextlabel.planning.tables import curve_rows, overlap_rows
 
     money = found.money
     return {
@@ -172,20 +171,8 @@ def _as_dict(found: Plan) -> dict[str, Any]:
 
 
 def _show(found: Plan, notes: list[str]) -> None:
-    from nextlabel.planning.report import MORE, curve_rows, sentences, shown
+    from nextlabel.planning.sentences import sentences
+    from nextlabel.planning.tables import printed_curve
 
-    rows = curve_rows(found)
-    stride = max(1, -(-len(rows) // SHOWN))
-    some = [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
-    print_table(
-        f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}",
-        ["labels", "per task", "index policy", "no policy above", f"next {MORE} labels buy"],
-        [
-            [
-                f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row['index']:.4f} ±{row['half_width']:.4f}",
-                f"{row['bound']:.4f}", shown(row[f"next_{MORE}_labels"]),
-            ]
-            for row in some
-        ],
-        "\n".join([*notes, *sentences(found)]),
-    )  # fmt: skip
+    title = f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}"
+    print_table(title, *printed_curve(found), "\n".join([*notes, *sentences(found)]))

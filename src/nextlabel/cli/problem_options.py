@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from nextlabel.cli.merge_flags import merge_flags
 from nextlabel.cli.options import text_option
-from nextlabel.cli.output import say
+from nextlabel.cli.output import say, say_read
 
 if TYPE_CHECKING:
+    from nextlabel.files.report import TableReport
     from nextlabel.problem.problem import Problem
 
 PANEL = "The problem"
@@ -79,13 +80,18 @@ class ProblemFlags:
         str | None, _flag("--problem", "FILE", "Read the problem from a TOML file; flags win over it.")
     ] = None
 
-    def read(self) -> Problem:
-        """The checked Problem."""
+    def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
+        """The checked Problem; ``read`` takes up what was met in files of scores, for ``--json``."""
         from nextlabel.problem.toml import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         merge_flags(table, self)
-        return problem_from_table(table, say)
+        reports: list[TableReport] = []
+        problem = problem_from_table(table, say, reports)
+        said = say_read(*reports)
+        if read is not None:
+            read += said
+        return problem
 
 
 def takes_problem(verb: Callable[..., None]) -> Callable[..., None]:

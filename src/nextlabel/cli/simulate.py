@@ -62,7 +62,8 @@ def simulate(
         refuse_idle(context, ["scheduler"], "--engine dask")
     else:
         refuse_idle(context, ["jobs"], "--engine local")
-    problem = flags.read()
+    read: list[dict[str, Any]] = []
+    problem = flags.read(read)
     check_outputs(out)
     if problem.budget < 1:
         raise InputError("budget is 0, so there is nothing to simulate.", "Give --budget 1 or more.")
@@ -97,7 +98,7 @@ def simulate(
         more = {"prices": prices, "engine": engine, "jobs": jobs, "most_labels": most_labels}
         write_report(study, Path(out), command=command_line(context), started=started, seconds=seconds, **more)
     if as_json:
-        print_json(_as_dict(study, prices, seconds))
+        print_json({**_as_dict(study, prices, seconds), "read": read})
     else:
         _show(study)
     _warn(study)

@@ -1,5 +1,6 @@
-"""The service from a program: ``Client``."""
+"""The service from a program: ``Client``, and ``AsyncClient`` for asyncio."""
 
+from nextlabel.client.async_client import AsyncClient
 from nextlabel.client.client import Client
 
-__all__ = ["Client"]
+__all__ = ["AsyncClient", "Client"]

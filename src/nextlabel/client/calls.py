@@ -1,78 +1,174 @@
-"""Requests that are sent again until they are answered, and errors of the service as those of nextlabel.
+"""The requests that a client sends, and what their JSON becomes: shared by ``Client`` and ``AsyncClient``.
 
-Every request may be sent twice: campaigns have ids, batches keys, and saying the same of a lease again changes nothing.
+Every request may be sent twice: campaigns have ids, batches of tasks have keys, and repeating a command on a lease
+changes nothing.
 """
 
 from __future__ import annotations
 
-import random
-import time
-from typing import Any
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from itertools import count, islice
+from typing import Any, Generic, TypeVar
 
-import httpx
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.ids import new_campaign_id
+from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.results import Result
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
-
-#: Statuses that mean: not now.
-AGAIN = frozenset({429, 502, 503, 504})
-#: Seconds before the second try, doubled each time up to the longest; a wait is by lot from half of it to all.
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
-
-_ERRORS: dict[int, type[NextlabelError]] = {404: NotFoundError, 409: ConflictError}
-
-
-class Calls:
-    """HTTP to one service with one token."""
-
-    def __init__(self, url: str, token: str, timeout: float, tries: int) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"{url!r} is not the address of a service.", "Give e.g. http://127.0.0.1:8000.")
-        if tries < 1:
-            raise InputError(f"{tries} tries are none.", "Give at least 1.")
-        self._tries = tries
-        self.http = httpx.Client(
-            base_url=f"{url.rstrip('/')}/api/v1",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": "nextlabel"},
-            timeout=timeout,
-        )
-
-    def send(self, method: str, path: str, **given: Any) -> Any:
-        """The JSON that a request is answered with, or the error."""
-        for left in reversed(range(self._tries)):
-            wait = _wait(self._tries - 1 - left)
-            try:
-                response = self.http.request(method, path, **given)
-            except httpx.TransportError as error:
-                if left == 0:
-                    raise NextlabelError(
-                        f"the service at {self.http.base_url} does not answer: {str(error) or type(error).__name__}.",
-                        "Check the address and that it runs.",
-                    ) from error
-            else:
-                if response.status_code not in AGAIN or left == 0:
-                    return answer_of(response)
-                wait = max(wait, _told_wait(response))
-            time.sleep(wait)
-        raise AssertionError("unreachable")
+T = TypeVar("T")
+#: Tasks per request, and results or events per page.
+BATCH, PAGE = 5_000, 1_000
 
 
-def answer_of(response: httpx.Response) -> Any:
-    """The JSON of a good response; a problem is raised."""
-    if response.is_success:
-        return response.json()
-    try:
-        problem = response.json()
-        detail, hint = str(problem["detail"]), str(problem.get("hint", ""))
-    except (ValueError, KeyError, TypeError):
-        detail, hint = f"the service answered {response.status_code}.", "Look into its log."
-    status = response.status_code
-    raise _ERRORS.get(status, InputError if status in (400, 413, 415, 422) else NextlabelError)(detail, hint)
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request, and the function that makes its JSON a value."""
+
+    method: str
+    path: str
+    parse: Callable[[Any], T]
+    options: dict[str, Any] = field(default_factory=dict)
 
 
-def _wait(before: int) -> float:
-    return min(FIRST_WAIT_S * 2.0**before, LONGEST_WAIT_S) * random.uniform(0.5, 1.0)
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some items, and the cursor of the next page, None on the last."""
+
+    items: list[T]
+    next: int | None
 
 
-def _told_wait(response: httpx.Response) -> float:
-    told = response.headers.get("retry-after", "")
-    return min(float(told), LONGEST_WAIT_S) if told.isdigit() else 0.0
+def create(id: str | None, settings: Mapping[str, Any]) -> Call[CampaignStatus]:
+    """Create a campaign, or find the one with that id and these settings."""
+    given = CampaignSettings.from_dict(settings).to_dict()
+    body = {name: given[name] for name in settings}
+    return Call("POST", "/campaigns", _status, {"json": {"id": id or new_campaign_id(), **body}})
+
+
+def campaigns() -> Call[list[CampaignStatus]]:
+    """List all campaigns."""
+    return Call("GET", "/campaigns", lambda found: [_status(one) for one in found["campaigns"]])
+
+
+def status(campaign: str) -> Call[CampaignStatus]:
+    """Show one campaign."""
+    return Call("GET", f"/campaigns/{campaign}", _status)
+
+
+def change(campaign: str, values: Mapping[str, Any]) -> Call[CampaignStatus]:
+    """Change a campaign's settings."""
+    body = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
+    return Call("PATCH", f"/campaigns/{campaign}", _status, {"json": body})
+
+
+def steer(campaign: str, verb: str) -> Call[CampaignStatus]:
+    """Pause or resume a campaign."""
+    return Call("POST", f"/campaigns/{campaign}/{verb}", _status)
+
+
+def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
+    """Add tasks in batches, each under a key that depends on its place and content only."""
+    rest = iter(task_tables(tasks))
+    for number in count():
+        batch = list(islice(rest, size))
+        if not batch:
+            return
+        body = "".join(json.dumps(task) + "\n" for task in batch).encode()
+        key = f"{number}-{hashlib.sha256(body).hexdigest()}"
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
+        options = {"content": body, "headers": headers}
+        yield Call("POST", f"/campaigns/{campaign}/tasks", lambda found: _made(Added, found), options)
+
+
+def links(campaign: str, workers: Iterable[str]) -> Call[CampaignLinks]:
+    """Create links for workers."""
+    return Call("POST", f"/campaigns/{campaign}/links", _links, {"json": {"workers": list(workers)}})
+
+
+def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
+    """Ask for a task."""
+    body = {} if worker is None else {"worker": worker}
+    return Call("POST", f"/campaigns/{campaign}/ask", lambda found: _lease(campaign, found), {"json": body})
+
+
+def tell(lease: Lease | str, label: str | int) -> Call[Told]:
+    """Answer a lease."""
+    path = f"/leases/{lease_id_of(lease)}/tell"
+    return Call("POST", path, lambda found: _made(Told, found), {"json": {"label": label}})
+
+
+def on_lease(lease: Lease | str, verb: str) -> Call[Told]:
+    """Release, renew or undo a lease."""
+    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", lambda found: _made(Told, found))
+
+
+def results(campaign: str, after: int) -> Call[Page[Result]]:
+    """One page of results."""
+    return _page(campaign, "results", after, Result)
+
+
+def events(campaign: str, after: int) -> Call[Page[Event]]:
+    """One page of events."""
+    return _page(campaign, "events", after, Event)
+
+
+def workers(campaign: str) -> Call[list[WorkerReport]]:
+    """Show what each worker has done."""
+    path = f"/campaigns/{campaign}/workers"
+    return Call("GET", path, lambda found: [_made(WorkerReport, one) for one in found["workers"]])
+
+
+def certificate(campaign: str) -> Call[Certificate]:
+    """Show what a campaign is worth now, and the most it can be worth."""
+    return Call("GET", f"/campaigns/{campaign}/certificate", _certificate)
+
+
+def _page(campaign: str, name: str, after: int, kind: type[T]) -> Call[Page[T]]:
+    def parse(found: Any) -> Page[T]:
+        return Page([_made(kind, one) for one in found[name]], found["next"])
+
+    return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {"after": after, "limit": PAGE}})
+
+
+def _made(kind: type[T], found: Mapping[str, Any], **replaced: Any) -> T:
+    """A dataclass from a table, its times as seconds since 1970; fields that are not known are left out."""
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    values = {name: _seconds(name, value) for name, value in found.items() if name in names}
+    return kind(**{**values, **replaced})
+
+
+def _seconds(name: str, value: Any) -> Any:
+    if isinstance(value, str) and (name in ("at", "deadline") or name.endswith("_at")):
+        return datetime.fromisoformat(value).timestamp()
+    return value
+
+
+def _status(found: Mapping[str, Any]) -> CampaignStatus:
+    rates = found["rates"]
+    settings = CampaignSettings.from_dict(found["settings"])
+    learnt = {"arrival_rate": rates["arrivals"], "completion_rate": rates["completions"]}
+    return _made(CampaignStatus, found, settings=settings, **learnt)
+
+
+def _lease(campaign: str, found: Mapping[str, Any]) -> Lease | NoTask:
+    if found["lease"] is None:
+        return NoTask(campaign, found["reason"], found["retry_after"])
+    return _made(Lease, found["lease"])
+
+
+def _links(found: Mapping[str, Any]) -> CampaignLinks:
+    personal = tuple(_made(WorkerLink, one) for one in found["links"])
+    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]))
+
+
+def _certificate(found: Mapping[str, Any]) -> Certificate:
+    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]))

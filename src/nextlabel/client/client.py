@@ -1,160 +1,136 @@
-"""A program's way to a service: what ``campaigns.service`` does here, done over there.
+"""Campaigns of a service from a program, with the types of ``Campaign``.
 
-For example::
-
-    with Client("http://127.0.0.1:8000", token) as client:
-        id = client.create(budget=1200, labels=["no", "yes"])["id"]
-        client.add_tasks(id, [{"id": "a", "text": "Good film"}])
-        lease = client.ask(id, worker="ann")
-        client.tell(lease.id, "yes")
+>>> with Client("http://127.0.0.1:8000", token) as client:  # doctest: +SKIP
+...     id = client.create(budget=1200, labels=["no", "yes"]).id
+...     client.add_tasks(id, [{"id": "a", "text": "Good film"}])
+...     if lease := client.ask(id, worker="ann"):
+...         client.tell(lease, "yes")
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from itertools import count, islice
-from types import TracebackType
-from typing import Any, Self
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, TypeVar, Unpack
 
-from nextlabel.campaign.ids import new_campaign_id
+import httpx
+
+from nextlabel.campaign.events import Event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
-from nextlabel.client.calls import Calls
+from nextlabel.campaign.results import Result
+from nextlabel.campaign.settings import ChangeOptions, SettingOptions
+from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.links import CampaignLinks
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.client import calls
+from nextlabel.client.attempts import Attempts, connection
+from nextlabel.client.calls import BATCH, Call, Page
 
-#: Tasks of one request, and results or events of one page.
-BATCH, PAGE = 5_000, 1_000
+T = TypeVar("T")
 
 
 class Client:
-    """Campaigns of one service; every call is sent again if the connection breaks, ``tries`` times in all."""
+    """The campaigns of one service; a request is sent up to ``tries`` times if the connection breaks."""
 
     def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
-        self._calls = Calls(url, token, timeout, tries)
+        self._http, self._tries = httpx.Client(**connection(url, token, timeout, tries)), tries
 
-    def create(self, *, budget: int, id: str | None = None, **settings: Any) -> dict[str, Any]:
-        """A new campaign (``campaign.settings``), or the one that is there with that id and these settings."""
-        body = {"id": new_campaign_id() if id is None else id, "budget": budget, **settings}
-        return self._table("POST", "/campaigns", json=body)
+    def create(self, *, id: str | None = None, **settings: Unpack[SettingOptions]) -> CampaignStatus:
+        """Create a campaign, or find the one with that id and these settings (``campaign.declaration``)."""
+        return self._send(calls.create(id, settings))
 
-    def campaigns(self) -> list[dict[str, Any]]:
+    def campaigns(self) -> list[CampaignStatus]:
         """All campaigns, newest first."""
-        found: list[dict[str, Any]] = self._table("GET", "/campaigns")["campaigns"]
-        return found
+        return self._send(calls.campaigns())
 
-    def status(self, campaign: str) -> dict[str, Any]:
-        """How a campaign stands."""
-        return self._table("GET", f"/campaigns/{campaign}")
+    def status(self, campaign: str) -> CampaignStatus:
+        """The state, settings and counters of a campaign."""
+        return self._send(calls.status(campaign))
 
-    def change(self, campaign: str, **values: Any) -> dict[str, Any]:
-        """Another ``budget``, ``deadline`` or ``lease_seconds``; None takes the last two away."""
-        return self._table("PATCH", f"/campaigns/{campaign}", json=values)
+    def change(self, campaign: str, **values: Unpack[ChangeOptions]) -> CampaignStatus:
+        """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes one of the last two."""
+        return self._send(calls.change(campaign, values))
 
-    def pause(self, campaign: str) -> dict[str, Any]:
-        """No new leases."""
-        return self._table("POST", f"/campaigns/{campaign}/pause")
+    def pause(self, campaign: str) -> CampaignStatus:
+        """Grant no new leases."""
+        return self._send(calls.steer(campaign, "pause"))
 
-    def resume(self, campaign: str) -> dict[str, Any]:
-        """New leases again."""
-        return self._table("POST", f"/campaigns/{campaign}/resume")
+    def resume(self, campaign: str) -> CampaignStatus:
+        """Grant leases again."""
+        return self._send(calls.steer(campaign, "resume"))
 
-    def add_tasks(self, campaign: str, tasks: Iterable[Any], batch: int = BATCH) -> Added:
-        """Tasks as tables (``campaign.intake``), ``batch`` a request, each taken in whole.
+    def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
+        """Add tasks (``campaign.intake``), ``batch`` per request, each batch as a whole or not at all.
 
-        The same tasks in the same batches are taken in once, also when a program is run again.
+        The same tasks in the same batches are added once, even if a program is run again.
         """
-        added = known = total = 0
-        rest = iter(tasks)
-        for number in count():
-            some = list(islice(rest, batch))
-            if not some:
-                return Added(added, known, total if number else int(self.status(campaign)["tasks"]))
-            body = "".join(json.dumps(task) + "\n" for task in some).encode()
-            key = f"{number}-{hashlib.sha256(body).hexdigest()}"
-            told = self._table(
-                "POST",
-                f"/campaigns/{campaign}/tasks",
-                content=body,
-                headers={"Content-Type": "application/x-ndjson", "Idempotency-Key": key},
-            )
-            added, known, total = added + told["added"], known + told["known"], told["tasks"]
-        raise AssertionError("unreachable")
+        added = known = 0
+        total: int | None = None
+        for call in calls.task_batches(campaign, tasks, batch):
+            reply = self._send(call)
+            added, known, total = added + reply.added, known + reply.known, reply.tasks
+        return Added(added, known, self.status(campaign).tasks if total is None else total)
 
-    def links(self, campaign: str, workers: Iterable[str] = ()) -> dict[str, Any]:
-        """A link for each worker, and the one for platforms."""
-        return self._table("POST", f"/campaigns/{campaign}/links", json={"workers": list(workers)})
+    def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
+        """A personal link for each worker, and the link for platforms."""
+        return self._send(calls.links(campaign, workers))
 
     def ask(self, campaign: str, worker: str | None = None) -> Lease | NoTask:
-        """A task for a worker, or why there is none; a worker's own token says who it is."""
-        told = self._table("POST", f"/campaigns/{campaign}/ask", json={} if worker is None else {"worker": worker})
-        if told["lease"] is None:
-            return NoTask(campaign, told["reason"], told["retry_after"])
-        lease = told["lease"]
-        return Lease(
-            **{**lease, "leased_at": _seconds(lease["leased_at"]), "expires_at": _seconds(lease["expires_at"])}
-        )
+        """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
+        return self._send(calls.ask(campaign, worker))
 
-    def tell(self, lease: str, label: str | int) -> Told:
-        """A worker's answer."""
-        return _told(self._table("POST", f"/leases/{lease}/tell", json={"label": label}))
+    def tell(self, lease: Lease | str, label: str | int) -> Told:
+        """Answer a lease, given by itself or by its id."""
+        return self._send(calls.tell(lease, label))
 
-    def release(self, lease: str) -> Told:
-        """A worker passes a task on."""
-        return _told(self._table("POST", f"/leases/{lease}/release"))
+    def release(self, lease: Lease | str) -> Told:
+        """Give a task back; the same worker does not get it again."""
+        return self._send(calls.on_lease(lease, "release"))
 
-    def renew(self, lease: str) -> Told:
-        """A worker needs more time."""
-        return _told(self._table("POST", f"/leases/{lease}/renew"))
+    def renew(self, lease: Lease | str) -> Told:
+        """Extend a lease."""
+        return self._send(calls.on_lease(lease, "renew"))
 
-    def undo(self, lease: str) -> Told:
-        """A worker takes an answer back."""
-        return _told(self._table("POST", f"/leases/{lease}/undo"))
+    def undo(self, lease: Lease | str) -> Told:
+        """Take an answer back."""
+        return self._send(calls.on_lease(lease, "undo"))
 
-    def results(self, campaign: str) -> Iterator[dict[str, Any]]:
-        """Every task with what is known of it."""
-        return self._pages(f"/campaigns/{campaign}/results", "results", -1)
+    def results(self, campaign: str) -> Iterator[Result]:
+        """Every task with what is known about it."""
+        return self._pages(lambda after: calls.results(campaign, after), -1)
 
-    def events(self, campaign: str, after: int = 0) -> Iterator[dict[str, Any]]:
+    def events(self, campaign: str, after: int = 0) -> Iterator[Event]:
         """The log, from the event after ``after`` on."""
-        return self._pages(f"/campaigns/{campaign}/events", "events", after)
+        return self._pages(lambda cursor: calls.events(campaign, cursor), after)
 
-    def workers(self, campaign: str) -> list[dict[str, Any]]:
-        """What each worker did."""
-        found: list[dict[str, Any]] = self._table("GET", f"/campaigns/{campaign}/workers")["workers"]
-        return found
+    def workers(self, campaign: str) -> list[WorkerReport]:
+        """What each worker has done."""
+        return self._send(calls.workers(campaign))
 
-    def certificate(self, campaign: str) -> dict[str, Any]:
-        """What a campaign is worth now and can be worth at most."""
-        return self._table("GET", f"/campaigns/{campaign}/certificate")
+    def certificate(self, campaign: str) -> Certificate:
+        """What a campaign is worth now, and the most that any policy can reach with the labels left."""
+        return self._send(calls.certificate(campaign))
 
     def close(self) -> None:
         """Close the connections."""
-        self._calls.http.close()
+        self._http.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _table(self, method: str, path: str, **given: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._calls.send(method, path, **given)
-        return found
+    def _send(self, call: Call[T]) -> T:
+        attempts = Attempts(self._tries)
+        while attempts.left:
+            with attempts:
+                attempts.response = self._http.request(call.method, call.path, **call.options)
+            time.sleep(attempts.wait)
+        return call.parse(attempts.result())
 
-    def _pages(self, path: str, name: str, after: int | None) -> Iterator[dict[str, Any]]:
+    def _pages(self, call: Callable[[int], Call[Page[T]]], after: int | None) -> Iterator[T]:
         while after is not None:
-            page = self._table("GET", path, params={"after": after, "limit": PAGE})
-            yield from page[name]
-            after = page["next"]
-
-
-def _told(table: Mapping[str, Any]) -> Told:
-    until = table["expires_at"]
-    return Told(**{**table, "expires_at": None if until is None else _seconds(until)})
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+            page = self._send(call(after))
+            yield from page.items
+            after = page.next

@@ -1,4 +1,4 @@
-"""A simulated crowd that works through the HTTP API: each worker asks, thinks for a while, answers, asks again."""
+"""A simulated crowd that uses the HTTP API: each worker asks, thinks for a while, answers, and asks again."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from threading import Event, Lock
 
 import numpy as np
 
-from nextlabel.campaign.replies import Lease
 from nextlabel.client import Client
 
-#: Seconds that a person takes for one review, and how many times as fast the demo's crowd is.
-PERSON_S, FASTER = 18.0, 150.0
-#: Reasons after which a worker goes home.
-OVER = ("budget_spent", "finished", "nothing_left_for_you", "deadline_passed", "below_price")
+#: Seconds that a person takes for one review, and how many times faster the demo's crowd is.
+PERSON_S, SPEED_UP = 18.0, 150.0
+#: Reasons after which a worker stops.
+FINAL = ("budget_spent", "finished", "nothing_left_for_you", "deadline_passed", "below_price")
 
 
 def crowd(
     url: str, campaign: str, tokens: Mapping[str, str], says: Callable[[str, float], str], seed: int,
     labelled: Callable[[int], None],
 ) -> int:  # fmt: skip
-    """Work until there is nothing left; ``says(task, u)`` answers by a uniform, ``labelled(n)`` hears of progress."""
+    """Work until nothing is left; ``says(task, u)`` is the answer for a uniform u, ``labelled(n)`` reports progress."""
     done, lock, stop = 0, Lock(), Event()
 
     def work(number: int, token: str) -> None:
@@ -30,14 +29,14 @@ def crowd(
         random = np.random.default_rng((seed, number))
         with Client(url, token) as client:
             while not stop.is_set():
-                answer = client.ask(campaign)
-                if not isinstance(answer, Lease):
-                    if answer.reason in OVER:
+                lease = client.ask(campaign)
+                if not lease:
+                    if lease.reason in FINAL:
                         return
                     stop.wait(0.1)
                     continue
-                time.sleep(float(random.exponential(PERSON_S / FASTER)))
-                client.tell(answer.id, says(answer.task, float(random.random())))
+                time.sleep(float(random.exponential(PERSON_S / SPEED_UP)))
+                client.tell(lease, says(lease.task, float(random.random())))
                 with lock:
                     done += 1
                     labelled(done)

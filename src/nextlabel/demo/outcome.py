@@ -1,4 +1,4 @@
-"""What came out of the demo, beside what a fixed number of labels an item would have done."""
+"""The outcome of the demo, compared with a fixed number of labels per item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nextlabel.demo.sample import Item
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import overlap_values
 
-#: Labels an item that fixed overlap is looked at for.
+#: The most labels per item for which fixed overlap is evaluated.
 MOST_OVERLAP = 41
 
 
@@ -29,8 +29,8 @@ class Moment:
 class Outcome:
     """The certificate, and the comparison.
 
-    ``overlap_same`` labels are what fixed overlap needs for the expected accuracy that was reached (between whole
-    numbers of labels an item some items get one more), None if MOST_OVERLAP an item are not enough.
+    ``overlap_same`` is the number of labels that fixed overlap needs for the same expected accuracy (between whole
+    numbers of labels per item, some items get one more), None if MOST_OVERLAP labels per item are not enough.
     """
 
     items: int
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def saved(self) -> float | None:
-        """Share of the labels that fixed overlap would have needed."""
+        """The share of labels saved against fixed overlap."""
         return None if self.overlap_same is None else 1.0 - self.labels / self.overlap_same
 
 
@@ -52,7 +52,7 @@ def outcome(
     config: CampaignSettings, items: Sequence[Item], labelled: Mapping[str, str], labels: int, expected: float,
     upper_at_start: float, moments: Sequence[Moment],
 ) -> Outcome:  # fmt: skip
-    """Put together what is known at the end; ``labelled`` has the label that each item got."""
+    """Compute the outcome; ``labelled`` has the label of each item."""
     truth = {item.id: item.truth for item in items}
     right = float(np.mean([truth[task] == label for task, label in labelled.items()]))
     problem = Problem((config.class_of(None, len(items)),), config.budget)
@@ -83,11 +83,11 @@ def draw(found: Outcome, path: Path) -> None:
         )  # fmt: skip
         axes.axhline(found.upper_at_start, color=INK, linestyle=":", linewidth=1)
         axes.annotate(
-            f"at most {found.upper_at_start:.3f}, whatever the policy",
+            f"at most {found.upper_at_start:.3f} under any policy",
             (0, found.upper_at_start), xytext=(4, 4), textcoords="offset points", fontsize=8,
         )  # fmt: skip
         axes.set_xlabel("labels bought")
-        axes.set_ylabel("share of items right")
+        axes.set_ylabel("share of correct items")
         axes.set_ylim(top=max(found.upper_at_start, found.right) + 0.04)
         axes.legend(loc="lower right", frameon=False)
         axes.set_title(f"{found.items} items, {found.labels} labels")

@@ -1,4 +1,4 @@
-"""The demo from beginning to end: service, campaign, crowd, certificate."""
+"""The demo from start to finish: service, campaign, crowd, certificate."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
 
 WORKERS = ("ada", "ben", "chloe", "dan", "eva", "finn", "gita", "hugo", "ines", "jack", "kim", "leo")
-#: Seconds between two looks at the expected accuracy.
-LOOK_S = 0.4
-#: Looks at the end until all labels are in the certificate.
-PATIENCE = 25
+#: Seconds between two certificates.
+INTERVAL_S = 0.4
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """A service that runs, with one campaign on it."""
+    """A running service with one campaign."""
 
     url: str
     token: str
@@ -45,7 +43,7 @@ class DemoRun:
 
 @contextmanager
 def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[DemoRun]:
-    """Start the service on a database in ``folder`` and make the campaign; both last as long as the block."""
+    """Start the service on a database in ``folder`` and create the campaign; both last as long as the block."""
     sample, belief = items(number, seed), prior()
     config = CampaignSettings(
         round(labels_an_item * number), LABELS, "Demo: product reviews", QUESTION, prior=belief, seed=seed
@@ -56,46 +54,46 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     token = tokens.new_token(campaign_service.store)
     app = create_app(campaign_service, settings, mount_pages, close_service=True)
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
-        made = client.create(
+        campaign = client.create(
             budget=config.budget, labels=list(LABELS), name=config.name, question=QUESTION, prior=prior_table(belief),
             seed=seed,
         )  # fmt: skip
-        client.add_tasks(made["id"], [{"id": item.id, "text": item.text} for item in sample])
+        client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
         campaign_service.table_cache.wait(config, [belief], config.rho)
-        yield DemoRun(settings.base_url, token, made["id"], config, sample, seed, client)
+        yield DemoRun(settings.base_url, token, campaign.id, config, sample, seed, client)
 
 
 def play(on: DemoRun, progress: Callable[[float], None]) -> Outcome:
     """Let the crowd label until the budget is spent."""
     theta = {item.id: item.theta for item in on.sample}
-    upper = float(on.client.certificate(on.campaign)["upper"])
-    given = on.client.links(on.campaign, WORKERS)["links"]
+    upper = on.client.certificate(on.campaign).upper
+    links = on.client.links(on.campaign, WORKERS).links
     moments: list[Moment] = []
     over = threading.Event()
 
     def look() -> None:
-        found = on.client.certificate(on.campaign)
-        moments.append(Moment(int(found["spent"]), float(found["now"])))
+        certificate = on.client.certificate(on.campaign)
+        moments.append(Moment(certificate.spent, certificate.now))
 
     def watch() -> None:
         while not over.is_set():
             look()
-            over.wait(LOOK_S)
+            over.wait(INTERVAL_S)
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     try:
         labels = crowd(
-            on.url, on.campaign, {entry["worker"]: entry["token"] for entry in given},
+            on.url, on.campaign, {link.worker: link.token for link in links},
             lambda task, u: LABELS[int(u < theta[task])], on.seed, lambda n: progress(n / on.config.budget),
         )  # fmt: skip
     finally:
         over.set()
         watching.join()
-    for _ in range(PATIENCE):  # a certificate may be a little old
+    spent = on.client.status(on.campaign).spent
+    look()
+    while moments[-1].labels < spent:  # the service may reply with a certificate that is a little old
+        time.sleep(INTERVAL_S)
         look()
-        if moments[-1].labels >= labels:
-            break
-        time.sleep(LOOK_S)
-    labelled = {str(result["task"]): str(result["label"]) for result in on.client.results(on.campaign)}
+    labelled = {result.task: result.label for result in on.client.results(on.campaign)}
     return outcome(on.config, on.sample, labelled, labels, moments[-1].now, upper, moments)

@@ -1,6 +1,6 @@
-"""Sample items with a hidden truth: short reviews, most of them clear, one in five not.
+"""Sample items with a hidden truth: short reviews, most of them clear, one in five ambiguous.
 
-theta, the probability that a worker says 'positive', is drawn for each item from the prior that the campaign is told;
+theta, the probability that a worker answers 'positive', is drawn for each item from the campaign's prior;
 the hidden truth is 1{theta > 1/2}.
 """
 
@@ -57,12 +57,12 @@ class Item:
 
 
 def prior() -> BetaMixture:
-    """What the campaign believes of an item before any label."""
+    """The campaign's prior for an item."""
     return BetaMixture(WEIGHTS, BETAS)
 
 
 def items(number: int, seed: int) -> list[Item]:
-    """So many reviews."""
+    """``number`` reviews."""
     random = np.random.default_rng(seed)
     texts = [[say.format(thing) for thing, say in product(_THINGS, sayings)] for sayings in _SAYINGS]
     out = []

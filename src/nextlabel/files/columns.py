@@ -28,6 +28,7 @@ USUAL = {
     "label": ("label", "answer", "response", "judgment", "judgement", "annotation", "vote"),
     "assigned_at": ("assigned_at", "accept_time"),
     "submitted_at": ("submitted_at", "submit_time"),
+    "score": ("probability", "score", "model_score", "prob"),
 }
 #: Roles that may be missing where their usual name was asked for.
 OPTIONAL = ("worker", "assigned_at", "submitted_at")

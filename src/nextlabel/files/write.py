@@ -18,17 +18,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """A text file that appears at ``path`` when the block ends, and not at all if it fails."""
     path = Path(path)
     try:
-        handle, partial = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".nextlabel-") as folder:
+            partial = Path(folder) / path.name
+            with partial.open("w", newline="", encoding="utf-8") as stream:
+                yield stream
+            partial.replace(path)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}.", "Give a file in a folder that exists.") from None
-    try:
-        with os.fdopen(handle, "w", newline="", encoding="utf-8") as stream:
-            yield stream
-        os.chmod(partial, 0o644)
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}.", "Give a path in a folder that can be written to."
+        ) from error
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:

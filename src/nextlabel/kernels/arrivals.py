@@ -14,10 +14,22 @@ Guarantee: exact; with one piece t = now + E / r, digit for digit. Cost: the pie
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.kernels.uncounted import uncounted
+
+
+class Timing(NamedTuple):
+    """When workers arrive, how long labels take, and when the campaign ends."""
+
+    starts: Floats  # of the pieces of constant arrival rate
+    rates: Floats
+    mu: float
+    horizon: float
+    wait: bool  # for the labels in flight when the budget is spent
 
 
 @uncounted

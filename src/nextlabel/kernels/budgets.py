@@ -6,7 +6,7 @@ all budgets share their events up to arrival b - R + 1; from there a copy is pla
 ========= ========= ============ ==================================================================
 symbol    code      shape        meaning
 ========= ========= ============ ==================================================================
-b         budgets   (B,)         labels to give out, rising; the last one is the world's own budget
+b         budgets   (B,)         labels to give out, rising; the last one is the problem's own budget
 H         worth     (states,)    E[R after the w labels in flight]; R itself with a horizon
 ========= ========= ============ ==================================================================
 
@@ -21,16 +21,15 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.choice import Tables, look_up
-from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.gap import GapTables
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.replay import fork
-from nextlabel.kernels.rollout import Run, World, begin, new_run, play
+from nextlabel.kernels.policy import PolicyArrays, scores_by_state
+from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, copy_run, new_run, play_events, start_run
 from nextlabel.kernels.uncounted import uncounted
 
 
 @uncounted
-def settle(run: Run, worth: Floats, out: Floats) -> None:
+def write_value(run: CampaignRun, worth: Floats, out: Floats) -> None:
     """out = (sum of H, labels given, arrivals)."""
     total = 0.0
     for g in range(run.active[-1]):
@@ -41,27 +40,27 @@ def settle(run: Run, worth: Floats, out: Floats) -> None:
 
 @jit
 def rollout_budgets(
-    world: World, tables: Tables, gap: Gap, recorded: Ints, worth: Floats, budgets: Ints, seed: int, first: int,
-    out: Floats,
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, recorded: Ints, worth: Floats, budgets: Ints,
+    seed: int, first: int, out: Floats,
 ) -> None:  # fmt: skip
-    """Replications first, first + 1, ...: out[replication, b] = ``settle`` at budget b."""
-    late = max(tables.rows.shape[0] - 1, 0)
-    endless = world.horizon == np.inf
+    """Replications first, first + 1, ...: out[replication, b] = ``write_value`` at budget b."""
+    late = max(policy.rows.shape[0] - 1, 0)
+    endless = problem.timing.horizon == np.inf
     last = budgets.shape[0] - 1
-    run = new_run(world, tables.static.shape[0] - 1, tables.planned.shape[1])
-    branch = new_run(world, tables.static.shape[0] - 1, tables.planned.shape[1])
-    lookup = look_up(tables, world.level, world.limit, world.child)
+    run = new_run(problem, policy, 0)
+    branch = new_run(problem, policy, 0)
+    by_state = scores_by_state(policy, problem.level, problem.limit, problem.child)
     for rep in range(out.shape[0]):
-        begin(world, run, seed, first + rep)
+        start_run(problem, run, seed, first + rep)
         for b in range(last + 1):
             budget = budgets[b]
             until = max(budget - late, run.counters[1])
-            play(world, tables, lookup, gap, recorded, run, seed, first + rep, budgets[last] + 1, until)
+            play_events(problem, policy, by_state, gap, recorded, run, seed, first + rep, budgets[last] + 1, until)
             if late == 0 and endless:
-                settle(run, worth, out[rep, b])
+                write_value(run, worth, out[rep, b])
                 continue
-            fork(run, branch)
+            copy_run(run, branch)
             # With a horizon the labels in flight are awaited until then: past the last arrival only completions come.
             end = budget if endless else budget + 1
-            play(world, tables, lookup, gap, recorded, branch, seed, first + rep, budget, end)
-            settle(branch, worth, out[rep, b])
+            play_events(problem, policy, by_state, gap, recorded, branch, seed, first + rep, budget, end)
+            write_value(branch, worth, out[rep, b])

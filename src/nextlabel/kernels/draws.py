@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.policy import PolicyArrays, StateScores
 from nextlabel.kernels.random import uniform
 from nextlabel.kernels.uncounted import uncounted
 
@@ -65,27 +65,13 @@ def drawn(
     return best
 
 
-@jit
-def most_drawn(facts: Floats, child: Ints, flights: int) -> Floats:
-    """(flights * nodes,) the larger gain, after the luckiest outcome of the labels in flight."""
-    nodes = facts.shape[0]
-    cap = np.zeros(flights * nodes)
-    for i in range(nodes):
-        cap[i] = max(facts[i, 0], facts[i, 1])
-    for s in range(nodes, cap.shape[0]):
-        below, i = s - nodes, s % nodes
-        cap[s] = -np.inf
-        for j in range(2):
-            cap[s] = max(cap[s], cap[below - i + child[i, j]] if child[i, j] > i else cap[below])
-    return cap
-
-
 @uncounted
 def draw_groups(
-    facts: Floats, quantiles: Floats, tied: float, score: Floats, node: Ints, flight: Ints, cap: Floats, child: Ints,
-    active: Ints, count: Ints, key: np.uint64, ell: int, scores: Floats,
-) -> float:  # fmt: skip
+    policy: PolicyArrays, by_state: StateScores, active: Ints, count: Ints, key: np.uint64, ell: int, scores: Floats
+) -> float:
     """scores[g] = the best draw of group active[g], -inf if it cannot win or its tasks are full; return the best."""
+    facts, quantiles, tied, child = policy.facts, policy.quantiles, policy.tied, by_state.child
+    score, node, flight, cap = by_state.score, by_state.node, by_state.flight, by_state.cap
     first, before, draws = -1, 0, 0
     for g in range(active[-1]):
         s = active[g]

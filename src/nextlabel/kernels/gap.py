@@ -15,8 +15,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.uncounted import uncounted
 
 
-class Gap(NamedTuple):
-    """Tables of ``solve.advantage`` for the martingale estimate of the gap; no prices switch it off."""
+class GapTables(NamedTuple):
+    """PolicyArrays of ``solve.advantage`` for the martingale estimate of the gap; no prices switch it off."""
 
     best: Floats  # (R, core)
     gain: Floats
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
 @uncounted
 def lagrangian_loss(
-    gap: Gap, node: Ints, flight: Ints, active: Ints, count: Ints, n: int, price: float, chosen: int
+    gap: GapTables, node: Ints, flight: Ints, active: Ints, count: Ints, n: int, price: float, chosen: int
 ) -> float:
     """sum over all tasks of what the arrival could add at best, minus A - lam of the label given; lam if none was."""
     loss = price if chosen < 0 else 0.0

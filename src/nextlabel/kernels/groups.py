@@ -6,12 +6,12 @@ code     shape        meaning
 head     (states,)    first task of a group, -1 for none
 count    (states,)    members of a group
 active   (groups,)    the groups that have members; the last entry counts them
-place    (states,)    where a group stands in ``active``
+position (states,)    where a group stands in ``active``
 after    (K,)         next task of the same group, -1 at the end
 before   (K,)         task before, -1 at the head
 ======== ============ ====================================================
 
-Cost: O(1) a call.
+Cost: O(1) per call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nextlabel.kernels.uncounted import uncounted
 
 
 @uncounted
-def unlink(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, active: Ints, place: Ints) -> None:
+def unlink(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, active: Ints, position: Ints) -> None:
     """Take task x out of group s; a group that becomes empty leaves the list of active groups (active[-1] counts)."""
     if before[x] >= 0:
         after[before[x]] = after[x]
@@ -33,12 +33,12 @@ def unlink(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, a
     if count[s] == 0:
         last = active[-1] - 1
         active[-1] = last
-        active[place[s]] = active[last]
-        place[active[last]] = place[s]
+        active[position[s]] = active[last]
+        position[active[last]] = position[s]
 
 
 @uncounted
-def link(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, active: Ints, place: Ints) -> None:
+def link(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, active: Ints, position: Ints) -> None:
     """Put task x into group s."""
     before[x] = -1
     after[x] = head[s]
@@ -46,7 +46,7 @@ def link(x: int, s: int, head: Ints, after: Ints, before: Ints, count: Ints, act
         before[head[s]] = x
     head[s] = x
     if count[s] == 0:
-        place[s] = active[-1]
+        position[s] = active[-1]
         active[active[-1]] = s
         active[-1] += 1
     count[s] += 1

@@ -1,7 +1,7 @@
 """Tasks by time, earliest first, such as the completions to come: a binary heap in two arrays, times and tasks.
 
 ``size`` counts the entries and is handed on by the caller: a kernel holds it as a local number.
-Cost: O(log size) a call.
+Cost: O(log size) per call.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ inside a step its root is found and only the positive part is integrated.
 V and N are (slots, states, layers): time is the fast axis here.
 
 Guarantee: error O(h^4) where V is smooth in time, O(h^3) at the few times where an action changes.
-Cost: about 30 flops a state, arrival and layer.
+Cost: about 30 flops per state, arrival and layer.
 """
 
 from __future__ import annotations

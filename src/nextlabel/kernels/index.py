@@ -11,7 +11,7 @@ lam*      --      (n, states, layers)    the greatest root of g: assign at lam* 
 One sweep at one price tells g and its slope for every state at once, so the brackets of all states shrink together.
 Ties count as 'assign': with many arrivals left, taking the label now or after the one in flight often ties exactly.
 Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket.
-Cost: one backward sweep (values and labels) a price.
+Cost: one backward sweep (values and labels) per price.
 """
 
 from __future__ import annotations

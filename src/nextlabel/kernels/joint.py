@@ -57,7 +57,7 @@ class Clock(NamedTuple):
 
 
 @jit
-def place(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
+def arrival_value(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
     """Value of an arrival at each time from ``offer[j]``, the value of giving it to a task in state ``ids[j]``.
 
     ``col`` is the row of ``rule.score`` for the arrivals left.
@@ -164,7 +164,7 @@ def solve_layer(
                 else:
                     for t in range(times):
                         offer[j, t] = above.value[above_row[j], n - 1 - above.first, t]
-            place(rule, col, ids, mult, n_ids, offer, arrival)
+            arrival_value(rule, col, ids, mult, n_ids, offer, arrival)
             if rule.decline:
                 for t in range(times):
                     if rule.kind == BEST or arrival[t] == -np.inf:

@@ -13,7 +13,7 @@ S         S       (N,)       value of the best plan at price lam below one node;
     G(i, w) = min over the nodes j that w labels can lead to from i (with a positive probability) of G(j).
 
 Nodes are vectors of counts, so that what can follow a node of level m is the same lattice again with D - m levels:
-``place[k]`` is the node that stands where node k stands in it.
+``node_at[k]`` is the node that stands where node k stands in it.
 Guarantee: that of ``kernels.index.gittins`` on the same lattice, up to rounding.
 Cost: for each node asked for a few sweeps over the nodes below it.
 """
@@ -34,7 +34,7 @@ FEW_LABELS = 6
 class Workspace(NamedTuple):
     """Room for the lattice below one node."""
 
-    place: Ints
+    node_at: Ints
     R: Floats
     p: Floats
     S: Floats
@@ -57,21 +57,21 @@ def answer_chance(facts: Floats, i: int, j: int) -> float:
 
 
 @jit
-def bring(first: Ints, child: Ints, facts: Floats, left: int, root: int, room: Workspace) -> None:
+def gather_below(first: Ints, child: Ints, facts: Floats, left: int, root: int, room: Workspace) -> None:
     """R and p of what is below ``root``, and where it is."""
-    room.place[0] = root
+    room.node_at[0] = root
     for k in range(first[left + 1]):
-        i = room.place[k]
+        i = room.node_at[k]
         room.R[k] = facts[i, 0]
         for j in range(child.shape[1]):
             room.p[j, k] = answer_chance(facts, i, j)
             if k < first[left]:
-                room.place[child[k, j]] = child[i, j]
+                room.node_at[child[k, j]] = child[i, j]
 
 
 @jit
-def bring_binary(first: Ints, facts: Floats, m: int, root: int, room: Workspace) -> None:
-    """``bring`` for two answers, where nodes of one level that follow a node are neighbours."""
+def gather_below_binary(first: Ints, facts: Floats, m: int, root: int, room: Workspace) -> None:
+    """``gather_below`` for two answers, where nodes of one level that follow a node are neighbours."""
     ones = root - first[m]
     for level in range(m, first.shape[0] - 1):
         n, o, i = level - m + 1, first[level - m], first[level] + ones
@@ -121,9 +121,9 @@ def limit_index(first: Ints, child: Ints, facts: Floats, m: int, root: int, room
     J = child.shape[1]
     left = first.shape[0] - 2 - m
     if J == 2:
-        bring_binary(first, facts, m, root, room)
+        gather_below_binary(first, facts, m, root, room)
     else:
-        bring(first, child, facts, left, root, room)
+        gather_below(first, child, facts, left, root, room)
     lam: float = -room.R[0]
     for j in range(J):
         lam += room.p[j, 0] * room.R[child[0, j]]

@@ -16,7 +16,7 @@ s, m   size,     (I,)              labels given out and labels come in of a task
     key(s - e_x + e_y) = key(s) - salt(x) + salt(y)
 
 Guarantee: every multiset is listed once, so two equal keys are a collision, which ``build_table`` reports; without one
-every lookup is exact. Cost: O(P) a multiset to list (the search has no dead ends), O(1) expected to look one up.
+every lookup is exact. Cost: O(P) per multiset to list (the search has no dead ends), O(1) expected to look one up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sequential problem without delay: one task, price lam a label, every label back at once.
+"""The sequential problem without delay: one task, price lam per label, every label back at once.
 
 ====== ========= ========= ==================================================================
 symbol code      shape     meaning
@@ -13,7 +13,7 @@ tail   tail      (D+1,)    P(m labels cannot all be started within U arrivals)
 Theorem (docs/theory.md). For every n, V(i, w, n; lam) <= E[S after the w labels], and V -> E[S] as n grows, because a
 task may wait, free of charge, for its label before it takes the next arrival. The distance is at most
 spread * P(the sequential plan is not through after n arrivals), which ``no_delay`` returns.
-Guarantee: upper bound, with its distance. Cost: 4 J N multiply-adds a price and class.
+Guarantee: upper bound, with its distance. Cost: 4 J N multiply-adds per price and class.
 """
 
 from __future__ import annotations

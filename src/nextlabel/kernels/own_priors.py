@@ -7,8 +7,6 @@ symbol    code     shape                meaning
 G         score    (classes, 1, N)      or: limit indices, nan until a task first gets there (``limit_index``)
 R         facts    (classes, >= N, J)   facts[c, i, 0]: reward of deciding now
 p_j       facts    (classes, >= N, J)   facts[c, i, 1 + j], j < J - 1: probability of an answer up to j
---        kind     (K,)                 class of each task
-r(t)      rates    (pieces,)            arrival rate from ``starts`` on
 ========= ======== ==================== ==============================================================================
 
 Scores must not depend on the arrivals left, so that an event changes the key of one task only.
@@ -16,16 +14,18 @@ Scores must not depend on the arrivals left, so that an event changes the key of
 Ties go by lot: the key is the score less JITTER (V + E), with E ~ Exp(1) new whenever a task's state changes and V
 that of the last task that won a tie. Such a race is without memory: every tied task is as likely to be next, also the
 one that has just been served.
-Guarantee: exact simulation of the model with at most D labels a task, W in flight. Randomness is that of ``rollout``,
-draw for draw, but for ties. Cost: O(log K) an event, and a limit index for each state met for the first time.
+Guarantee: exact simulation of the model with at most D labels per task, W in flight. Randomness is that of ``rollout``,
+draw for draw, but for ties. Cost: O(log K) per event, and a limit index for each state met for the first time.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.arrivals import arrival_after
+from nextlabel.kernels.arrivals import Timing, arrival_after
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.limit_index import Workspace, least_limit_index, new_workspace
@@ -36,15 +36,15 @@ TIED, JITTER = 1e-9, 1e-12
 
 
 @jit
-def sift(x: int, key: Floats, heap: Ints, place: Ints) -> None:
+def sift(x: int, key: Floats, heap: Ints, position: Ints) -> None:
     """Move task x to where its key belongs; the largest key is on top."""
-    k = place[x]
+    k = position[x]
     while k > 0:
         above = (k - 1) // 2
         if key[heap[above]] >= key[x]:
             break
         heap[k] = heap[above]
-        place[heap[k]] = k
+        position[heap[k]] = k
         k = above
     while True:
         below = 2 * k + 1
@@ -55,10 +55,10 @@ def sift(x: int, key: Floats, heap: Ints, place: Ints) -> None:
         if key[heap[below]] <= key[x]:
             break
         heap[k] = heap[below]
-        place[heap[k]] = k
+        position[heap[k]] = k
         k = below
     heap[k] = x
-    place[x] = k
+    position[x] = k
 
 
 @jit
@@ -82,25 +82,37 @@ def tied(key: Floats, heap: Ints) -> bool:
     return ahead < TIED
 
 
+class OwnPriors(NamedTuple):
+    """Tasks that have priors of their own, and their scores."""
+
+    first: Ints
+    child: Ints
+    facts: Floats
+    score: Floats
+    class_of: Ints  # (K,) class of each task
+    D: int  # labels that a task is given at most
+    W: int  # and of them in flight
+
+
 @jit
-def rollout_many(
-    first: Ints, child: Ints, facts: Floats, score: Floats, least: float, kind: Ints, D: int, W: int, budget: int,
-    starts: Floats, rates: Floats, mu: float, horizon: float, wait: bool, seed: int, first_rep: int, out: Floats,
-) -> None:  # fmt: skip
+def rollout_own_priors(
+    tasks: OwnPriors, timing: Timing, budget: int, least: float, seed: int, first_rep: int, out: Floats
+) -> None:
     """Replications from ``first_rep``: out[i] = (reward, labels given, most labels of one task, 0, arrivals).
 
     An arrival is turned away if no task has a score of at least ``least``.
     """
-    K, J = kind.shape[0], child.shape[1]
+    first, child, facts, score, class_of, D, W = tasks
+    K, J = class_of.shape[0], child.shape[1]
     node = np.zeros(K, dtype=np.int64)
     level = np.zeros(K, dtype=np.int64)
     flight = np.zeros(K, dtype=np.int64)
     lot = np.zeros(K)
     key = np.zeros(K)
     heap = np.zeros(K, dtype=np.int64)
-    place = np.zeros(K, dtype=np.int64)
+    position = np.zeros(K, dtype=np.int64)
     times = np.zeros(budget + 1)
-    tasks = np.zeros(budget + 1, dtype=np.int64)
+    waiting = np.zeros(budget + 1, dtype=np.int64)
     room = new_workspace(first[-1], J)
     ahead = np.zeros(first[W + 1], dtype=np.int64)
     for rep in range(out.shape[0]):
@@ -109,41 +121,41 @@ def rollout_many(
         k_duration = stream_key(seed, first_rep + rep, DURATION)
         k_tie = stream_key(seed, first_rep + rep, TIE)
         for x in range(K):
-            c = kind[x]
+            c = class_of[x]
             node[x], level[x], flight[x] = 0, 0, 0
             lot[x] = -np.log(uniform(k_tie, x, 0))
             key[x] = score_of(first, child, facts[c], score[c], 0, 0, 0, room, ahead) - JITTER * lot[x]
         order = np.argsort(-key)
         for k in range(K):
             heap[k] = order[k]
-            place[order[k]] = k
+            position[order[k]] = k
         size, ell, labels = 0, 0, 0
         drawn = 0.0
-        next_arrival = arrival_after(0.0, -np.log(uniform(k_arrival, 0, 0)), starts, rates)
+        next_arrival = arrival_after(0.0, -np.log(uniform(k_arrival, 0, 0)), timing.starts, timing.rates)
         while True:
             if ell < budget and (size == 0 or next_arrival <= times[0]):
                 now = next_arrival
-                if now > horizon:
+                if now > timing.horizon:
                     break
                 x = heap[0]
                 if key[x] > -np.inf and key[x] >= least:
                     if tied(key, heap):
                         drawn = max(drawn, lot[x])
                     flight[x] += 1
-                    size = push(times, tasks, size, now - np.log(uniform(k_duration, ell, 0)) / mu, x)
+                    size = push(times, waiting, size, now - np.log(uniform(k_duration, ell, 0)) / timing.mu, x)
                     labels += 1
                     moved = x
                 else:
                     moved = -1
                 ell += 1
-                next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), starts, rates)
+                next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), timing.starts, timing.rates)
             elif size > 0:
-                if times[0] > horizon:
+                if times[0] > timing.horizon:
                     break
-                x = tasks[0]
-                size = pop(times, tasks, size)
+                x = waiting[0]
+                size = pop(times, waiting, size)
                 u, answer = uniform(k_label, x, level[x]), 0
-                while answer < J - 1 and u >= facts[kind[x], node[x], 1 + answer]:
+                while answer < J - 1 and u >= facts[class_of[x], node[x], 1 + answer]:
                     answer += 1
                 node[x] = child[node[x], answer]
                 level[x] += 1
@@ -152,18 +164,18 @@ def rollout_many(
             else:
                 break
             if moved >= 0:
-                c, w, m = kind[moved], flight[moved], level[moved]
+                c, w, m = class_of[moved], flight[moved], level[moved]
                 lot[moved] = drawn - np.log(uniform(k_tie, moved, 2 * m + w))
                 if w >= W or m + w >= D:
                     key[moved] = -np.inf
                 else:
                     s = score_of(first, child, facts[c], score[c], m, node[moved], w, room, ahead)
                     key[moved] = s - JITTER * lot[moved]
-                sift(moved, key, heap, place)
-            if ell == budget and not wait:
+                sift(moved, key, heap, position)
+            if ell == budget and not timing.wait:
                 break
         total, most = 0.0, 0
         for x in range(K):
-            total += facts[kind[x], node[x], 0]
+            total += facts[class_of[x], node[x], 0]
             most = max(most, level[x] + flight[x])
         out[rep, 0], out[rep, 1], out[rep, 2], out[rep, 3], out[rep, 4] = total, labels, most, 0.0, ell

@@ -22,14 +22,14 @@ def draw_recorded(labels: Ints, counts: Ints, seed: int, replication: int, order
     """``rows`` (K,) gets the tasks, ``out`` (K, most) their labels in the order in which they will come in."""
     N, most = labels.shape
     key = stream_key(seed, replication, ORDER)
-    place, tasks = np.zeros(N), np.zeros(N, dtype=np.int64)
+    key_of, tasks = np.zeros(N), np.zeros(N, dtype=np.int64)
     size = 0
     for x in range(N):
-        size = push(place, tasks, size, uniform(key, x, 0), x)
+        size = push(key_of, tasks, size, uniform(key, x, 0), x)
     draws = np.zeros(most)
     for k in range(rows.shape[0]):
         x = tasks[0]
-        size = pop(place, tasks, size)
+        size = pop(key_of, tasks, size)
         rows[k] = x
         m = counts[x]
         for j in range(m):

@@ -1,18 +1,21 @@
 """Recorded labels replayed under one policy for several budgets at once: one campaign passes through all of them.
 
-========= ========= ============ ==================================================================
-symbol    code      shape        meaning
-========= ========= ============ ==================================================================
-b         budgets   (B,)         labels to give out, rising; the last one is the world's own budget
-l, n      --        --           arrivals so far; n = b - l are left
-R         --        --           rows of the policy's tables: from n = R on they are all the same
-w         flight    (states,)    labels in flight
-========= ========= ============ ==================================================================
+========= ========= ============== ==================================================================
+symbol    code      shape          meaning
+========= ========= ============== ==================================================================
+b         budgets   (B,)           labels to give out, rising; the last one is the problem's own budget
+k         overlaps  (B,)           labels of every task, or all of a task that has fewer
+l, n      --        --             arrivals so far; n = b - l are left
+R         --        --             rows of the policy's tables: from n = R on they are all the same
+========= ========= ============== ==================================================================
 
 While n >= R the choice does not depend on n, so that every budget has the same events up to arrival b - R + 1. From
 there a copy of the campaign is played to its end with its own n. Without rows (R = 0) nothing is left to play: at
 arrival b the labels in flight are known, and each task is where they will take it.
-Guarantee: what one campaign a budget gives, digit for digit. Cost: one campaign of the largest budget, and for every
+
+What is kept of a campaign is where its tasks end. Any read-out that looks at counts alone (posterior, majority)
+follows from that, with any threshold and tie rule, so one pass serves them all.
+Guarantee: what one campaign per budget gives, digit for digit. Cost: one campaign of the largest budget, and for every
 other one a copy and R arrivals, or O(K).
 """
 
@@ -22,93 +25,107 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.choice import Lookup, Tables, look_up
-from nextlabel.kernels.gap import Gap
+from nextlabel.arrays import Ints
+from nextlabel.kernels.gap import GapTables
 from nextlabel.kernels.jit import jit
+from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.kernels.recorded import draw_recorded
-from nextlabel.kernels.rollout import Run, World, begin, new_run, play
+from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, copy_run, new_run, play_events, start_run
 from nextlabel.kernels.uncounted import uncounted
 
 
-class Crowd(NamedTuple):
-    """Recorded labels, the truth, and what a task's node at the end is decided as."""
+class RecordedLabels(NamedTuple):
+    """Recorded labels and the truth."""
 
     labels: Ints  # (N, most)
     counts: Ints  # (N,)
     gold: Ints  # (N,) -1 where it is not known
     start: Ints  # (most + 1,) node at which a task with that many labels starts
     order: int
-    decision: Ints  # (nodes,) -1 for a tie
-    tie: int  # what a tie is decided as, -1 for half a task
+
+
+class Ends(NamedTuple):
+    """Where the tasks of each replication end, for each budget; the labels in flight are awaited."""
+
+    tasks: Ints  # (replications, B, nodes, 2) tasks whose truth is 0 or 1, by their node (all classes have one lattice)
+    used: Ints  # (replications, B) labels given
+    most: Ints  # (replications, B) labels of the task that got most
+    taken: Ints  # (replications, B, K) labels of each task, by its row; empty if nobody asks
 
 
 @uncounted
-def fork(run: Run, out: Run) -> None:
-    """A copy of the campaign as it stands."""
-    for s in range(run.head.shape[0]):
-        out.head[s], out.members[s], out.place[s] = run.head[s], run.members[s], run.place[s]
-    for g in range(run.active.shape[0]):
-        out.active[g] = run.active[g]
-    for x in range(run.state.shape[0]):
-        out.after[x], out.before[x], out.state[x] = run.after[x], run.before[x], run.state[x]
-    for k in range(run.counters[0]):
-        out.times[k], out.tasks[k] = run.times[k], run.tasks[k]
-    for c in range(run.given.shape[0]):
-        out.given[c] = run.given[c]
-    for c in range(run.counters.shape[0]):
-        out.counters[c] = run.counters[c]
-    for c in range(run.clock.shape[0]):
-        out.clock[c] = run.clock[c]
-
-
-@uncounted
-def judge(world: World, lookup: Lookup, crowd: Crowd, run: Run, rows: Ints, labels: Ints, out: Floats) -> None:
-    """out = (accuracy where the truth is known, labels given, most labels of one task), those in flight awaited."""
-    right, known, most = 0.0, 0, 0
+def count_ends(
+    problem: ProblemArrays, by_state: StateScores, gold: Ints, run: CampaignRun, rows: Ints, labels: Ints, tasks: Ints,
+    taken: Ints,
+) -> int:  # fmt: skip
+    """Add each task to the node that the labels in flight will take it to; return the labels of the longest one."""
+    most = 0
     for x in range(rows.shape[0]):
         s = run.state[x]
-        i = lookup.node[s]
-        for _ in range(lookup.flight[s]):
-            i = world.child[i, labels[x, world.level[i]]]
-        most = max(most, world.level[i])
-        truth = crowd.gold[rows[x]]
+        i = by_state.node[s]
+        for _ in range(by_state.flight[s]):
+            i = problem.child[i, labels[x, problem.level[i]]]
+        most = max(most, problem.level[i])
+        truth = gold[rows[x]]
         if truth >= 0:
-            known += 1
-            said = crowd.decision[i] if crowd.decision[i] >= 0 else crowd.tie
-            if said < 0:
-                right += 0.5
-            elif said == truth:
-                right += 1.0
-    out[0] = right / known if known > 0 else np.nan
-    out[1], out[2] = run.counters[2], most
+            tasks[i - problem.root[x], truth] += 1
+        if taken.shape[0] > 0:
+            taken[rows[x]] = problem.level[i]
+    return most
 
 
 @jit
 def replay_budgets(
-    world: World, tables: Tables, gap: Gap, crowd: Crowd, budgets: Ints, seed: int, first: int, out: Floats
-) -> None:
-    """Replications first, first + 1, ...: out[replication, b] = ``judge`` of budget b. ``world.root`` is written to."""
-    K = world.root.shape[0]
-    late = max(tables.rows.shape[0] - 1, 0)
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, records: RecordedLabels, budgets: Ints, seed: int,
+    first: int, out: Ends,
+) -> None:  # fmt: skip
+    """Replications first, first + 1, ... under one policy; ``problem.root`` is written to."""
+    K = problem.root.shape[0]
+    late = max(policy.rows.shape[0] - 1, 0)
     last = budgets.shape[0] - 1
     rows = np.zeros(K, dtype=np.int64)
-    labels = np.zeros((K, crowd.labels.shape[1]), dtype=np.int64)
-    run = new_run(world, tables.static.shape[0] - 1, tables.planned.shape[1])
-    branch = new_run(world, tables.static.shape[0] - 1, tables.planned.shape[1])
-    lookup = look_up(tables, world.level, world.limit, world.child)
-    for k in range(out.shape[0]):
+    labels = np.zeros((K, records.labels.shape[1]), dtype=np.int64)
+    run, branch = new_run(problem, policy, 0), new_run(problem, policy, 0)
+    by_state = scores_by_state(policy, problem.level, problem.limit, problem.child)
+    for k in range(out.used.shape[0]):
         rep = first + k
-        draw_recorded(crowd.labels, crowd.counts, seed, rep, crowd.order, rows, labels)
+        draw_recorded(records.labels, records.counts, seed, rep, records.order, rows, labels)
         for x in range(K):
-            world.root[x] = crowd.start[crowd.counts[rows[x]]]
-        begin(world, run, seed, rep)
+            problem.root[x] = records.start[records.counts[rows[x]]]
+        start_run(problem, run, seed, rep)
         for b in range(last + 1):
             budget = budgets[b]
             whole = b == last or late == 0
             until = budget if whole else budget - late
-            play(world, tables, lookup, gap, labels, run, seed, rep, budgets[last], until)
+            play_events(problem, policy, by_state, gap, labels, run, seed, rep, budgets[last], until)
             if not whole:
-                fork(run, branch)
-                play(world, tables, lookup, gap, labels, branch, seed, rep, budget, budget)
-            judge(world, lookup, crowd, run if whole else branch, rows, labels, out[k, b])
+                copy_run(run, branch)
+                play_events(problem, policy, by_state, gap, labels, branch, seed, rep, budget, budget)
+            end = run if whole else branch
+            out.most[k, b] = count_ends(
+                problem, by_state, records.gold, end, rows, labels, out.tasks[k, b], out.taken[k, b]
+            )
+            out.used[k, b] = end.counters[2]
+
+
+@jit
+def replay_overlaps(records: RecordedLabels, overlaps: Ints, seed: int, first: int, out: Ends) -> None:
+    """The same draws with a fixed number of labels for every task."""
+    K = records.labels.shape[0]
+    rows = np.zeros(K, dtype=np.int64)
+    labels = np.zeros((K, records.labels.shape[1]), dtype=np.int64)
+    for k in range(out.used.shape[0]):
+        draw_recorded(records.labels, records.counts, seed, first + k, records.order, rows, labels)
+        for x in range(K):
+            truth = records.gold[rows[x]]
+            ones, m = 0, 0
+            for b in range(overlaps.shape[0]):
+                while m < min(overlaps[b], records.counts[rows[x]]):
+                    ones += labels[x, m]
+                    m += 1
+                if truth >= 0:
+                    out.tasks[k, b, m * (m + 1) // 2 + ones, truth] += 1
+                out.used[k, b] += m
+                out.most[k, b] = max(out.most[k, b], m)
+                if out.taken.shape[2] > 0:
+                    out.taken[k, b, rows[x]] = m

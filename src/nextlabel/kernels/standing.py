@@ -20,13 +20,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
+from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.jit import jit
 
 
 @jit
-def push_label(first: Ints, prob: Floats, child: Ints, weight: Floats) -> None:
+def move_one_label(lattices: Lattices, weight: Floats) -> None:
     """Move every task one label on, in expectation; none is on the last level."""
+    first, child, prob = lattices.first, lattices.child, lattices.prob
     for b in range(weight.shape[0]):
         for i in range(first[-2] - 1, -1, -1):
             x = weight[b, i]
@@ -37,10 +39,9 @@ def push_label(first: Ints, prob: Floats, child: Ints, weight: Floats) -> None:
 
 
 @jit
-def standing_sums(
-    first: Ints, reward: Floats, ceiling: Floats, prob: Floats, child: Ints, weight: Floats, prices: Floats, out: Floats
-) -> None:
+def standing_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Floats) -> None:
     """Add the sums over b and i of n_i S(i), n_i L(i) and n_i e(i) to out (3, P)."""
+    first, child, reward, ceiling, prob = lattices
     B, J, P = reward.shape[0], prob.shape[2], prices.shape[0]
     D = first.shape[0] - 2
     width = 0

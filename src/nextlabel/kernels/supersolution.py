@@ -15,8 +15,8 @@ Phi' >= f(Phi) holds as soon as
 
     Phi_1 - Phi_0 = (h/2) (f(Phi_0) + f(Phi_1)) + (h^2/4) max{0, D(c)}:
 
-the trapezoidal rule and a correction of third order a step. Where the advantage A keeps its sign by more than (h/4) |c|
-on both ends, max{c_stay, c_assign} is the c of the better action.
+the trapezoidal rule and a correction of third order per step. Where the advantage A keeps its sign by more than
+(h/4) |c| on both ends, max{c_stay, c_assign} is the c of the better action.
 Guarantee: upper bound for any step (no stability condition), error O(h^2). Cost: twice ``backward``.
 """
 

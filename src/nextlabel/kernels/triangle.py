@@ -1,7 +1,7 @@
 """Fill binary belief triangles from their last level: I(a,b) = p I(a+1,b) + (1-p) I(a,b+1).
 
 Guarantee: convex combinations only, so the absolute error is that of the last level.
-Cost: three flops and three writes a node.
+Cost: three flops and three writes per node.
 """
 
 from __future__ import annotations

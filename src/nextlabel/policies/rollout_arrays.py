@@ -9,21 +9,23 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, Tables
-from nextlabel.kernels.gap import Gap
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.arrivals import Timing
+from nextlabel.kernels.gap import GapTables
+from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, PolicyArrays
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, ScoreTables, Setting, checked_table
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import reward_unit
 from nextlabel.solve.advantage import Advantage
 
 
-def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> World:
+def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None) -> ProblemArrays:
     """Lattices of all classes one after another; tasks are numbered class by class."""
     problem, views = setting.problem, setting.views
     start = _starts(setting)
     child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)])
     depth = np.repeat([setting.depth] * len(views) if limits is None else limits, [v.nodes for v in views])
-    return World(
+    return ProblemArrays(
         level=np.concatenate([v.level for v in views]),
         reward=np.concatenate([v.lattice.reward for v in views]),
         prob=np.concatenate([v.lattice.prob for v in views]),
@@ -31,15 +33,16 @@ def make_world(setting: Setting, wait: bool, limits: Ints | None = None) -> Worl
         limit=depth.astype(np.int64),
         root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
         budget=problem.budget,
-        starts=problem.rate_pieces[0],
-        rates=problem.rate_pieces[1],
-        mu=problem.completion_rate,
-        horizon=problem.horizon,
-        wait=wait,
+        timing=make_timing(problem, wait),
     )
 
 
-def make_tables(setting: Setting, policy: Policy) -> Tables:
+def make_timing(problem: Problem, wait: bool) -> Timing:
+    """Rates and horizon; ``wait`` for the labels in flight when the budget is spent."""
+    return Timing(*problem.rate_pieces, problem.completion_rate, problem.horizon, wait)
+
+
+def make_policy_arrays(setting: Setting, policy: Policy) -> PolicyArrays:
     """The policy's scores over all classes."""
     policy.check_answers(setting.problem.answers)
     return join_scores(setting, policy, checked_scores(setting, policy))
@@ -59,7 +62,7 @@ def checked_scores(setting: Setting, policy: Policy) -> list[ScoreTables]:
     return scores
 
 
-def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> Tables:
+def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> PolicyArrays:
     """Scores of the classes side by side."""
     static, rows, core = _join([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
     planned = np.zeros((0, 0))
@@ -77,7 +80,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
     least = cost - tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
-    return Tables(
+    return PolicyArrays(
         static=static,
         rows=rows,
         core=core,
@@ -92,19 +95,21 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     )
 
 
-def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap:
+def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> GapTables:
     """Advantages of all classes at the bound's prices."""
     prices = np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64)
     past = [np.concatenate(tables, axis=2) for tables in zip(*[(p.past_best, p.past_gain) for p in parts], strict=True)]
     _, best, core = _join([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], [p.core for p in parts])
     _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
-    return Gap(np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices)
+    return GapTables(
+        np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices
+    )
 
 
-def no_gap() -> Gap:
+def no_gap() -> GapTables:
     """Switches the estimate of the gap off."""
     none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
-    return Gap(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0))
+    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0))
 
 
 def _starts(setting: Setting) -> Ints:

@@ -1,4 +1,4 @@
-"""Priors from a model's scores: one item a row of a CSV file, its probability of answer 1 in a column.
+"""Priors from a model's scores: a table with one row per item, its probability of answer 1 in a column.
 
 ====== ============ ===============================================================
 symbol code         meaning
@@ -9,16 +9,16 @@ q      accuracy     instead: workers are right with probability q, P(truth is 1)
 ====== ============ ===============================================================
 
 A score of 0 or 1 would leave nothing for labels to say, so that scores are moved into [LEAST, 1 - LEAST] and counted.
-Cost: 100,000 rows are read in a tenth of a second and made into classes in one.
+Cost: 100,000 rows are read in a tenth of a second and made into classes in one second.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,22 +28,26 @@ from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.errors import FileFormatError, ProblemError
+from nextlabel.files.columns import find_columns
+from nextlabel.files.frames import FrameTable, is_frame
+from nextlabel.files.numbers import number
+from nextlabel.files.open_table import Table, open_stream, open_table
+from nextlabel.files.report import TableReport
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, checked_strength
 
 #: No score is nearer to 0 or 1 than this.
 LEAST = 0.001
 DEFAULT_COLUMN = "probability"
-#: Columns named in a message.
-MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScores:
-    """One score an item, in the order of the rows; ``moved`` of them were nearer to 0 or 1 than allowed."""
+    """One score per item, in the order of the rows; ``moved`` of them were nearer to 0 or 1 than allowed."""
 
     values: Floats
     moved: int
+    report: TableReport = field(default_factory=TableReport)
 
     def note(self, path: str | Path) -> str:
         """What was done to the scores, if anything was."""
@@ -56,30 +60,12 @@ class ItemScores:
         )
 
 
-def read_scores(path: str | Path, column: str = DEFAULT_COLUMN) -> ItemScores:
-    """The scores in ``column`` of a CSV file with a header."""
-    path = Path(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            places, cells = _column(path, csv.reader(file), column)
-    except OSError as error:
-        raise FileFormatError(
-            f"cannot read {path}: {error.strerror or error}.", "Give the path of a CSV file with a header."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is not UTF-8 text.", "Save it as CSV in UTF-8.") from error
-    except csv.Error as error:
-        raise FileFormatError(f"{path} is not CSV: {error}.", "Save it as CSV in UTF-8.") from error
-    if not cells:
-        raise FileFormatError(f"{path} has a header and no rows.", "Give one item a row.")
-    try:
-        values = np.array([float(cell) for cell in cells])
-    except ValueError:
-        _refuse(path, column, places, cells)
-    if not ((values >= 0.0) & (values <= 1.0)).all():
-        _refuse(path, column, places, cells)
-    inside = np.clip(values, LEAST, 1.0 - LEAST)
-    return ItemScores(inside, int((inside != values).sum()))
+def read_scores(source: str | os.PathLike[str] | Any, column: str = DEFAULT_COLUMN) -> ItemScores:
+    """The scores in ``column`` of a file with a header, or of a data frame."""
+    if is_frame(source):
+        return _scores(FrameTable(source, "the data frame"), column)
+    with open_stream(source) as stream:
+        return _scores(open_table(stream, os.fspath(source)), column)
 
 
 def score_classes(
@@ -110,40 +96,22 @@ def score_classes(
     return tuple(TaskClass(n, prior(p), threshold, worth) for p, n in pairs)
 
 
-def _column(path: Path, rows: Iterator[list[str]], column: str) -> tuple[list[int], list[str]]:
-    """Row numbers and cells of the column; the header is row 1, empty rows are passed over."""
-    header = [name.strip() for name in next(rows, [])]
-    if not any(header):
-        raise FileFormatError(f"{path} is empty.", "Give a CSV file with a header and one item a row.")
-    if header.count(column) != 1:
-        there = "no column" if column not in header else "more than one column"
-        more = "" if len(header) <= MOST_SHOWN else f" and {len(header) - MOST_SHOWN} more"
-        raise FileFormatError(
-            f"{path} has {there} {column!r}.", f"It has the columns {', '.join(header[:MOST_SHOWN])}{more}."
-        )
-    k = header.index(column)
-    places: list[int] = []
-    cells: list[str] = []
-    for place, row in enumerate(rows, start=2):
-        if len(row) > k:
-            places.append(place)
-            cells.append(row[k])
-        elif row:
-            raise FileFormatError(
-                f"row {place} of {path} ends before the column {column!r}.",
-                "Give every row as many cells as the header.",
-            )
-    return places, cells
-
-
-def _refuse(path: Path, column: str, places: list[int], cells: list[str]) -> NoReturn:
-    """Name the first row whose score is none."""
-    for place, cell in zip(places, cells, strict=True):
-        where, hint = f"{column} in row {place} of {path}", "Give probabilities from 0 to 1."
-        try:
-            value = float(cell)
-        except ValueError:
-            raise FileFormatError(f"{where} is {cell!r}, which is not a number.", hint) from None
-        if not 0.0 <= value <= 1.0:
-            raise FileFormatError(f"{where} is {cell.strip()}, which is outside [0, 1].", hint)
-    raise AssertionError("every score is one")
+def _scores(table: Table, column: str) -> ItemScores:
+    place = find_columns(table, {"score": column})["score"]
+    report, values = table.report, []
+    for batch in table.batches([place]):
+        for row, cell in zip(batch.numbers, batch.columns[0], strict=True):
+            try:
+                value = number(cell)
+            except (TypeError, ValueError):
+                value = math.nan
+            if not 0.0 <= value <= 1.0:
+                where = f"{table.columns[place]} in row {row:,} of {report.name}"
+                raise FileFormatError(f"{where} is {cell!r}, not a number from 0 to 1.", "Give probabilities.")
+            report.decimal_commas += isinstance(cell, str) and "," in cell
+            values.append(value)
+    if not values:
+        raise FileFormatError(f"{report.name} has a header and no rows.", "Give one row per item.")
+    scores = np.array(values)
+    inside = np.clip(scores, LEAST, 1.0 - LEAST)
+    return ItemScores(inside, int((inside != scores).sum()), report)

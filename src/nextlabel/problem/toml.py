@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nextlabel.errors import FileFormatError, ProblemError
+from nextlabel.files.report import TableReport
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
@@ -51,12 +52,18 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     return table
 
 
-def problem_from_table(table: dict[str, Any], say: Say = warnings.warn) -> Problem:
-    """The Problem that a table of known keys describes; ``say`` is called for scores that were moved."""
+def problem_from_table(
+    table: dict[str, Any], say: Say = warnings.warn, reports: list[TableReport] | None = None
+) -> Problem:
+    """The Problem that a table of known keys describes.
+
+    ``say`` is called for scores that were moved; ``reports`` takes up what was met in each file of scores.
+    """
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []
-    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append)]
+    read = [] if reports is None else reports
+    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append, read)]
     rest: dict[str, Any] = {k: table[k] for k in ("completion_rate", "horizon", "label_cost") if k in table}
     rate = _rate(table)
     if rate is not None:
@@ -67,7 +74,7 @@ def problem_from_table(table: dict[str, Any], say: Say = warnings.warn) -> Probl
     return problem
 
 
-def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
+def task_classes(entry: dict[str, Any], say: Say, reports: list[TableReport]) -> tuple[TaskClass, ...]:
     """One [[tasks]] table: a class, or one for each different score of a file."""
     threshold, reward = entry.get("threshold", 0.5), reward_from(entry.get("reward", "accuracy"))
     if "scores" not in entry:
@@ -84,6 +91,7 @@ def task_classes(entry: dict[str, Any], say: Say) -> tuple[TaskClass, ...]:
         raise ProblemError("scores have no file.", 'Write e.g. scores = {file = "items.csv", strength = 4}.')
     known_keys(scores, SCORE_KEYS, "scores")
     read = read_scores(scores["file"], str(scores.get("column", DEFAULT_COLUMN)))
+    reports.append(read.report)
     if read.moved:
         say(read.note(scores["file"]))
     return score_classes(

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.errors import InputError
+from nextlabel.files.write import write_csv
 from nextlabel.reporting.style import needs_figures
-from nextlabel.reporting.tables import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

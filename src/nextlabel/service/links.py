@@ -25,8 +25,7 @@ from itsdangerous.url_safe import URLSafeSerializer
 
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
-from nextlabel.errors import InputError
-from nextlabel.service.problem_details import TokenError
+from nextlabel.errors import InputError, TokenError
 
 #: Name of the store's setting that holds the secret.
 NAME = "link_secret"
@@ -36,6 +35,8 @@ WORKER, JOIN = "w2", "j2"
 PLATFORMS = {"PROLIFIC_PID": "prolific", "workerId": "mturk", "participant": "participant", "worker": "joined"}
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
+#: What Prolific's study address needs at the end of a platform's link.
+PROLIFIC = "?PROLIFIC_PID={{%PROLIFIC_PID%}}"
 #: Tokens of a service, for logs that must not show them.
 TOKEN_PATTERN = r"\b(?:[wj]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")

@@ -1,15 +1,73 @@
-"""What the service answers, as documented by OpenAPI."""
+"""What the service answers, as documented by OpenAPI: the types of ``Campaign`` and ``Client``, with times in ISO 8601.
+
+Routes send JSON that ``to_json`` makes of those types.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from nextlabel.campaign.states import Reason, State
-from nextlabel.campaign.transitions import LeaseStatus
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.replies import Added, Lease, Told
+from nextlabel.campaign.results import Result
+from nextlabel.campaign.states import Reason
+from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.service.times import iso_or_none
 
+_NEXT = "``next`` is the ``after`` of the following page, null on the last."
 Time = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-07-01T12:00:00.000Z"])]
+
+
+def is_time(name: str) -> bool:
+    """Whether a field of that name is a time."""
+    return name in ("at", "deadline") or name.endswith("_at")
+
+
+def to_json(value: Any, **replaced: Any) -> dict[str, Any]:
+    """A dataclass as JSON, with its times in ISO 8601."""
+    found = {name: iso_or_none(one) if is_time(name) else one for name, one in asdict(value).items()}
+    return {**found, **replaced}
+
+
+def status_json(status: CampaignStatus) -> dict[str, Any]:
+    """The status of a campaign as JSON."""
+    found = {one.name: getattr(status, one.name) for one in fields(status)}
+    found |= {name: iso_or_none(value) for name, value in found.items() if is_time(name)}
+    found["settings"] = {**status.settings.to_dict(), "deadline": found["deadline"]}
+    found["rates"] = {"arrivals": found.pop("arrival_rate"), "completions": found.pop("completion_rate")}
+    return found
+
+
+def _model(source: type, document: str, **replaced: Any) -> Any:
+    """The model of a dataclass: its fields, times as text, those named replaced or, where None, left out."""
+    columns: dict[str, Any] = {}
+    for name, kind in get_type_hints(source).items():
+        if is_time(name):
+            kind = Time | None if kind == float | None else Time
+        columns[name] = (replaced.get(name, kind), ...)
+    columns |= {name: (kind, ...) for name, kind in replaced.items()}
+    kept = {name: column for name, column in columns.items() if column[0] is not None}
+    return create_model(f"{source.__name__}Response", __doc__=document, **kept)
+
+
+def _list_of(kind: Any) -> Any:
+    return list.__class_getitem__(kind)
+
+
+def _list(name: str, document: str, paged: bool = False, **items: Any) -> Any:
+    columns: dict[str, Any] = {key: (_list_of(kind), ...) for key, kind in items.items()}
+    if paged:
+        columns["next"] = (int | None, ...)
+    return create_model(name, __doc__=document, **columns)
+
+
+def _described(kind: Any, description: str) -> Any:
+    return Annotated[kind, Field(description=description)]
 
 
 class RatesResponse(BaseModel):
@@ -19,191 +77,64 @@ class RatesResponse(BaseModel):
     completions: float | None
 
 
-class CampaignResponse(BaseModel):
-    """A campaign's settings and counters."""
-
-    id: str
-    state: State
-    closed_reason: Reason | None
-    closed_by: int | None = Field(description="Number of the event that closed the campaign")
-    settings: dict[str, Any] = Field(description="As created, with the current budget, deadline and lease_seconds")
-    created_at: Time
-    last_at: Time = Field(description="Time of the last event")
-    seq: int = Field(description="Number of the last event")
-    tasks: int
-    full: int = Field(description="Tasks that can have no more labels")
-    budget: int
-    spent: int
-    reserved: int = Field(description="Leases held by workers")
-    left: int
-    deadline: Time | None
-    given: int = Field(description="Leases granted so far")
-    kept: int = Field(description="Labels told, whether counted or not")
-    late: int
-    expired: int
-    released: int
-    lease_seconds: float = Field(description="Seconds that the next lease will last")
-    rates: RatesResponse
-    rho: float = Field(description="Labels in flight for which the policy's tables were computed")
-
-
-class CampaignsResponse(BaseModel):
-    """All campaigns, newest first."""
-
-    campaigns: list[CampaignResponse]
-
-
-class TasksAddedResponse(BaseModel):
-    """How many tasks were added, how many were known before, how many there are now, and what was met in the body."""
-
-    added: int
-    known: int
-    tasks: int
-    read: list[str]
-
-
-class WorkerLinkResponse(BaseModel):
-    """A worker's personal link."""
-
-    worker: str
-    token: str
-    url: str
-
-
-class JoinLinkResponse(BaseModel):
-    """The link for a platform, which adds the worker's id to it."""
-
-    token: str
-    url: str
-    prolific: str = Field(description="The same with Prolific's placeholder")
-
-
-class LinksResponse(BaseModel):
-    """Links of one campaign."""
-
-    campaign: str
-    links: list[WorkerLinkResponse]
-    join: JoinLinkResponse
-
-
-class LeaseResponse(BaseModel):
-    """A task that is leased to a worker."""
-
-    id: str
-    campaign: str
-    task: str
-    payload: Any
-    worker: str
-    status: str
-    leased_at: Time
-    expires_at: Time
-
-
-class AskResponse(BaseModel):
-    """A lease, or the reason why there is none and when to ask again."""
-
-    lease: LeaseResponse | None
-    reason: Reason | None
-    detail: str | None
-    retry_after: float | None = Field(description="Seconds")
-
-
-class TellResponse(BaseModel):
-    """The status of a lease after a command."""
-
-    lease: str
-    task: str
-    status: LeaseStatus
-    label: str | None
-    counted: bool | None
-    expires_at: Time | None
-
-
-class ResultResponse(BaseModel):
-    """What is known about one task."""
-
-    task: str
-    label: str
-    probability: float
-    labels: int
-    counts: dict[str, int]
-    in_flight: int
-    closed: bool
-    closed_by: int | None
-    closed_reason: str | None
-    payload: Any
-
-
-class ResultsResponse(BaseModel):
-    """One page of results; ``next`` is the ``after`` of the following page, null on the last."""
-
-    results: list[ResultResponse]
-    next: int | None
-
-
-class EventResponse(BaseModel):
-    """One event of the log; times in ``data`` are seconds since 1970."""
-
-    seq: int
-    at: Time
-    kind: str
-    data: dict[str, Any]
-
-
-class EventsResponse(BaseModel):
-    """One page of events; ``next`` is the ``after`` of the following page, null on the last."""
-
-    events: list[EventResponse]
-    next: int | None
-
-
-class WorkerResponse(BaseModel):
-    """What one worker has done."""
-
-    worker: str
-    given: int
-    labels: int
-    late: int
-    expired: int
-    released: int
-    mean_seconds: float | None = Field(description="Over labels told in time")
-    last_at: Time
-
-
-class WorkersResponse(BaseModel):
-    """Workers, those with the most labels first."""
-
-    workers: list[WorkerResponse]
-
-
-class ExtraBudgetResponse(BaseModel):
-    """The most that more labels could buy."""
-
-    labels: int
-    upper: float
-    gain: float
-
-
-class CertificateResponse(BaseModel):
-    """What a task of the campaign is worth, and the most it can be worth in the end."""
-
-    campaign: str
-    seq: int
-    at: Time
-    tasks: int
-    budget: int
-    spent: int
-    in_flight: int
-    left: int
-    now: float
-    upper: float
-    gap: float
-    slack: float = Field(description="How much a longer computation could still lower the upper bound")
-    price: float = Field(description="The most that one more label can add, summed over the tasks")
-    ceiling: float
-    arrivals: float | None = Field(description="Workers expected before the deadline")
-    more: list[ExtraBudgetResponse]
-    seconds: float
+CampaignResponse = _model(
+    CampaignStatus,
+    "A campaign's settings and counters.",
+    closed_by=_described(int | None, "Number of the event that closed the campaign"),
+    settings=_described(dict[str, Any], "As created, with the current budget, deadline and lease_seconds"),
+    seq=_described(int, "Number of the last event"),
+    full=_described(int, "Tasks that can have no more labels"),
+    reserved=_described(int, "Leases held by workers"),
+    given=_described(int, "Leases granted so far"),
+    kept=_described(int, "Labels told, whether counted or not"),
+    lease_seconds=_described(float, "Seconds that the next lease will last"),
+    rho=_described(float, "Labels in flight for which the policy's tables were computed"),
+    arrival_rate=None,
+    completion_rate=None,
+    rates=RatesResponse,
+)
+CampaignsResponse = _list("CampaignsResponse", "All campaigns, newest first.", campaigns=CampaignResponse)
+AddedResponse = _model(
+    Added,
+    "How many tasks were added, how many were known before, and how many there are now.",
+    read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
+)
+WorkerLinkResponse = _model(WorkerLink, "A worker's personal link.")
+JoinLinkResponse = _model(
+    JoinLink,
+    "The link for a platform, which adds the worker's id to it.",
+    prolific=_described(str, "The same with Prolific's placeholder"),
+)
+CampaignLinksResponse = _model(
+    CampaignLinks, "Links to one campaign.", links=_list_of(WorkerLinkResponse), join=JoinLinkResponse
+)
+LeaseResponse = _model(Lease, "A task that is leased to a worker.")
+AskResponse = create_model(
+    "AskResponse",
+    __doc__="A lease, or the reason why there is none and when to ask again.",
+    lease=(LeaseResponse | None, ...),
+    reason=(Reason | None, ...),
+    detail=(str | None, ...),
+    retry_after=(_described(float | None, "Seconds"), ...),
+)
+ToldResponse = _model(Told, "The status of a lease after a command.")
+ResultResponse = _model(Result, "What is known about one task.")
+ResultsResponse = _list("ResultsResponse", f"Results. {_NEXT}", results=ResultResponse, paged=True)
+EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
+EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
+WorkerResponse = _model(
+    WorkerReport, "What one worker has done.", mean_seconds=_described(float | None, "Over labels told in time")
+)
+WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels first.", workers=WorkerResponse)
+CertificateResponse = _model(
+    Certificate,
+    "What a task of the campaign is worth, and the most it can be worth in the end.",
+    slack=_described(float, "How much a longer computation could still lower the upper bound"),
+    price=_described(float, "The most that one more label can add, summed over the tasks"),
+    arrivals=_described(float | None, "Workers expected before the deadline"),
+    more=_list_of(_model(More, "The most that more labels could buy.")),
+    curve=None,
+)
 
 
 class HealthResponse(BaseModel):

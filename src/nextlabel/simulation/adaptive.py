@@ -7,9 +7,9 @@ import copy
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.choice import Tables
-from nextlabel.kernels.gap import Gap
-from nextlabel.kernels.rollout import Run, World, advance, begin, new_run, outcome
+from nextlabel.kernels.gap import GapTables
+from nextlabel.kernels.policy import PolicyArrays
+from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
 from nextlabel.policies.base import ScoreTables, Setting
 from nextlabel.policies.resolve import Resolve, Solved
 from nextlabel.policies.rollout_arrays import join_scores
@@ -18,33 +18,40 @@ NOTHING = np.zeros((0, 0), dtype=np.int64)
 
 
 def run_adaptive_chunk(
-    setting: Setting, policy: Resolve, solved: Solved, world: World, gap: Gap, seed: int, first: int, count: int
+    setting: Setting,
+    policy: Resolve,
+    solved: Solved,
+    arrays: ProblemArrays,
+    gap: GapTables,
+    seed: int,
+    first: int,
+    count: int,
 ) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1."""
     out = np.zeros((count, 5))
-    every, U = policy.interval(setting), world.budget
+    every, U = policy.interval(setting), arrays.budget
     for rep in range(count):
         mine = copy.copy(solved)
-        run: Run | None = None
+        run: CampaignRun | None = None
         ell = 0
         while True:
             scores = policy.update(setting, mine, _occupied(setting, run), U - ell)
             tables = _late_tables(setting, policy, scores, ell)
             if run is None:
-                run = new_run(world, setting.flight, tables.planned.shape[1])
-                begin(world, run, seed, first + rep)
+                run = new_run(arrays, tables, 0)
+                start_run(arrays, run, seed, first + rep)
             run.given[:] = 0.0
-            over = advance(world, tables, gap, NOTHING, run, seed, first + rep, min(ell + every, U))
+            over = advance(arrays, tables, gap, NOTHING, run, seed, first + rep, min(ell + every, U))
             ell = int(run.counters[1])
             if over or ell >= U:
                 break
         if not over:
-            advance(world, tables, gap, NOTHING, run, seed, first + rep, U + 1)
-        outcome(world, run, out[rep])
+            advance(arrays, tables, gap, NOTHING, run, seed, first + rep, U + 1)
+        write_outcome(arrays, run, out[rep])
     return out, NOTHING
 
 
-def _late_tables(setting: Setting, policy: Resolve, scores: list[ScoreTables], ell: int) -> Tables:
+def _late_tables(setting: Setting, policy: Resolve, scores: list[ScoreTables], ell: int) -> PolicyArrays:
     """Tables whose plan starts at arrival ``ell``."""
     tables = join_scores(setting, policy, scores)
     planned = np.zeros((setting.problem.budget, tables.planned.shape[1]))
@@ -52,7 +59,7 @@ def _late_tables(setting: Setting, policy: Resolve, scores: list[ScoreTables], e
     return tables._replace(planned=planned)
 
 
-def _occupied(setting: Setting, run: Run | None) -> list[Floats]:
+def _occupied(setting: Setting, run: CampaignRun | None) -> list[Floats]:
     """[c][w, node] number of tasks in each state; all fresh before the start."""
     sizes = [view.nodes for view in setting.views]
     if run is None:

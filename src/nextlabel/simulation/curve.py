@@ -1,8 +1,8 @@
-"""A policy's value as a function of the budget, from one campaign a replication.
+"""A policy's value as a function of the budget, from one campaign per replication.
 
 Guarantee: for each budget the mean of the policy with exactly that budget, unbiased, 95% normal intervals; the budgets
 share their arrivals, durations and labels, so the curve is smooth and differences along it are paired.
-Cost: one index table (of the largest budget) and one campaign of the largest budget a replication.
+Cost: one index table (of the largest budget) and one campaign of the largest budget per replication.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.budgets import rollout_budgets
-from nextlabel.kernels.choice import BY_DEFICIT, Tables
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.estimate import Z95
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
@@ -29,7 +29,7 @@ from nextlabel.solve.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class ValueCurve:
-    """Values per task, net of what labels cost, for each budget; ``sample`` has one row a replication."""
+    """Values per task, net of what labels cost, for each budget; ``sample`` has one row per replication."""
 
     budgets: Ints
     mean: Floats
@@ -56,14 +56,14 @@ def value_curve(
     largest = problem.with_budget(max(int(wanted[-1]), 1))
     setting = Setting.of(largest)
     rule = make_policy(policy)
-    tables = make_tables(setting, rule)
+    tables = make_policy_arrays(setting, rule)
     if tables.mode == BY_DEFICIT:
         raise InputError(
             f"policy {rule.name!r} plans for one budget and has no curve.", "Use index, okg-pending or another rule."
         )
-    world = make_world(setting, True)
+    arrays = make_problem_arrays(setting, True)
     worth = _worth(setting)
-    chunk = partial(curve_chunk, world, tables, worth, wanted, seed)
+    chunk = partial(curve_chunk, arrays, tables, worth, wanted, seed)
     out, _ = run_chunks(engine or Engine(), chunk, count, progress)
     values = (out[:, :, 0] - problem.label_cost * out[:, :, 1]) / problem.tasks
     half = Z95 * values.std(axis=0, ddof=1) / np.sqrt(count)
@@ -71,11 +71,11 @@ def value_curve(
 
 
 def curve_chunk(
-    world: World, tables: Tables, worth: Floats, budgets: Ints, seed: int, first: int, count: int
+    arrays: ProblemArrays, tables: PolicyArrays, worth: Floats, budgets: Ints, seed: int, first: int, count: int
 ) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1."""
     out = np.zeros((count, len(budgets), 3))
-    rollout_budgets(world, tables, no_gap(), NOTHING, worth, budgets, seed, first, out)
+    rollout_budgets(arrays, tables, no_gap(), NOTHING, worth, budgets, seed, first, out)
     return out, NOTHING
 
 

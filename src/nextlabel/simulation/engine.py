@@ -16,14 +16,14 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.choice import Tables
-from nextlabel.kernels.gap import Gap
-from nextlabel.kernels.rollout import World, rollout
+from nextlabel.kernels.gap import GapTables
+from nextlabel.kernels.policy import PolicyArrays
+from nextlabel.kernels.rollout import ProblemArrays, rollout
 from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")
 NOTHING = np.zeros((0, 0), dtype=np.int64)
-#: Chunks a worker, at least: enough for a moving progress bar and an even load.
+#: Chunks per worker, at least: enough for a moving progress bar and an even load.
 CHUNKS_A_WORKER = 8
 #: Seconds that a chunk should take, and how many times larger than those before it may be.
 CHUNK_SECONDS, GROWTH = 1.0, 8
@@ -49,20 +49,27 @@ class Engine:
 
 
 def run_chunk(
-    world: World, tables: Tables, gap: Gap, recorded: Ints, seed: int, first: int, count: int, keep: bool
+    arrays: ProblemArrays,
+    tables: PolicyArrays,
+    gap: GapTables,
+    recorded: Ints,
+    seed: int,
+    first: int,
+    count: int,
+    keep: bool,
 ) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
     out = np.zeros((count, 5))
-    final = np.zeros((count, len(world.root)), dtype=np.int64) if keep else NOTHING
-    rollout(world, tables, gap, recorded, seed, first, out, final)
+    final = np.zeros((count, len(arrays.root)), dtype=np.int64) if keep else NOTHING
+    rollout(arrays, tables, gap, recorded, seed, first, out, final)
     return out, final
 
 
 def run(
     engine: Engine,
-    world: World,
-    tables: Tables,
-    gap: Gap,
+    arrays: ProblemArrays,
+    tables: PolicyArrays,
+    gap: GapTables,
     replications: int,
     seed: int,
     *,
@@ -71,7 +78,7 @@ def run(
     progress: Progress | None = None,
 ) -> tuple[Floats, Ints]:
     """(replications, 5) outcomes, and the final node of every task if ``keep``."""
-    chunk = partial(run_chunk, world, tables, gap, recorded, seed, keep=keep)
+    chunk = partial(run_chunk, arrays, tables, gap, recorded, seed, keep=keep)
     out, final = run_chunks(engine, chunk, replications, progress)
     return out, final if keep else NOTHING
 

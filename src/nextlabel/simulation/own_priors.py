@@ -1,9 +1,9 @@
-"""Problems with many kinds of tasks: one score table a class, small lattices, a heap of tasks.
+"""Problems with many kinds of tasks: one score table per class, small lattices, a heap of tasks.
 
 The index is here that of the settled table without delay (Gittins for a task with nothing in flight, the least of it
 over the outcomes of the labels in flight otherwise), which does not depend on the arrivals left. A campaign meets few
 of the states that 100,000 priors have, so the index of a state is worked out when a task first gets there.
-Cost: with two answers 5.9 kB a class for the index (DEPTH + AHEAD levels), 5.1 kB for other rules.
+Cost: with two answers 5.9 kB per class for the index (DEPTH + AHEAD levels), 5.1 kB for other rules.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import InputError
-from nextlabel.kernels.own_priors import TIED, rollout_many
+from nextlabel.kernels.own_priors import TIED, OwnPriors, rollout_own_priors
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
+from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress
 
@@ -56,7 +57,7 @@ class ClassTables(ClassView):
         return np.moveaxis(scores.reshape(len(scores), -1, self.size), -1, 0)
 
 
-def many_tables(problem: Problem, policy: Policy, progress: Progress | None = None) -> tuple[Floats, Floats]:
+def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None = None) -> tuple[Floats, Floats]:
     """Scores (classes, w, node) of one policy and facts (classes, node, J), as ``kernels.own_priors`` has them.
 
     For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
@@ -97,8 +98,8 @@ def many_tables(problem: Problem, policy: Policy, progress: Progress | None = No
     return scores, facts
 
 
-def run_many_chunk(
-    problem: Problem, kind: Ints, scores: Floats, facts: Floats, wait: bool, seed: int, first: int, count: int
+def own_priors_chunk(
+    problem: Problem, class_of: Ints, scores: Floats, facts: Floats, wait: bool, seed: int, first: int, count: int
 ) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1.
 
@@ -110,14 +111,12 @@ def run_many_chunk(
     cost = problem.label_cost
     least = cost - TIED if cost > 0 and scores.shape[1] == 1 else -np.inf  # only the index is in the unit of a price
     scores = np.require(scores, requirements="W")  # what a cluster sends may be for reading only
-    rollout_many(
-        levels, child, facts, scores, least, kind, depth, flight, problem.budget, *problem.rate_pieces,
-        problem.completion_rate, problem.horizon, wait, seed, first, out,
-    )  # fmt: skip
+    tasks = OwnPriors(levels, child, facts, scores, class_of, depth, flight)
+    rollout_own_priors(tasks, make_timing(problem, wait), problem.budget, least, seed, first, out)
     return out, np.zeros((0, 0), dtype=np.int64)
 
 
-def kinds(problem: Problem) -> Ints:
+def class_of_task(problem: Problem) -> Ints:
     """Class of each task."""
     return np.repeat(np.arange(len(problem.classes)), [c.count for c in problem.classes]).astype(np.int64)
 

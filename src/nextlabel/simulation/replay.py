@@ -20,7 +20,7 @@ is no estimate for another crowd, and the bound of the model is no bound for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -29,13 +29,13 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
-from nextlabel.kernels.choice import BY_DEFICIT, Tables
+from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
-from nextlabel.kernels.replay import Crowd, replay_budgets
-from nextlabel.kernels.rollout import World
+from nextlabel.kernels.replay import Ends, RecordedLabels, replay_budgets
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
@@ -49,19 +49,21 @@ EVEN = 1e-9
 
 @dataclass(frozen=True)
 class Recorded:
-    """Tasks with the labels they were given, and the truth where it is known."""
+    """Tasks with the labels they were given, the truth where it is known, and who gave each label, if that is known."""
 
     tasks: tuple[str, ...]
     labels: Ints
     counts: Ints
     gold: Ints
+    workers: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def subset(self, rows: Ints) -> Recorded:
         """The tasks in ``rows``, in that order."""
-        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows])
+        who = None if self.workers is None else self.workers[rows]
+        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows], who)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""
@@ -81,85 +83,115 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayCampaign:
-    """One policy and budgets that it plays in one pass, rising; ``world`` has the last of them."""
+class ReplaySetup:
+    """What all campaigns on the same recorded labels have in common; ``seed`` decides what is drawn."""
 
-    world: World
-    tables: Tables
-    crowd: Crowd
+    recorded: Recorded
+    prior: Beta = field(default_factory=lambda: Beta(1, 1))
+    threshold: float = 0.5
+    arrival_rate: float = 0.1
+    completion_rate: float = 0.4
+    order: str = "random"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSweep:
+    """One policy and the budgets, rising, that it plays in one pass; ``arrays`` has the last of them."""
+
+    arrays: ProblemArrays
+    tables: PolicyArrays
+    records: RecordedLabels
     budgets: tuple[int, ...]
+
+    def ends(self, nodes: int, keep: bool, seed: int, first: int, count: int) -> Ends:
+        """Replications first .. first + count - 1, on lattices of ``nodes``; ``keep`` the labels of each task."""
+        out = no_ends(count, len(self.budgets), nodes, len(self.arrays.root) if keep else 0)
+        arrays = self.arrays._replace(root=np.zeros_like(self.arrays.root))
+        budgets = np.array(self.budgets, dtype=np.int64)
+        replay_budgets(arrays, self.tables, no_gap(), self.records, budgets, seed, first, out)
+        return out
+
+
+def no_ends(count: int, budgets: int, nodes: int, tasks: int) -> Ends:
+    """Room for what a replay counts."""
+    shapes = (count, budgets, nodes, 2), (count, budgets), (count, budgets), (count, budgets, tasks)
+    return Ends(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
 
 def replay(
-    recorded: Recorded,
+    setup: ReplaySetup,
     policies: Sequence[Policy | str],
     *,
     budget: int | Sequence[int],
     tasks: int | None = None,
-    prior: Beta | None = None,
-    threshold: float = 0.5,
-    order: str = "random",
     ties: str = "half",
     replications: int = 1000,
-    seed: int = 0,
-    arrival_rate: float = 0.1,
-    completion_rate: float = 0.4,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> list[Replayed]:
     """Every policy with every budget, on ``tasks`` tasks drawn anew in each replication (all of them if not given).
 
-    One entry a policy and budget: all budgets of the first policy as they were given, then those of the next one.
+    One entry for each policy and budget: all budgets of the first policy as they were given, then those of the next.
     """
+    recorded, seed = setup.recorded, setup.seed
     K = len(recorded) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
     wanted = budget if isinstance(budget, Sequence) else [budget]
     budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
-    _check(recorded, K, budgets, order, ties)
+    _check(recorded, K, budgets, setup.order, ties)
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
-    kinds, classes = _classes(recorded, K, prior or Beta(1, 1), threshold)
+    kinds, classes = _classes(setup, K)
     most = int(kinds[-1])
-    problems = [Problem(classes, b, arrival_rate, completion_rate) for b in sorted(set(budgets))]
+    problems = [Problem(classes, b, setup.arrival_rate, setup.completion_rate) for b in sorted(set(budgets))]
     settings = [Setting.of(problem, most, most) for problem in problems]
-    crowds = [_crowd(recorded, kinds, setting, prior or Beta(1, 1), ORDERS[order], TIES[ties]) for setting in settings]
+    depth = max(setting.depth for setting in settings)  # nodes are numbered alike, however deep the lattice
+    credit = credits(decisions_of(setup.prior, setup.threshold, depth), ties)
     out = []
     for k, given in enumerate(policies):
         policy = make_policy(given)
-        campaigns = _campaigns(policy, settings, crowds, kinds, K)
+        sweeps = budget_sweeps(policy, settings, setup, kinds, K)
         found: dict[int, Floats] = {}
-        for c, one in enumerate(campaigns):
-            mine = part(part(progress, k, len(policies)), c, len(campaigns))
-            result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, seed), count, mine)
+        for c, one in enumerate(sweeps):
+            mine = part(part(progress, k, len(policies)), c, len(sweeps))
+            result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, credit, seed), count, mine)
             found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
         out += [_replayed(policy.name, b, found[b]) for b in budgets]
     return out
 
 
-def replay_chunk(campaign: ReplayCampaign, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+def replay_chunk(sweep: BudgetSweep, credit: Floats, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
-    out = np.zeros((count, len(campaign.budgets), 3))
-    budgets = np.array(campaign.budgets, dtype=np.int64)
-    world = campaign.world._replace(root=np.zeros_like(campaign.world.root))
-    replay_budgets(world, campaign.tables, no_gap(), campaign.crowd, budgets, seed, first, out)
-    return out, NOTHING
+    ends = sweep.ends(len(credit), False, seed, first, count)
+    return np.stack([accuracy_of_ends(ends.tasks, credit), ends.used, ends.most], axis=-1), NOTHING
 
 
-def _campaigns(
-    policy: Policy, settings: Sequence[Setting], crowds: Sequence[Crowd], kinds: Ints, K: int
-) -> list[ReplayCampaign]:
-    """Neighbouring budgets with the same tables are one campaign."""
-    out: list[ReplayCampaign] = []
-    for setting, crowd in zip(settings, crowds, strict=True):
-        tables = make_tables(setting, policy)
-        world = make_world(setting, True, np.minimum(kinds, setting.depth))._replace(root=np.zeros(K, dtype=np.int64))
+def budget_sweeps(
+    policy: Policy, settings: Sequence[Setting], setup: ReplaySetup, kinds: Ints, K: int
+) -> list[BudgetSweep]:
+    """Neighbouring budgets, a setting each, with the same tables are one sweep; ``kinds``: labels that tasks have."""
+    out: list[BudgetSweep] = []
+    for setting in settings:
+        tables = make_policy_arrays(setting, policy)
+        arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
         budgets: tuple[int, ...] = (setting.problem.budget,)
         if out and same_choices(out[-1].tables, tables):
             budgets = out.pop().budgets + budgets
-        out.append(ReplayCampaign(world, tables, crowd, budgets))
+        records = recorded_labels(setup, kinds, [view.nodes for view in setting.views])
+        out.append(BudgetSweep(arrays._replace(root=np.zeros(K, dtype=np.int64)), tables, records, budgets))
     return out
 
 
-def same_choices(small: Tables, large: Tables) -> bool:
+def recorded_labels(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> RecordedLabels:
+    """Labels, truth, and where a task with so many labels starts; ``kinds`` are the numbers that count."""
+    recorded = setup.recorded
+    start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
+    begin = np.cumsum([0, *sizes[:-1]])
+    start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, kinds[-1]))]
+    return RecordedLabels(recorded.labels, recorded.counts, recorded.gold, start, ORDERS[setup.order])
+
+
+def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
     """Whether two budgets' tables say the same wherever arrivals so far and arrivals left are the same."""
     if small.mode == BY_DEFICIT or small.mode != large.mode:
         return False
@@ -184,20 +216,11 @@ def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties:
         raise InputError("no budget is given.", "Give at least one number of labels.")
 
 
-def _crowd(recorded: Recorded, kinds: Ints, setting: Setting, prior: Beta, order: int, tie: int) -> Crowd:
-    """Where a task with so many labels starts, and what every node is decided as."""
-    sizes = [view.nodes for view in setting.views]
-    start = np.zeros(int(kinds[-1]) + 1, dtype=np.int64)
-    start[kinds] = np.cumsum([0, *sizes[:-1]])
-    decision = [decisions_of(prior, view.threshold, setting.depth) for view in setting.views]
-    return Crowd(recorded.labels, recorded.counts, recorded.gold, start, order, np.concatenate(decision), tie)
-
-
-def _classes(recorded: Recorded, K: int, prior: Beta, threshold: float) -> tuple[Ints, tuple[TaskClass, ...]]:
+def _classes(setup: ReplaySetup, K: int) -> tuple[Ints, tuple[TaskClass, ...]]:
     """Numbers of labels that occur, and a class of tasks for each, in the proportions of the data."""
-    kinds, many = np.unique(recorded.counts, return_counts=True)
-    counts = np.maximum(1, np.round(many * (K / len(recorded)))).astype(np.int64)
-    return kinds, tuple(TaskClass(int(c), prior, threshold) for c in counts)
+    kinds, many = np.unique(setup.recorded.counts, return_counts=True)
+    counts = np.maximum(1, np.round(many * (K / len(setup.recorded)))).astype(np.int64)
+    return kinds, tuple(TaskClass(int(c), setup.prior, setup.threshold) for c in counts)
 
 
 def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
@@ -209,3 +232,16 @@ def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
 def decide(above: Floats) -> Ints:
     """1{I > 1/2}, -1 where I is 1/2."""
     return np.where(np.abs(above - 0.5) < EVEN, -1, (above > 0.5).astype(np.int64))
+
+
+def credits(decision: Ints, ties: str) -> Floats:
+    """(..., 2) what a task is worth that is decided so, if its truth is 0 or 1."""
+    said = np.where(decision < 0, TIES[ties], decision)
+    return np.where(said[..., None] < 0, 0.5, said[..., None] == np.arange(2))
+
+
+def accuracy_of_ends(ends: Ints, credit: Floats) -> Floats:
+    """Accuracy from (..., nodes, 2) counts of ends."""
+    known = ends.sum(axis=(-2, -1))
+    right = np.einsum("...nt,nt->...", ends, credit)
+    return np.asarray(right / np.where(known > 0, known, np.nan), dtype=np.float64)

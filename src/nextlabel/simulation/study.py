@@ -25,18 +25,18 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
-from nextlabel.kernels.gap import Gap
+from nextlabel.kernels.gap import GapTables
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.own_priors import DEPTH, FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import make_gap, make_tables, make_world, no_gap
+from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
-from nextlabel.simulation.own_priors import kinds, many_tables, run_many_chunk
+from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -122,7 +122,7 @@ def simulate(
         bound = bound or upper_bound(problem, prices)
         return _simulate_many(problem, chosen, count, seed, engine, pending, bound, progress)
     setting = Setting.of(problem, most_labels)
-    world = make_world(setting, pending == "wait")
+    arrays = make_problem_arrays(setting, pending == "wait")
     if bound is None:
         bound = upper_bound(problem, prices)
     gap, correction = _gap(setting, bound) if pending == "wait" and not problem.finite else (no_gap(), 0.0)
@@ -131,13 +131,13 @@ def simulate(
         begin = perf_counter()
         mine = part(progress, k, len(chosen))
         if isinstance(policy, Resolve):
-            chunk = partial(run_adaptive_chunk, setting, policy, policy.prepare(setting), world, gap, seed)
+            chunk = partial(run_adaptive_chunk, setting, policy, policy.prepare(setting), arrays, gap, seed)
             solved = perf_counter()
             out, _ = run_chunks(engine, chunk, count, mine)
         else:
-            tables = make_tables(setting, policy)
+            tables = make_policy_arrays(setting, policy)
             solved = perf_counter()
-            out, _ = run(engine, world, tables, gap, count, seed, progress=mine)
+            out, _ = run(engine, arrays, tables, gap, count, seed, progress=mine)
         seconds = perf_counter() - solved
         results.append(_result(policy.name, setting, bound, gap, correction, out, solved - begin, seconds))
     if progress is not None:
@@ -160,9 +160,9 @@ def _simulate_many(
     problem, unit = in_units(original)
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        scores, facts = many_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
+        scores, facts = own_prior_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
         solved = perf_counter()
-        chunk = partial(run_many_chunk, problem, kinds(problem), scores, facts, pending == "wait", seed)
+        chunk = partial(own_priors_chunk, problem, class_of_task(problem), scores, facts, pending == "wait", seed)
         out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
         rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
         gaps = bound.value - rewards
@@ -192,7 +192,7 @@ def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
     return Estimate.of(gaps, abs(bound.value) / 100.0) if bound.value != 0.0 else None
 
 
-def _gap(setting: Setting, bound: Bound) -> tuple[Gap, float]:
+def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     """Advantages at the bound's prices, and how much their own bound is above the one reported."""
     problem, unit = in_units(setting.problem)
     price = np.array([bound.price]) if bound.prices is None else bound.prices
@@ -210,7 +210,7 @@ def _result(
     name: str,
     setting: Setting,
     bound: Bound,
-    gap: Gap,
+    gap: GapTables,
     correction: float,
     out: Floats,
     table_seconds: float,

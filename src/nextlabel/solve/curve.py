@@ -1,4 +1,4 @@
-"""The upper bound for every budget at once, and what fixed numbers of labels a task are worth.
+"""The upper bound for every budget at once, and what fixed numbers of labels per task are worth.
 
 ========= ============ ==========================================================================
 symbol    code         meaning

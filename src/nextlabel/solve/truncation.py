@@ -1,4 +1,4 @@
-"""Where the infinite is cut: labels a task, labels in flight, arrivals left, and what each cut may cost.
+"""Where the infinite is cut: labels per task, labels in flight, arrivals left, and what each cut may cost.
 
 ====== ======= ==================================================================================
 symbol code    meaning
@@ -37,7 +37,7 @@ SAMPLE_CLASSES, SAMPLE_NODES = 16, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Truncation of one solve; ``cap`` labels a task, ``flight`` of them at once, lattice ``depth``."""
+    """Truncation of one solve; ``cap`` labels per task, ``flight`` of them at once, lattice ``depth``."""
 
     cap: int
     flight: int
@@ -45,7 +45,7 @@ class Cut:
 
 
 def make_cut(problem: Problem, cap: int | None, flight: int | None) -> Cut:
-    """Check what the user gave and fill in the rest: room for a few times the mean labels a task and in flight."""
+    """Check what the user gave and fill in the rest: room for a few times the mean labels per task and in flight."""
     top = max(problem.budget, 1)
     if cap is None:
         wanted = 4 + 2.5 * min(problem.budget / problem.tasks, worth_buying(problem))
@@ -61,7 +61,7 @@ def make_cut(problem: Problem, cap: int | None, flight: int | None) -> Cut:
 
 
 def worth_buying(problem: Problem) -> float:
-    """Mean labels a task that are worth their cost, were they to come at once; of some of the classes the most."""
+    """Mean labels per task that are worth their cost, were they to come at once; of some of the classes the most."""
     if problem.label_cost == 0:
         return inf
     depth = min(problem.budget, deepest(problem.answers, SAMPLE_NODES), 64)
@@ -73,7 +73,7 @@ def worth_buying(problem: Problem) -> float:
 
 
 def no_delay_depth(problem: Problem) -> int:
-    """A depth at which the no-delay problem hardly ever arrives: a few times the mean labels a task, at least 64."""
+    """A depth at which the no-delay problem hardly ever arrives: a few times the mean labels per task, at least 64."""
     return min(problem.budget, deepest(problem.answers), max(64, 8 * -(-problem.budget // problem.tasks)))
 
 

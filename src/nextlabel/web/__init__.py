@@ -1,5 +1,5 @@
-"""Pages: the worker's and the requester's, made on the server and working without scripts.
+"""The web pages: the workers' page and the requester's dashboard, rendered on the server and usable without scripts.
 
-``pages`` mounts them on the service; ``render`` makes HTML, ``static_files`` serves what it needs, ``origin`` refuses
-forms of other sites; ``worker`` is the page on which labels are given.
+``pages`` adds them to the service; ``render`` makes HTML from templates; ``static_files`` serves style sheets and
+scripts; ``origin`` refuses forms of other sites; ``worker`` and ``dashboard`` are the pages themselves.
 """

@@ -1,4 +1,4 @@
-"""Forms that other sites send in a visitor's name: the cookie stays at home (SameSite), and this looks once more."""
+"""Protection against forms that other sites submit in a visitor's name, in addition to SameSite cookies."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from nextlabel.errors import NotAllowedError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.problem_details import NotAllowedError
 
 
 def check_origin(request: Request) -> None:
-    """NotAllowedError if the browser says that another site sent this.
+    """Raise NotAllowedError if the browser says that another site sent the request.
 
-    ``Sec-Fetch-Site`` decides where there is one; ``Origin`` is compared with the address that was called and with
-    the service's public one. Browsers that send neither are left to SameSite.
+    ``Sec-Fetch-Site`` decides if the browser sends it. Otherwise ``Origin`` is compared with the address of the request
+    and with the service's public address. Browsers that send neither header are covered by SameSite alone.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
@@ -25,4 +25,4 @@ def check_origin(request: Request) -> None:
     else:
         allowed = True
     if not allowed:
-        raise NotAllowedError("the form was sent by another site.", "Open your link again and answer there.")
+        raise NotAllowedError("the form was sent by another site.", "Open the page again and use the form there.")

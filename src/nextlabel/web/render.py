@@ -1,4 +1,4 @@
-"""HTML from the templates. Everything is escaped; the security policy lets nothing run but our own script files."""
+"""HTML from templates. Everything is escaped, and the security policy allows no scripts but our own files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from nextlabel.web.static_files import static_url
 
 TEMPLATES = Path(__file__).parent / "templates"
-#: What pages may load; media of tasks come from anywhere.
+#: What pages may load; a task's media may come from anywhere.
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -26,14 +26,14 @@ POLICY = {
     "frame-ancestors": "'none'",
 }
 MEDIA = {"img-src": "'self' https: http:", "media-src": "'self' https: http:"}
-#: Forms of pages without any referrer would say that they come from nowhere; ours go to ourselves.
+#: With no referrer at all, browsers send 'Origin: null' with forms, which ``origin`` would refuse.
 REFERRER = "same-origin"
 
 
 @cache
 def environment() -> Environment:
-    """The templates."""
-    made = Environment(
+    """The template environment."""
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -41,27 +41,27 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals["static"] = static_url
-    return made
+    templates.globals["static"] = static_url
+    return templates
 
 
-def rendered(template: str, **context: Any) -> str:
-    """A template's text."""
+def render(template: str, **context: Any) -> str:
+    """Render a template to text."""
     return replace_surrogates(environment().get_template(template).render(**context))
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with question marks for halves of characters, which JSON can say and UTF-8 cannot."""
+    """Replace lone surrogates, which JSON allows and UTF-8 does not, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def page(
     template: str, status: int = 200, headers: Mapping[str, str] | None = None, media: bool = False, **context: Any
 ) -> HTMLResponse:
-    """A page; ``media``: it may show pictures and play sounds from other sites."""
+    """A page; with ``media`` it may show pictures and play sounds from other sites."""
     policy = {**POLICY, **MEDIA} if media else POLICY
     safe = {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "referrer-policy": REFERRER,
     }
-    return HTMLResponse(rendered(template, **context), status, {**safe, **(headers or {})})
+    return HTMLResponse(render(template, **context), status, {**safe, **(headers or {})})

@@ -1,4 +1,4 @@
-"""Style sheets, scripts and pictures of the pages: read once, each under an address that changes when it does."""
+"""Style sheets, scripts and images of the pages: read once, each with an address that changes with its content."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from starlette.responses import Response
 
 FOLDER = Path(__file__).parent / "static"
 ADDRESS = "/static"
-FOREVER, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
+CACHE_FOREVER, REVALIDATE = "public, max-age=31536000, immutable", "no-cache"
 
 
 class StaticFile(NamedTuple):
-    """One file as it is sent."""
+    """One file, ready to be sent."""
 
     data: bytes
     media_type: str
@@ -27,12 +27,12 @@ class StaticFile(NamedTuple):
 
 @cache
 def static_files() -> dict[str, StaticFile]:
-    """All files by their path in the folder."""
+    """All files, by their path in the folder."""
     return {path.relative_to(FOLDER).as_posix(): _read(path) for path in sorted(FOLDER.rglob("*")) if path.is_file()}
 
 
 def static_url(name: str) -> str:
-    """Where a page finds a file."""
+    """The address of a file."""
     return f"{ADDRESS}/{name}?v={static_files()[name].version}"
 
 
@@ -45,8 +45,8 @@ async def _serve(name: str, request: Request) -> Response:
     file = static_files().get(name)
     if file is None:
         raise HTTPException(404)
-    lasting = request.query_params.get("v") == file.version
-    headers = {"cache-control": FOREVER if lasting else ASK_AGAIN, "etag": f'"{file.version}"'}
+    versioned = request.query_params.get("v") == file.version
+    headers = {"cache-control": CACHE_FOREVER if versioned else REVALIDATE, "etag": f'"{file.version}"'}
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
     return Response(file.data, headers=headers, media_type=file.media_type)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ import typer
 from nextlabel.cli.campaign.common import Id, service_at
 from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
 from nextlabel.cli.output import print_json, say
-from nextlabel.cli.output_files import checked_file, whole_file
+from nextlabel.cli.output_files import checked_file
+from nextlabel.files.write import csv_text, whole_file
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def export(
     with service_at(db) as service:
         service.store.row(id)
         if target is not None:
-            with whole_file(target) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
+            with whole_file(target) as stream:
                 written = _write(service, id, stream, form)
         elif as_json:
             print_json({"tasks": list(_results(service, id))})
@@ -71,13 +71,9 @@ def _write(service: CampaignService, id: str, stream: IO[str], form: Form) -> in
     written = 0
     counts = (f"count_{name}" for name in service.store.row(id).config.labels)
     header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
-    table = csv.DictWriter(stream, header, extrasaction="ignore", lineterminator="\r\n")
     if form == "csv":
-        table.writeheader()
+        stream.write(csv_text([header]))
     for row in _results(service, id):
-        if form == "csv":
-            table.writerow(row)
-        else:
-            stream.write(json.dumps(row) + "\n")
+        stream.write(csv_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
         written += 1
     return written

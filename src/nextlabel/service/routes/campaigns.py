@@ -18,7 +18,7 @@ from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
 from nextlabel.service.response_models import CampaignResponse, CampaignsResponse
-from nextlabel.service.status import campaign_response, current_row, row_after
+from nextlabel.service.status import campaign_json, current_row, row_after
 
 router = APIRouter(tags=["campaigns"])
 _CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -27,14 +27,14 @@ _CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/campaigns", status_code=201, responses=_CREATE_RESPONSES)
-async def create(body: CreateCampaignRequest, request: Request, response: Response) -> CampaignResponse:
+@router.post("/campaigns", status_code=201, responses=_CREATE_RESPONSES, response_model=CampaignResponse)
+async def create(body: CreateCampaignRequest, request: Request, response: Response) -> dict[str, Any]:
     """Create a campaign; the same id with the same settings is the same campaign."""
     settings = body.model_dump(exclude_unset=True)
     id = settings.pop("id", None)
     row, new = await to_thread.run_sync(_create, app_state(request).campaign_service, settings, id)
     response.status_code = 201 if new else 200
-    return campaign_response(row)
+    return campaign_json(row)
 
 
 def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
@@ -56,34 +56,34 @@ def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str
     return campaign_service.create(config, id), new
 
 
-@router.get("/campaigns", responses=problems())
-async def campaigns(request: Request) -> CampaignsResponse:
+@router.get("/campaigns", responses=problems(), response_model=CampaignsResponse)
+async def campaigns(request: Request) -> dict[str, Any]:
     """List all campaigns, newest first."""
     rows = await to_thread.run_sync(app_state(request).campaign_service.store.campaigns)
-    return CampaignsResponse(campaigns=[campaign_response(row) for row in rows])
+    return {"campaigns": [campaign_json(row) for row in rows]}
 
 
-@router.get("/campaigns/{campaign}", responses=problems(404))
-async def status(campaign: CampaignId, request: Request) -> CampaignResponse:
+@router.get("/campaigns/{campaign}", responses=problems(404), response_model=CampaignResponse)
+async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show a campaign's settings and counters."""
-    return campaign_response(await current_row(app_state(request), campaign_id(campaign)))
+    return campaign_json(await current_row(app_state(request), campaign_id(campaign)))
 
 
-@router.patch("/campaigns/{campaign}", responses=problems(404, 409))
-async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> CampaignResponse:
+@router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
+async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> dict[str, Any]:
     """Change the budget, deadline or lease time; settings that are left out stay as they are."""
     changes = body.model_dump(exclude_unset=True)
     id = campaign_id(campaign)
-    return campaign_response(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
+    return campaign_json(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
 
 
-@router.post("/campaigns/{campaign}/pause", responses=problems(404))
-async def pause(campaign: CampaignId, request: Request) -> CampaignResponse:
+@router.post("/campaigns/{campaign}/pause", responses=problems(404), response_model=CampaignResponse)
+async def pause(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Grant no new leases; workers keep those that they hold."""
-    return campaign_response(await row_after(app_state(request), campaign_id(campaign), Commands.pause))
+    return campaign_json(await row_after(app_state(request), campaign_id(campaign), Commands.pause))
 
 
-@router.post("/campaigns/{campaign}/resume", responses=problems(404))
-async def resume(campaign: CampaignId, request: Request) -> CampaignResponse:
+@router.post("/campaigns/{campaign}/resume", responses=problems(404), response_model=CampaignResponse)
+async def resume(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Grant leases again."""
-    return campaign_response(await row_after(app_state(request), campaign_id(campaign), Commands.resume))
+    return campaign_json(await row_after(app_state(request), campaign_id(campaign), Commands.resume))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
+from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.service.app_state import app_state
-from nextlabel.service.links import join_url, worker_url
+from nextlabel.service.links import PROLIFIC, join_url, worker_url
 from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import CreateLinksRequest
-from nextlabel.service.response_models import JoinLinkResponse, LinksResponse, WorkerLinkResponse
+from nextlabel.service.response_models import CampaignLinksResponse
 
 router = APIRouter(tags=["links"])
 
 
-@router.post("/campaigns/{campaign}/links", responses=problems(404))
-async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request) -> LinksResponse:
+@router.post("/campaigns/{campaign}/links", responses=problems(404), response_model=CampaignLinksResponse)
+async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request) -> CampaignLinks:
     """Create a link for each worker, and one to which platforms add the worker's id. They are the same every time."""
     state, id = app_state(request), campaign_id(campaign)
     await to_thread.run_sync(state.campaign_service.store.row, id)
@@ -24,8 +25,8 @@ async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request
     tokens = [(worker, state.links.worker_token(id, worker)) for worker in body.workers]
     join = state.links.join_token(id)
     url = join_url(base, join)
-    return LinksResponse(
-        campaign=id,
-        links=[WorkerLinkResponse(worker=worker, token=token, url=worker_url(base, token)) for worker, token in tokens],
-        join=JoinLinkResponse(token=join, url=url, prolific=url + "?PROLIFIC_PID={{%PROLIFIC_PID%}}"),
+    return CampaignLinks(
+        id,
+        tuple(WorkerLink(worker, token, worker_url(base, token)) for worker, token in tokens),
+        JoinLink(join, url, url + PROLIFIC),
     )

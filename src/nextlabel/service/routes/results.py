@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.files.write import csv_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
@@ -58,17 +57,11 @@ def _jsonl(campaign_service: CampaignService, id: str) -> Iterator[bytes]:
 
 def _csv(campaign_service: CampaignService, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
     plain = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
-    yield _row([*plain, *(f"count_{label}" for label in labels), "payload"])
+    yield csv_text([[*plain, *(f"count_{label}" for label in labels), "payload"]]).encode()
     for chunk in _chunks(campaign_service, id):
-        yield b"".join(
-            _row([*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)]) for r in chunk
-        )
-
-
-def _row(values: list[Any]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow(values)
-    return line.getvalue().encode()
+        yield csv_text(
+            [*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)] for r in chunk
+        ).encode()
 
 
 def _chunks(campaign_service: CampaignService, id: str) -> Iterator[list[Result]]:

@@ -10,15 +10,14 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 
 from nextlabel.campaign.replies import Added
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.openapi import problems
 from nextlabel.service.path_ids import CampaignId, campaign_id
-from nextlabel.service.problem_details import MediaTypeError
 from nextlabel.service.request_models import Name, TasksQuery
-from nextlabel.service.response_models import TasksAddedResponse
+from nextlabel.service.response_models import AddedResponse, to_json
 
 router = APIRouter(tags=["tasks"])
 #: The largest body that is held in memory instead of a file, in bytes.
@@ -45,13 +44,15 @@ _BODY: dict[str, Any] = {
 }
 
 
-@router.post("/campaigns/{campaign}/tasks", responses=problems(404, 409, 415), openapi_extra=_BODY)
+@router.post(
+    "/campaigns/{campaign}/tasks", responses=problems(404, 409, 415), openapi_extra=_BODY, response_model=AddedResponse
+)
 async def add_tasks(
     campaign: CampaignId,
     request: Request,
     columns: Annotated[TasksQuery, Query()],
     idempotency_key: Annotated[Name | None, Header()] = None,
-) -> TasksAddedResponse:
+) -> dict[str, Any]:
     """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list."""
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -78,4 +79,4 @@ async def add_tasks(
             return campaign_service.add_tasks(id, chain([first], tasks), key), reader.report.sentences()
 
         added, read = await to_thread.run_sync(take_in)
-    return TasksAddedResponse(added=added.added, known=added.known, tasks=added.tasks, read=read)
+    return to_json(added, read=read)

@@ -4,29 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
 from nextlabel.service.path_ids import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
-from nextlabel.service.pending_tables import TablesPendingError
 from nextlabel.service.request_models import AskRequest, TellRequest
-from nextlabel.service.response_models import AskResponse, TellResponse
+from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none
 
-router = APIRouter(tags=["work"])
+
+class WorkRoute(APIRoute):
+    """A route whose endpoint takes one path parameter and the request, called without FastAPI's dependency injection.
+
+    That saves about a fifth of the processor time of an ask (docs/decisions/0022); endpoints parse their own bodies.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Call the endpoint with its parameter."""
+        (parameter,) = self.param_convertors
+        endpoint = self.endpoint
+
+        async def handler(request: Request) -> Response:
+            response: Response = await endpoint(request.path_params[parameter], request)
+            return response
+
+        return handler
+
+
+router = APIRouter(tags=["work"], route_class=WorkRoute)
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
-_TELL: dict[int | str, dict[str, Any]] = {200: {"model": TellResponse}, **problems(404, 409)}
+_TELL: dict[int | str, dict[str, Any]] = {200: {"model": ToldResponse}, **problems(404, 409)}
 
 
 @router.post("/campaigns/{campaign}/ask", responses=_ASK, openapi_extra=body_of(AskRequest, False), response_model=None)

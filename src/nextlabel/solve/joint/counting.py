@@ -10,7 +10,7 @@ N(g,c) layers  (U+1, U+1)       multisets with g labels given out and c of them 
     sum_{z,g,c} N(z; g,c) Z^z Y^g X^c = product over 1 <= s <= U, 0 <= m <= s of (1 - Z Y^s X^m)^(-a_m)
 
 for one class, z <= count being the touched tasks; classes are convolved.
-Guarantee: exact below 2^53. Cost: O(min(K,U) U^4) multiply-adds a class.
+Guarantee: exact below 2^53. Cost: O(min(K,U) U^4) multiply-adds per class.
 """
 
 from __future__ import annotations

@@ -23,10 +23,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.beliefs.stack import stack_lattices
-from nextlabel.kernels.standing import push_label, standing_sums
+from nextlabel.kernels.inputs import Lattices
+from nextlabel.kernels.standing import move_one_label, standing_sums
 from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
 
@@ -52,14 +53,10 @@ class Chunk(NamedTuple):
     depth: int
 
 
-class Lattices(NamedTuple):
-    """Lattices of a chunk and the tasks on them."""
+class PlacedTasks(NamedTuple):
+    """Lattices of a chunk, and how many tasks of each class are at each node."""
 
-    first: Ints
-    reward: Floats
-    ceiling: Floats
-    prob: Floats
-    child: Ints
+    lattices: Lattices
     weight: Floats
 
 
@@ -77,7 +74,7 @@ class StandingSums:
         self.nodes = sum(len(c.classes) * nodes_of(answers, c.depth) for c in self._chunks)
         #: Whether any lattice could be deeper.
         self.open = any(c.depth < deepest_useful(answers, c.reach) for c in self._chunks)
-        self._kept: dict[int, Lattices] = {}
+        self._kept: dict[int, PlacedTasks] = {}
         self._keep = self.nodes * (3 + answers) <= KEPT
         facts = np.array(self._each(self._facts))
         #: Sums over the tasks of R and of the ceiling now; from ``top`` on nobody buys a label.
@@ -99,28 +96,28 @@ class StandingSums:
             return list(pool.map(what, numbers))
 
     def _sums(self, k: int, prices: Floats) -> Floats:
-        lattices = self._kept.get(k)
-        if lattices is None:
-            lattices = lattices_with_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
+        placed = self._kept.get(k)
+        if placed is None:
+            placed = lattices_with_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
             if self._keep:
-                self._kept[k] = lattices
+                self._kept[k] = placed
         out = np.zeros((3, len(prices)))
-        width = int(np.diff(lattices.first).max())
+        width = int(np.diff(placed.lattices.first).max())
         block = max(4, HELD // (6 * width))
         for start in range(0, len(prices), block):
             some = slice(start, start + block)
             part = np.zeros((3, len(prices[some])))
-            standing_sums(*lattices, prices[some], part)
+            standing_sums(*placed, prices[some], part)
             out[:, some] = part
         return out
 
     def _facts(self, k: int) -> tuple[float, float, float]:
         """Sums of R and of the ceiling, and the most that the truth would add to a task that may get a label."""
         chunk = self._chunks[k]
-        on = lattices_with_tasks(chunk, chunk.reach, False)
-        gap = (on.ceiling - on.reward)[on.weight > 0]
+        on, weight = lattices_with_tasks(chunk, chunk.reach, False)
+        gap = (on.ceiling - on.reward)[weight > 0]
         most = float((on.ceiling - on.reward).max()) if self.sure and chunk.groups.w.any() else float(gap.max())
-        return float((on.weight * on.reward).sum()), float((on.weight * on.ceiling).sum()), most
+        return float((weight * on.reward).sum()), float((weight * on.ceiling).sum()), most
 
 
 def split_by_depth(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool) -> list[Chunk]:
@@ -160,7 +157,7 @@ def deepest_useful(answers: int, reach: int) -> int:
     return max(deepest(answers), min(reach + LEAST_OF_MANY, deepest(answers, 8 * MOST_NODES)))
 
 
-def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> Lattices:
+def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> PlacedTasks:
     """Lattices of that depth with the tasks at their nodes, or where the labels in flight may take them."""
     classes, groups = chunk.classes, chunk.groups
     first, child, _ = simplex(classes[0].answers, depth)
@@ -172,10 +169,11 @@ def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> Lattices:
             [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
         )
         reward, ceiling, prob = stack.reward, stack.ceiling, stack.prob
+    lattices = Lattices(first, child, reward, ceiling, prob)
     weight = np.zeros(reward.shape)
     for w in range(int(groups.w.max()) if sure else 0, -1, -1):
         here = groups.w == w if sure else slice(None)
         np.add.at(weight, (groups.entry[here], groups.node[here]), groups.members[here])
         if w > 0:
-            push_label(first, prob, child, weight)
-    return Lattices(first, reward, ceiling, prob, child, weight)
+            move_one_label(lattices, weight)
+    return PlacedTasks(lattices, weight)

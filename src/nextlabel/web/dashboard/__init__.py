@@ -1,10 +1,7 @@
 """The requester's dashboard.
 
-``mount`` puts it on the service; ``gate`` who may see it; ``figures`` what the states of tasks say; ``outlook``,
-``forecasts`` and ``team`` what takes longer, worked out in the background; ``view`` a campaign as templates show it;
-``csv_files``, ``drafts``, ``founding`` and ``curves`` how a campaign is made; ``routes`` the addresses.
+``mount`` adds it to the service; ``access`` and ``session`` say who may see it; ``state`` holds what is kept between
+requests; ``state_summary``, ``bound_view``, ``forecast_view`` and ``worker_summaries`` compute what it shows, the slow
+ones in the ``background``; ``view`` prepares a campaign for the templates; ``drafts``, ``campaign_form`` and
+``budget_curve`` create campaigns; ``routes`` has the addresses.
 """
-
-from nextlabel.web.dashboard.mount import mount_dashboard
-
-__all__ = ["mount_dashboard"]

@@ -1,4 +1,4 @@
-"""What every page of the dashboard passes: the session, the origin of forms, errors as pages."""
+"""What every request to the dashboard goes through: the session, the origin of forms, errors as pages."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from starlette.responses import RedirectResponse, Response
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.web.dashboard.formatting import sentence
-from nextlabel.web.dashboard.session import Sessions
+from nextlabel.web.dashboard.session import RequesterSessions
 from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page
 
-#: Addresses that need no session.
+#: Addresses that do not need a session.
 OPEN = ("/sign-in",)
-_TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Not available now"}
+_TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Temporarily unavailable"}
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """A page for the requester."""
+    """A route that only the requester may use."""
 
     def get_route_handler(self) -> Handler:
-        """The page, for those who may see it."""
+        """The handler, with its checks."""
         inner = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
@@ -42,25 +42,25 @@ class GuardedRoute(APIRoute):
                     return _to_sign_in(request)
                 return await inner(request)
             except Exception as error:
-                return _told(request, error)
+                return _error_response(request, error)
 
         return guarded
 
 
-def sessions_of(request: Request) -> Sessions:
+def sessions_of(request: Request) -> RequesterSessions:
     """The sessions of the app that a request came to."""
-    sessions: Sessions = request.app.state.sessions
+    sessions: RequesterSessions = request.app.state.sessions
     return sessions
 
 
-def local(address: str) -> str:
-    """An address of this site, ``/`` if it is another's."""
+def local_path(address: str) -> str:
+    """An address on this site; ``/`` if it is on another."""
     safe = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
     return address if safe else "/"
 
 
 def wants_json(request: Request) -> bool:
-    """Whether a script asks."""
+    """Whether the request comes from a script."""
     return request.headers.get("accept", "").startswith("application/json")
 
 
@@ -71,14 +71,14 @@ def _to_sign_in(request: Request) -> Response:
     return RedirectResponse("/sign-in" + (f"?next={quote(back)}" if back != "/" else ""), 303)
 
 
-def _told(request: Request, error: Exception) -> Response:
+def _error_response(request: Request, error: Exception) -> Response:
     status = problem_type(error).status
     if status >= 500 and status != 503:
         raise error
     if wants_json(request):
         return problem_response(error, request_context(request).request_id)
-    message = getattr(error, "message", "") or getattr(error, "detail", "") or "this cannot be done."
+    message = getattr(error, "message", "") or getattr(error, "detail", "") or "the request could not be carried out."
     if status == 503:
-        message = "the service cannot reach its database; try again in a moment."
-    title = _TITLES.get(status, "This cannot be done")
+        message = "the database does not answer. Try again in a moment."
+    title = _TITLES.get(status, "Request failed")
     return page("dashboard/error.html", status, title=title, message=sentence(str(message)))

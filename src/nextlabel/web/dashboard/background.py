@@ -1,6 +1,6 @@
-"""Things that take too long for a request: worked out in a thread, the last answer is shown meanwhile.
+"""Values that take too long to compute within a request: computed in a thread while the last one is shown.
 
-An answer that took t seconds is renewed after PATIENCE t seconds at the earliest, and only if somebody looks.
+A value that took t seconds is computed again after PATIENCE t seconds at the earliest, and only if somebody looks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log = logging.getLogger("nextlabel.web")
 
 @dataclass(frozen=True, slots=True)
 class CachedValue(Generic[T]):
-    """The last answer for a campaign, worked out after event ``seq``; ``version`` counts answers."""
+    """A value for a campaign, computed after event ``seq``; ``version`` counts different values."""
 
     value: T
     seq: int
@@ -29,33 +29,35 @@ class CachedValue(Generic[T]):
     seconds: float
 
 
-class Background(Generic[T]):
-    """The last answers to one question, by campaign; ``work`` gets the campaign's id."""
+class BackgroundCache(Generic[T]):
+    """The latest value of one kind for each campaign; ``compute`` takes the campaign's id."""
 
-    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[str], T], failed: T, least_s: float = 1.0) -> None:
-        self._pool, self._work, self._failed, self._least = pool, work, failed, least_s
+    def __init__(
+        self, pool: ThreadPoolExecutor, compute: Callable[[str], T], on_error: T, interval_s: float = 1.0
+    ) -> None:
+        self._pool, self._compute, self._on_error, self._interval_s = pool, compute, on_error, interval_s
         self._known: dict[str, CachedValue[T]] = {}
-        self._under_way: set[str] = set()
+        self._computing: set[str] = set()
         self._lock = Lock()
 
-    def look(self, id: str, seq: int, again_s: float | None = None) -> CachedValue[T] | None:
-        """The last answer; a new one is asked for if events came since, or ``again_s`` seconds have passed."""
+    def latest(self, id: str, seq: int, max_age_s: float | None = None) -> CachedValue[T] | None:
+        """The latest value; if there were events since, or it is too old, a new one is computed in the background."""
         known = self._known.get(id)
         if known is None:
             stale = True
         else:
             age = time.monotonic() - known.at
-            rested = age > max(self._least, PATIENCE * known.seconds)
-            stale = rested and (known.seq != seq or (again_s is not None and age > again_s))
+            rested = age > max(self._interval_s, PATIENCE * known.seconds)
+            stale = rested and (known.seq != seq or (max_age_s is not None and age > max_age_s))
         if stale:
             with self._lock:
-                if id not in self._under_way:
-                    self._under_way.add(id)
+                if id not in self._computing:
+                    self._computing.add(id)
                     self._pool.submit(self._run, id, seq)
         return known
 
-    def now(self, id: str, seq: int) -> CachedValue[T]:
-        """The answer, worked out here unless it is there."""
+    def current(self, id: str, seq: int) -> CachedValue[T]:
+        """The value after event ``seq``, computed at once if need be."""
         known = self._known.get(id)
         if known is None or known.seq != seq:
             self._run(id, seq)
@@ -65,13 +67,13 @@ class Background(Generic[T]):
     def _run(self, id: str, seq: int) -> None:
         begin = time.monotonic()
         try:
-            value = self._work(id)
+            value = self._compute(id)
         except Exception as error:
-            _log.warning("not worked out for %s", id, exc_info=error)
-            value = self._failed
+            _log.warning("a value of campaign %s could not be computed", id, exc_info=error)
+            value = self._on_error
         end = time.monotonic()
         with self._lock:
             before = self._known.get(id)
             version = 1 if before is None else before.version + (before.value != value)
             self._known[id] = CachedValue(value, seq, version, end, end - begin)
-            self._under_way.discard(id)
+            self._computing.discard(id)

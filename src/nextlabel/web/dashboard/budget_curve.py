@@ -17,7 +17,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.campaign.intake import LEAST_SCORE
 from nextlabel.errors import NextlabelError
-from nextlabel.planning.plan import make_plan
+from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.tables import beta_of_score
 

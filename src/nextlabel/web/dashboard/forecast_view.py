@@ -1,4 +1,4 @@
-"""Where a campaign is heading under its own policy: ``campaigns.forecast`` where it can be asked, else the reason."""
+"""The forecast of a campaign under its own policy (``campaigns.forecast``), or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import FEW_CLASSES
 
-#: Replications at most: a dashboard needs three digits.
+#: Most and fewest replications: a dashboard needs three digits.
 MOST_REPLICATIONS, FEWEST_REPLICATIONS = 100, 4
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastView:
-    """Expected in the end ``mean``, nineteen of twenty campaigns between ``low`` and ``high``; or ``why`` not."""
+    """The expected value at the end, and the range of nine campaigns in ten; or ``why`` there is none."""
 
     mean: float | None = None
     half_width: float = 0.0
@@ -34,7 +34,7 @@ class ForecastView:
     pending: bool = False
 
 
-FAILED = ForecastView(why="The forecast could not be worked out; the service's log says why.")
+FAILED = ForecastView(why="The forecast failed; the service's log says why.")
 
 
 def make_forecast_view(
@@ -45,7 +45,7 @@ def make_forecast_view(
     table_cache: TableCache,
     table_store: TableStore,
 ) -> ForecastView:
-    """The forecast of one campaign."""
+    """Compute the forecast of one campaign."""
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     if not len(table):
         return ForecastView(why="There are no tasks yet.")
@@ -55,11 +55,11 @@ def make_forecast_view(
         return ForecastView(why=f"There is no forecast for more than {FEW_CLASSES} different priors.")
     r, mu = arrival_rate(row), completion_rate(row)
     if row.deadline is not None and (r is None or mu is None):
-        return ForecastView(why="With a deadline a forecast needs the workers' rates, known after some 20 labels.")
+        return ForecastView(why="With a deadline, a forecast needs the workers' rates, known after about 20 labels.")
     policy: Policy | str = row.config.policy
     if policy == "index":
         if not table_cache.has(row.config, classes, row.rho):
-            return ForecastView(why="The policy's tables are being worked out.", pending=True)
+            return ForecastView(why="The policy's tables are being computed.", pending=True)
         policy = Index(load_or_solve_index(row.config, classes, row.rho, table_store)[0])
     tasks = int(table[:, 3].sum())
     found = forecast(

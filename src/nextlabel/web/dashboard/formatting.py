@@ -1,4 +1,4 @@
-"""Numbers and times for people."""
+"""Numbers and times as the pages show them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def points(share: float) -> str:
-    """0.013 as +1.3 points, small ones with more digits."""
+    """0.013 as +1.3 points; small numbers with more digits."""
     x = 100 * share
     if x == 0:
         return "+0 points"
@@ -29,7 +29,7 @@ def count(number: float | None) -> str:
 
 
 def shortly(number: float) -> str:
-    """A number with as many digits as it deserves."""
+    """A number with three significant digits, or without decimals from 1,000 on."""
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
@@ -39,7 +39,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as people say them."""
+    """Seconds in a suitable unit."""
     if seconds is None:
         return "–"
     if seconds < 10:
@@ -54,12 +54,12 @@ def duration(seconds: float | None) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Events a second as events a minute or hour."""
+    """Events per second as events per minute or hour."""
     if per_second is None:
         return "not known yet"
     if per_second >= 1 / 60:
-        return f"{shortly(per_second * 60)} a minute"
-    return f"{shortly(per_second * 3600)} an hour"
+        return f"{shortly(per_second * 60)} per minute"
+    return f"{shortly(per_second * 3600)} per hour"
 
 
 def when(seconds: float) -> str:
@@ -80,12 +80,12 @@ def stamp(seconds: float) -> str:
 
 
 def until(seconds: float) -> str:
-    """How far ahead or back a time is."""
+    """How far a time is in the future or in the past."""
     return f"in {duration(seconds)}" if seconds >= 0 else f"{duration(-seconds)} ago"
 
 
 def sentence(text: str) -> str:
-    """With a capital letter."""
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 

@@ -1,4 +1,4 @@
-"""Events of the log as sentences."""
+"""The events of the log as sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
 
 class LogLine(NamedTuple):
-    """One line of the log; ``task`` is the number of the task that it is about, if any."""
+    """One line of the log; ``task`` is the number of its task, if it is about one."""
 
     seq: int
     at: float
@@ -31,7 +31,7 @@ class LogPage(NamedTuple):
 
 
 def log_page(overview: Overview, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
-    """Some lines of a campaign's log."""
+    """One page of a campaign's log."""
     events = overview.events_before(id, before, limit)
     leases = overview.leases_named(id, [e.data["lease"] for e in events if "lease" in e.data])
     tasks = overview.tasks_numbered(id, [lease.task for lease in leases.values()])
@@ -52,7 +52,7 @@ def _line(
 
 
 def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
-    """A batch of tasks is many events; it is told of once."""
+    """Merge the many events of one batch of tasks into one line."""
     out: list[LogLine] = []
     for line in lines:
         if out and line.kind == LARGE == out[-1].kind and line.at == out[-1].at:
@@ -67,7 +67,7 @@ def _label(config: CampaignSettings, data: Mapping[str, Any]) -> str:
 
 
 def _told(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    counted = "" if data["counted"] else "; it does not count, the budget was spent"
+    counted = "" if data["counted"] else "; it does not count because the budget was spent"
     return f"{who} labelled {what} as {_label(config, data)}{counted}."
 
 
@@ -85,13 +85,13 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
         parts.append("the deadline to none" if deadline is None else f"the deadline to {when(deadline)}")
     if "lease_seconds" in data:
         lease = data["lease_seconds"]
-        parts.append("the lease time to what is learnt" if lease is None else f"the lease time to {duration(lease)}")
+        parts.append("the lease time to the learnt one" if lease is None else f"the lease time to {duration(lease)}")
     return f"The requester changed {' and '.join(parts)}."
 
 
 def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
     arrivals = rate(data.get("arrival_rate"))
-    return f"The policy's tables now follow the workers: {arrivals}, {data['rho']:g} labels in flight on average."
+    return f"The policy was adapted to the workers: arrivals {arrivals}, {data['rho']:g} labels in flight on average."
 
 
 def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
@@ -104,14 +104,14 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
     "late": _late,
-    "expired": lambda c, who, what, d: f"The time of {who} for {what} was over.",
-    "released": lambda c, who, what, d: f"{who} passed {what} on.",
-    "renewed": lambda c, who, what, d: f"{who} got more time for {what}.",
-    "undone": lambda c, who, what, d: f"{who} took back the label {_label(c, d)} of {what}.",
+    "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
+    "released": lambda c, who, what, d: f"{who} skipped {what}.",
+    "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
+    "undone": lambda c, who, what, d: f"{who} undid the label {_label(c, d)} of {what}.",
     "paused": lambda c, who, what, d: "The requester paused the campaign.",
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
     "closed": _closed,
-    "reopened": lambda c, who, what, d: "The campaign is open again.",
+    "reopened": lambda c, who, what, d: "The campaign reopened.",
 }

@@ -1,4 +1,4 @@
-"""Who is signed in: a signed cookie that ends by itself, and with the token that it was given for."""
+"""Who is signed in: a signed cookie that expires, and that becomes invalid with the token for which it was issued."""
 
 from __future__ import annotations
 
@@ -15,48 +15,49 @@ from nextlabel.service.links import LinkSigner
 from nextlabel.service.tokens import NAME, matches
 
 COOKIE, KIND = "nl_requester", "d2"
-LASTS_S = 12 * 3600
-#: The requester's hash is read again after so many seconds.
-FRESH_S = 5.0
+MAX_AGE_S = 12 * 3600
+#: Seconds for which the hash of the requester's token is cached.
+TOKEN_CACHE_S = 5.0
 
 
-class Sessions:
-    """Cookies given out and read."""
+class RequesterSessions:
+    """Issues and reads the cookies."""
 
     def __init__(self, store: Store, links: LinkSigner) -> None:
         self._store, self._links = store, links
-        self._kept: str | None = None
+        self._token_hash: str | None = None
         self._read_at = float("-inf")
         self._lock = Lock()
 
-    def known(self, token: str) -> bool:
-        """Whether it is the requester's token, compared in constant time."""
+    def is_token(self, token: str) -> bool:
+        """Whether this is the requester's token."""
         return matches(token, self._hash(0.0))
 
-    def open(self, request: Request, response: Response) -> None:
-        """Sign the browser in."""
+    def sign_in(self, request: Request, response: Response) -> None:
+        """Give the browser a cookie."""
         secure = bool(app_state(request).settings.cookie_secure)
-        value = self._links.sign(KIND, [self._mark()], timed=True)
+        value = self._links.sign(KIND, [self._fingerprint()], timed=True)
         response.set_cookie(
-            COOKIE, value, max_age=LASTS_S, path="/", secure=secure, httponly=True, samesite="strict"
+            COOKIE, value, max_age=MAX_AGE_S, path="/", secure=secure, httponly=True, samesite="strict"
         )  # fmt: skip
 
     def signed_in(self, request: Request) -> bool:
-        """Whether a request comes from somebody who is signed in."""
-        return bool(self._links.read(KIND, request.cookies.get(COOKIE, ""), max_age_s=LASTS_S) == [self._mark()])
+        """Whether a request comes from a browser that is signed in."""
+        payload = self._links.read(KIND, request.cookies.get(COOKIE, ""), max_age_s=MAX_AGE_S)
+        return bool(payload == [self._fingerprint()])
 
-    def _mark(self) -> str:
-        """Changes with the token; says nothing about it."""
-        return hashlib.sha256(b"dashboard" + (self._hash(FRESH_S) or "").encode()).hexdigest()[:16]
+    def _fingerprint(self) -> str:
+        """A text that changes with the token and reveals nothing about it."""
+        return hashlib.sha256(b"dashboard" + (self._hash(TOKEN_CACHE_S) or "").encode()).hexdigest()[:16]
 
-    def _hash(self, fresh_s: float) -> str | None:
+    def _hash(self, max_age_s: float) -> str | None:
         with self._lock:
-            if time.monotonic() - self._read_at >= fresh_s:
-                self._kept = self._store.setting(NAME)
+            if time.monotonic() - self._read_at >= max_age_s:
+                self._token_hash = self._store.setting(NAME)
                 self._read_at = time.monotonic()
-            return self._kept
+            return self._token_hash
 
 
-def close(response: Response) -> None:
-    """Sign the browser out."""
+def sign_out(response: Response) -> None:
+    """Delete the browser's cookie."""
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")

@@ -1,15 +1,15 @@
-"""What the states of a campaign's tasks say: nothing here looks at a task.
+"""A campaign's tasks summed up by state, without reading any task.
 
-============ ======================================================================================
-field        meaning
-============ ======================================================================================
-accuracy     expected share of tasks whose most likely label is right, if the campaign stopped here
-by_labels    tasks with 0, 1, 2, ... labels
-by_chance    tasks with a label by the probability of the second label (two labels) or of the best, in ``BINS`` bins
-hardest      groups of tasks with a label in which the two likeliest labels are closest, closest first
-============ ======================================================================================
+=============== ===================================================================================
+field           meaning
+=============== ===================================================================================
+accuracy        expected share of tasks whose most likely label is right, if the campaign stopped here
+by_labels       tasks with 0, 1, 2, ... labels
+by_probability  tasks with a label, in ``BINS`` bins of the probability of the second of two labels, else of the best
+hardest         groups of tasks with a label whose two likeliest labels are closest, closest first
+=============== ===================================================================================
 
-Cost: a few milliseconds for few classes; a second for every 100,000 tasks that have priors of their own.
+Cost: a few milliseconds for few classes; a second per 100,000 tasks with priors of their own.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings
 
-#: Bins of the probabilities; groups of hard tasks that are named; classes whose beliefs are worked out together.
+#: Bins of the probabilities; groups of hard tasks; classes whose beliefs are computed together.
 BINS, HARD_GROUPS, TOGETHER = 20, 200, 2000
 
 
 @dataclass(frozen=True, slots=True)
 class StateSummary:
-    """Of one campaign at one time."""
+    """The tasks of one campaign at one time."""
 
     tasks: int
     labelled: int
     accuracy: float
     by_labels: tuple[int, ...]
-    by_chance: tuple[int, ...]
+    by_probability: tuple[int, ...]
     hardest: tuple[Group, ...]
 
 
-def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]) -> StateSummary | None:
+def summarise_states(
+    config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[Group, int]
+) -> StateSummary | None:
     """None for a campaign without tasks."""
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     if not len(table):
@@ -63,19 +65,19 @@ def figures(config: CampaignSettings, classes: Sequence[Prior], groups: Mapping[
         labelled=int(members[told].sum()),
         accuracy=float(best @ members / members.sum()),
         by_labels=tuple(int(n) for n in np.bincount(level, members)),
-        by_chance=tuple(int(n) for n in np.bincount(bins[told], members[told], BINS)),
+        by_probability=tuple(int(n) for n in np.bincount(bins[told], members[told], BINS)),
         hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard),
     )
 
 
 def levels(config: CampaignSettings, node: Ints) -> Ints:
-    """Labels behind each node."""
+    """The number of labels behind each node."""
     last = np.array([nodes_of(config.answers, m) for m in range(config.most_labels + 1)], dtype=np.int64)
     return np.searchsorted(last, node, side="right").astype(np.int64)
 
 
 def truths(config: CampaignSettings, classes: Sequence[Prior], klass: Ints, node: Ints, level: Ints) -> Floats:
-    """Probabilities of the truths (groups, answers) in each state, some classes of one kind at a time."""
+    """Probability of each truth (groups, answers) in each state; classes of one kind are computed together."""
     out = np.zeros((len(node), config.answers))
     order = np.argsort(klass, kind="stable")
     used, start = np.unique(klass[order], return_index=True)

@@ -1,4 +1,4 @@
-"""A campaign as the templates show it: words and small tables, and the same numbers for the charts."""
+"""A campaign as the templates show it, and the numbers for its charts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.dashboard.state_summary import BINS, StateSummary
 from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS
-from nextlabel.web.render import rendered
+from nextlabel.web.render import render
 
 HARD_SHOWN, LEASES_SHOWN, LOG_LINES = 10, 10, 20
-#: More labels that the table tells about.
+#: Numbers of additional labels in the table.
 STEPS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 LONGEST_SUMMARY = 140
-#: Pieces of the page that follow a campaign as it runs.
+#: The parts of the page that are updated while a campaign runs.
 PARTS = (
     "status",
     "tiles",
@@ -35,140 +35,140 @@ PARTS = (
     "leases",
     "log",
     "by_labels",
-    "by_chance",
+    "by_probability",
     "more",
 )
 
 
-def campaign_view(room: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
-    """All that the page of a campaign shows."""
-    found, certificate = room.figures(row), room.certificate(row)
-    heading = _proved(room.heading(row), certificate)
+def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
+    """Everything that the page of a campaign shows."""
+    summary, certificate = dashboard.summary(row), dashboard.certificate(row)
+    forecast = _capped(dashboard.forecast(row), certificate)
     accuracy = row.config.reward == Accuracy()
     return {
         "row": row,
-        "now": room.now(),
+        "now": dashboard.now(),
         "title": title_of(row),
         "state": row.state,
         "reason": reason_of(row),
-        "figures": found,
+        "summary": summary,
         "certificate": certificate,
-        "heading": heading,
+        "forecast": forecast,
         "worth": percent if accuracy else shortly,
-        "more_worth": points if accuracy else _plain_more,
+        "more_worth": points if accuracy else _plain_gain,
         "is_accuracy": accuracy,
         "spent_share": row.spent / row.budget,
         "reserved_share": min(row.reserved, row.budget - row.spent) / row.budget,
         "arrivals": arrival_rate(row),
         "completions": completion_rate(row),
         "lease_s": lease_seconds(row),
-        "hardest": [] if found is None else _hardest(room, row, found),
-        "workers": _workers(room, row),
-        "leases": _leases(room, row),
-        "log": log_page(room.overview, row.id, row.config, before, LOG_LINES),
+        "hardest": [] if summary is None else _hardest(dashboard, row, summary),
+        "workers": _workers(dashboard, row),
+        "leases": _leases(dashboard, row),
+        "log": log_page(dashboard.overview, row.id, row.config, before, LOG_LINES),
         "before": before,
-        "by_labels": _by_labels(found),
-        "by_chance": _by_chance(found),
+        "by_labels": _by_labels(summary),
+        "by_probability": _by_probability(summary),
         "more": _more(certificate),
     }
 
 
-def charts_of(view: dict[str, Any]) -> dict[str, Any]:
+def chart_data(view: dict[str, Any]) -> dict[str, Any]:
     """The numbers behind the charts."""
     row: CampaignRow = view["row"]
     certificate: Certificate | None = view["certificate"]
-    heading = view["heading"]
+    forecast = view["forecast"]
     return {
         "labels": [count for _, count in view["by_labels"]],
         "labelNames": [name for name, _ in view["by_labels"]],
-        "chance": [count for _, count in view["by_chance"]],
+        "probability": [count for _, count in view["by_probability"]],
         "accuracy": view["is_accuracy"],
         "budget": row.budget,
         "spent": row.spent,
         "now": None if certificate is None else certificate.now,
-        "heading": None if heading is None else heading.mean,
+        "forecast": None if forecast is None else forecast.mean,
         "upper": None if certificate is None else certificate.upper,
         "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
     }
 
 
-def parts_of(view: dict[str, Any]) -> dict[str, str]:
-    """The pieces of the page that follow a campaign, as HTML."""
-    return {name: rendered(f"dashboard/parts/{name}.html", **view) for name in PARTS}
+def render_parts(view: dict[str, Any]) -> dict[str, str]:
+    """The parts of the page that are updated while a campaign runs, as HTML."""
+    return {name: render(f"dashboard/parts/{name}.html", **view) for name in PARTS}
 
 
-def marks_of(parts: dict[str, str], charts: dict[str, Any]) -> dict[str, str]:
-    """A short mark of each piece, to tell which have changed."""
+def fingerprints(parts: dict[str, str], charts: dict[str, Any]) -> dict[str, str]:
+    """A short hash of each part, to tell which have changed."""
     texts = {**parts, "charts": json.dumps(charts, sort_keys=True)}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:10] for name, text in texts.items()}
 
 
-def summary(payload: Any) -> str:
-    """The beginning of what workers are shown."""
+def payload_summary(payload: Any) -> str:
+    """The beginning of what workers see."""
     text = payload.get("text", next(iter(payload.values()))) if isinstance(payload, dict) and payload else payload
     words = " ".join((text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)).split())
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
-def _proved(heading: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
-    """What was simulated, no more than what is proved: the difference would be chance."""
-    if heading is None or certificate is None or heading.mean is None:
-        return heading
-    return replace(heading, mean=min(heading.mean, certificate.upper))
+def _capped(forecast: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
+    """The simulated forecast, but no more than the proved bound: beyond it is only chance."""
+    if forecast is None or certificate is None or forecast.mean is None:
+        return forecast
+    return replace(forecast, mean=min(forecast.mean, certificate.upper))
 
 
-def _plain_more(gain: float) -> str:
+def _plain_gain(gain: float) -> str:
     return f"+{gain:.3g}"
 
 
-def _hardest(room: DashboardState, row: CampaignRow, found: StateSummary) -> list[dict[str, Any]]:
-    tasks = room.overview.tasks_in(row.id, found.hardest, HARD_SHOWN)
-    results = results_of(row, room.classes(row), tasks)
+def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary) -> list[dict[str, Any]]:
+    tasks = dashboard.overview.tasks_in(row.id, summary.hardest, HARD_SHOWN)
+    results = results_of(row, dashboard.classes(row), tasks)
     return [
-        {"number": task.number, "summary": summary(task.payload), "result": result}
+        {"number": task.number, "summary": payload_summary(task.payload), "result": result}
         for task, result in zip(tasks, results, strict=True)
     ]
 
 
-def _workers(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    team = room.team(row)
-    shown = []
-    for one in room.store.workers(row.id, MOST_WORKERS):
+def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
+    summaries = dashboard.worker_summaries(row)
+    workers = []
+    for one in dashboard.store.workers(row.id, MOST_WORKERS):
         in_time = one.labels - one.late
-        shown.append(
+        workers.append(
             {
                 "row": one,
                 "mean_s": one.seconds / in_time if in_time > 0 else None,
-                "pace": None if team is None else team.get(one.worker),
+                "summary": None if summaries is None else summaries.get(one.worker),
             }
         )
-    return shown
+    return workers
 
 
-def _leases(room: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = room.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
-    tasks = room.overview.tasks_numbered(row.id, [lease.task for lease in out])
+def _leases(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
+    out = dashboard.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
+    tasks = dashboard.overview.tasks_numbered(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 
 
-def _by_labels(found: StateSummary | None) -> list[tuple[str, int]]:
-    """Tasks by their labels; from twelve on together."""
-    if found is None:
+def _by_labels(summary: StateSummary | None) -> list[tuple[str, int]]:
+    """Tasks by their number of labels; twelve and more together."""
+    if summary is None:
         return []
-    counts = list(found.by_labels)
+    counts = list(summary.by_labels)
     head = [(str(n), count) for n, count in enumerate(counts[:12])]
     return [*head, ("12+", sum(counts[12:]))] if len(counts) > 12 else head
 
 
-def _by_chance(found: StateSummary | None) -> list[tuple[str, int]]:
-    if found is None:
+def _by_probability(summary: StateSummary | None) -> list[tuple[str, int]]:
+    if summary is None:
         return []
     width = 100 // BINS
-    return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(found.by_chance)]
+    return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(summary.by_probability)]
 
 
 def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
-    """(more labels, at most, gain) for some round numbers."""
+    """(additional labels, upper bound, gain) for some round numbers."""
     if certificate is None:
         return []
     steps = [n for n in STEPS if n <= certificate.most]

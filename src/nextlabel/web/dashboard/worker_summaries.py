@@ -1,6 +1,6 @@
-"""How workers do: pace and agreement with what the campaign believes now, from each one's last labels.
+"""How workers are doing: speed, and agreement with the campaign's current belief, over their latest labels.
 
-A worker's own labels are part of what the campaign believes, so that agreement flatters those with many labels.
+A worker's own labels are part of that belief, so agreement favours workers with many labels.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.web.dashboard.state_summary import truths
 
-#: Workers that are looked at, and labels of each.
+#: Most workers, and most labels of each, that are considered.
 MOST_WORKERS, MOST_LABELS = 50, 2000
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSummary:
-    """Of one worker: median seconds, and the share of ``labels`` that are what the campaign believes."""
+    """A worker's median seconds per label, and the share of ``labels`` that agree with the campaign's belief."""
 
     median_s: float | None
     agreement: float | None
@@ -32,7 +32,7 @@ class WorkerSummary:
 def summarise_workers(
     row: CampaignRow, classes: Sequence[Prior], workers: Sequence[WorkerRow], overview: Overview
 ) -> dict[str, WorkerSummary]:
-    """Of the workers with most labels."""
+    """Summaries of the workers with the most labels."""
     return {
         one.worker: _summary(row, classes, overview.recent_answers(row.id, one.worker, MOST_LABELS))
         for one in workers[:MOST_WORKERS]

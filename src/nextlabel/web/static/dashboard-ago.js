@@ -1,9 +1,9 @@
-// Times that say how long ago they were.
+// Relative times, such as "3 min. ago".
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 const words = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
 
-/** Have every <time data-ago> inside `root` say how long ago it was. */
+/** Show every <time data-ago> inside `root` as a relative time. */
 export function ago(root = document) {
   for (const element of root.querySelectorAll("time[data-ago]")) {
     const at = new Date(element.dateTime);

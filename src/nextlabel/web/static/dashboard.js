@@ -1,4 +1,4 @@
-// What all pages of the dashboard share: copy buttons and times that say how long ago they were.
+// Shared by all pages of the dashboard: copy buttons, menus and relative times.
 
 import { ago } from "./dashboard-ago.js";
 

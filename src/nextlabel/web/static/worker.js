@@ -13,8 +13,8 @@
   const SHORTCUTS_OFF = "nextlabel:shortcuts-off";
   const TIMEOUT_MS = 15000;
   const RETRY_MS = [500, 1000, 2000, 4000, 8000];
-  const ACTIVE_MS = 180000; // somebody who did nothing for so long may have left
-  const SETTLE_MS = 300; // the second half of a double click must not answer the next item
+  const ACTIVE_MS = 180000; // after so long without any activity, the worker may have left
+  const SETTLE_MS = 300; // the second click of a double click must not answer the next item
 
   let sending = false;
   let shownAt = 0;
@@ -30,12 +30,12 @@
       if (value === null) storage.removeItem(name);
       else storage.setItem(name, value);
     } catch {
-      // storage may be forbidden: then an answer only lives as long as the page
+      // storage may be blocked: then an unsent answer is lost with the page
     }
     return null;
   };
 
-  const say = (text, trouble = false) => {
+  const announce = (text, trouble = false) => {
     statusLine.textContent = text;
     statusLine.classList.toggle("trouble", trouble);
   };
@@ -82,12 +82,12 @@
     settle();
   };
 
-  // What has to be done whenever there is something new to see.
+  // Called whenever new content is shown.
   const settle = () => {
     shownAt = performance.now();
     clearTimeout(retryTimer);
     for (const image of panel.querySelectorAll("img")) {
-      if (image.complete && image.naturalWidth === 0) sayFailed(image); // before anybody listened
+      if (image.complete && image.naturalWidth === 0) showLoadError(image); // failed before the listener was there
     }
     const item = panel.querySelector("[data-lease]");
     if (item) {
@@ -97,11 +97,11 @@
     } else {
       leaseUntil = 0;
       const retry = Number(panel.querySelector("[data-retry]")?.dataset.retry ?? 0);
-      if (retry > 0) retryTimer = setTimeout(lookWhenSeen, retry * 1000);
+      if (retry > 0) retryTimer = setTimeout(refreshWhenVisible, retry * 1000);
     }
   };
 
-  // One thing at a time: until it is confirmed all buttons say that they wait (and keep the focus).
+  // One request at a time: until it is confirmed, all buttons are disabled for assistive technology but keep the focus.
   const setSending = (now) => {
     sending = now;
     panel.classList.toggle("sending", now);
@@ -111,7 +111,7 @@
     }
   };
 
-  const sayFailed = (medium) => {
+  const showLoadError = (medium) => {
     if (medium.parentNode.querySelector(".failed")) return;
     const line = document.createElement("p");
     line.className = "failed muted small";
@@ -120,7 +120,7 @@
     link.target = "_blank";
     link.rel = "noopener noreferrer";
     link.textContent = "Open it in a new tab";
-    line.append("This did not load. ", link, ", or skip the item.");
+    line.append("This could not be loaded. ", link, ", or skip the item.");
     medium.parentNode.append(line);
   };
 
@@ -136,31 +136,31 @@
       } catch {
         // no connection
       }
-      say("Not sent yet, trying again …", true);
+      announce("Not sent yet, trying again…", true);
       await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]);
     }
     stored(sessionStorage, KEPT, null);
     setSending(false);
     if (!reply.ok) {
       if (reply.status === 401 || reply.status === 404) location.reload();
-      else say(`${reply.body.detail ?? "That did not work."} ${reply.body.hint ?? ""}`, true);
+      else announce(`${reply.body.detail ?? "That did not work."} ${reply.body.hint ?? ""}`, true);
       return;
     }
     show(reply.body);
     const note = document.getElementById("note");
-    say(note ? note.textContent : spoken(fields));
+    announce(note ? note.textContent : confirmation(fields));
   };
 
-  const spoken = (fields) => {
-    const said = new URLSearchParams(fields);
-    if (said.get("move") === "undo") return "Answer taken back.";
-    if (said.get("move") === "release") return "Skipped.";
+  const confirmation = (fields) => {
+    const sent = new URLSearchParams(fields);
+    if (sent.get("move") === "undo") return "Answer undone.";
+    if (sent.get("move") === "release") return "Skipped.";
     const saved = panel.querySelector(".undo strong");
     return saved ? `Saved: ${saved.textContent}.` : "Saved.";
   };
 
-  // What the service would show now; the page only changes if that is something else.
-  const look = async () => {
+  // Fetch what the service shows now; the page changes only if that is different.
+  const refresh = async () => {
     if (sending) return;
     try {
       const reply = await call(address);
@@ -174,35 +174,35 @@
       parsed.innerHTML = reply.body.panel;
       const lease = parsed.content.querySelector("[data-lease]")?.dataset.lease ?? null;
       const reason = parsed.content.querySelector("[data-reason]")?.dataset.reason ?? null;
-      if (statusLine.classList.contains("trouble")) say("");
+      if (statusLine.classList.contains("trouble")) announce("");
       if (lease !== currentLease() || reason !== currentReason()) {
         show(reply.body);
-        say(lease ? "An item is here." : "");
+        announce(lease ? "A new item is here." : "");
       } else {
         settle();
       }
     } catch {
-      say("No connection, trying again …", true);
+      announce("No connection, trying again…", true);
       clearTimeout(retryTimer);
-      retryTimer = setTimeout(lookWhenSeen, 3000);
+      retryTimer = setTimeout(refreshWhenVisible, 3000);
     }
   };
 
-  // A page that nobody sees must not take an item from others.
-  const lookWhenSeen = () => {
-    if (document.visibilityState === "visible") look();
-    else document.addEventListener("visibilitychange", lookWhenSeen, { once: true });
+  // A page in the background must not take an item from other workers.
+  const refreshWhenVisible = () => {
+    if (document.visibilityState === "visible") refresh();
+    else document.addEventListener("visibilitychange", refreshWhenVisible, { once: true });
   };
 
   const timeLeft = (seconds) => {
-    if (seconds <= 0) return "time is over, an answer is still kept";
+    if (seconds <= 0) return "time is up, but an answer is still accepted";
     if (seconds < 90) return `${Math.ceil(seconds)} seconds left`;
     if (seconds < 5400) return `${Math.round(seconds / 60)} minutes left`;
     if (seconds < 172800) return `${Math.round(seconds / 3600)} hours left`;
     return `${Math.round(seconds / 86400)} days left`;
   };
 
-  const atWork = () => {
+  const isActive = () => {
     if (document.visibilityState !== "visible") return false;
     const playing = [...panel.querySelectorAll("audio, video")].some((medium) => !medium.paused);
     return playing || Date.now() - activeAt < ACTIVE_MS;
@@ -214,11 +214,11 @@
       const reply = await call(`${address}/renew`, new URLSearchParams({ lease }));
       if (!reply.ok || lease !== currentLease()) return;
       const left = Number(reply.body.left) * 1000;
-      if (Date.now() + left <= leaseUntil + 1000) nextRenewal = Date.now() + 60000; // the deadline gives no more
+      if (Date.now() + left <= leaseUntil + 1000) nextRenewal = Date.now() + 60000; // the deadline allows no more
       leaseUntil = Date.now() + left;
       leaseFull = Math.max(leaseFull, left);
     } catch {
-      // the clock goes on; the next tick tries again
+      // the next tick tries again
     }
   };
 
@@ -227,10 +227,10 @@
     const line = document.getElementById("time");
     if (!lease || !line) return;
     const left = leaseUntil - Date.now();
-    const words = timeLeft(left / 1000);
-    if (line.textContent !== words) line.textContent = words;
+    const text = timeLeft(left / 1000);
+    if (line.textContent !== text) line.textContent = text;
     line.classList.toggle("short", left < Math.min(30000, leaseFull / 4));
-    if (left > 0 && left < leaseFull / 2 && Date.now() >= nextRenewal && !sending && atWork()) renew(lease);
+    if (left > 0 && left < leaseFull / 2 && Date.now() >= nextRenewal && !sending && isActive()) renew(lease);
   };
 
   const shortcutsOn = () => stored(localStorage, SHORTCUTS_OFF) !== "1";
@@ -257,7 +257,7 @@
   panel.addEventListener(
     "error",
     (event) => {
-      if (event.target.matches?.("img, audio, video")) sayFailed(event.target);
+      if (event.target.matches?.("img, audio, video")) showLoadError(event.target);
     },
     true,
   );
@@ -279,7 +279,7 @@
     addEventListener(kind, () => (activeAt = Date.now()), { passive: true, capture: true });
   }
   addEventListener("pageshow", (event) => {
-    if (event.persisted) look();
+    if (event.persisted) refresh();
   });
 
   const keysSwitch = document.getElementById("keys-on");

@@ -1,5 +1,5 @@
-"""The worker's page.
+"""The workers' page.
 
-``session`` who is there; ``step`` what they do, in one transaction; ``item`` how a payload is shown; ``words`` what is
-said; ``routes`` the addresses.
+``routes`` has its addresses; ``session`` the cookies that say who is working; ``actions`` what workers do, as commands;
+``payload_view`` how a task is shown; ``texts`` what the page says.
 """

@@ -1,4 +1,4 @@
-"""What a worker does and what they see next, in one command: an answer and the next item are one commit."""
+"""What a worker does and sees next, as one command: an answer and the next task are committed together."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.transitions import LABELLED, LATE
-from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.service.pending_tables import TablesPendingError
+from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 
-PREPARING_S = 2.0
+#: Seconds after which a page looks again while tables are computed.
+RETRY_AFTER_S = 2.0
 
 
 class WorkerAction(NamedTuple):
-    """Something done to a lease: ``move`` is tell, release or undo; ``answer`` the number of the label told."""
+    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number."""
 
     move: str
     lease: str
@@ -25,7 +25,7 @@ class WorkerAction(NamedTuple):
 
 
 class UndoableAnswer(NamedTuple):
-    """An answer that can be taken back."""
+    """An answer that can still be undone."""
 
     lease: str
     label: str
@@ -33,7 +33,7 @@ class UndoableAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """What a worker sees; ``labels_given`` is None where it is not known, ``pending`` are tables to wait for."""
+    """What a worker sees; ``labels_given`` is None if unknown, ``pending`` is done when the tables are ready."""
 
     name: str
     question: str
@@ -49,21 +49,21 @@ class WorkerView:
     pending: Future[Any] | None
 
 
-def step(worker: str, deed: WorkerAction | None, last: str) -> Callable[[Commands], WorkerView]:
-    """The command: do it, ask for the next task, look round. ``last`` is the lease that was answered last."""
+def act_and_ask(worker: str, action: WorkerAction | None, last: str) -> Callable[[Commands], WorkerView]:
+    """The command: act if there is an action, then ask for a task. ``last`` is the lease that was answered last."""
 
     def command(commands: Commands) -> WorkerView:
-        told, note = (None, None) if deed is None else _done(commands, worker, deed)
+        told, note = (None, None) if action is None else _act(commands, worker, action)
         pending: Future[Any] | None = None
         reply: Lease | NoTask
         try:
             reply = commands.ask(worker)
         except TablesPendingError as error:
-            reply, pending = NoTask(commands.ledger.row.id, "preparing", PREPARING_S), error.future
-        answered = told.lease if told is not None and deed is not None and deed.move == "tell" else last
-        undoable, known = _last(commands, worker, answered)
+            reply, pending = NoTask(commands.ledger.row.id, "preparing", RETRY_AFTER_S), error.future
+        answered = told.lease if told is not None and action is not None and action.move == "tell" else last
+        undoable, known = _undoable(commands, worker, answered)
         row = commands.ledger.row
-        # A tally that is looked at is written, so only those of workers who had a lease are.
+        # Reading a worker's row creates it, so it is read only for workers who have had a lease.
         known = known or told is not None or isinstance(reply, Lease)
         return WorkerView(
             row.config.name or row.id, row.config.question, row.config.labels, row.spent, row.budget, reply,
@@ -75,8 +75,8 @@ def step(worker: str, deed: WorkerAction | None, last: str) -> Callable[[Command
     return command
 
 
-def renewed(worker: str, lease: str) -> Callable[[Commands], float]:
-    """The command that gives a lease more time; seconds that it is out."""
+def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
+    """The command that extends a lease; returns the seconds left."""
 
     def command(commands: Commands) -> float:
         return (commands.renew(lease, worker).expires_at or commands.now) - commands.now
@@ -84,23 +84,23 @@ def renewed(worker: str, lease: str) -> Callable[[Commands], float]:
     return command
 
 
-def _done(commands: Commands, worker: str, deed: WorkerAction) -> tuple[Told | None, str | None]:
-    """What became of a deed, and a key of ``words.NOTES`` if it did not go the usual way; nothing is an error."""
+def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
+    """The result of an action, and a key of ``texts.NOTES`` if something unusual happened; that is not an error."""
     labels = commands.ledger.row.config.labels
-    if deed.move == "tell" and not 0 <= deed.answer < len(labels):
-        raise InputError("there is no such answer.", "Choose one of the buttons.")
-    before = commands.ledger.lease(deed.lease)
-    repeated = before is not None and before.label is not None  # the row itself changes below
+    if action.move == "tell" and not 0 <= action.answer < len(labels):
+        raise InputError("this answer does not exist.", "Use one of the buttons.")
+    before = commands.ledger.lease(action.lease)
+    repeated = before is not None and before.label is not None  # read now: the row changes below
     try:
-        if deed.move == "release":
-            return commands.release(deed.lease, worker), None
-        if deed.move == "undo":
-            return commands.undo(deed.lease, worker), None
-        told = commands.tell(deed.lease, labels[deed.answer], worker)
+        if action.move == "release":
+            return commands.release(action.lease, worker), None
+        if action.move == "undo":
+            return commands.undo(action.lease, worker), None
+        told = commands.tell(action.lease, labels[action.answer], worker)
     except NotFoundError:
         return None, "not_yours"
     except ConflictError:
-        return None, "too_late" if deed.move == "undo" else "answered"
+        return None, "too_late" if action.move == "undo" else "answered"
     if repeated:
         return told, "again"
     if told.status == LATE:
@@ -108,8 +108,8 @@ def _done(commands: Commands, worker: str, deed: WorkerAction) -> tuple[Told | N
     return told, None
 
 
-def _last(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnswer | None, bool]:
-    """The last answer if it can be taken back, and whether it was this worker's."""
+def _undoable(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnswer | None, bool]:
+    """The last answer if it can still be undone, and whether it was this worker's."""
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
         return None, False

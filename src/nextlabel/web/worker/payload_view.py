@@ -1,17 +1,17 @@
-"""How a task's payload is shown: as text, picture, sound, film, link, named fields or, failing all, as JSON.
+"""How a task's payload is shown: as text, image, audio, video, link, named fields or, failing all that, as JSON.
 
 ========================================================= ==================================================
 payload                                                   shown as
 ========================================================= ==================================================
-a text, or the field ``text`` of a table                  large text
+a string, or the field ``text`` of an object              large text
 an http(s) address in a field called image, img, photo,   picture; likewise ``audio`` and ``video``
 picture (``_url``), or ending in .png, .jpg ...
-another http(s) address                                   link that opens elsewhere
-other values of a table                                   name and value
-lists, tables inside tables                               JSON, indented
+another http(s) address                                   link that opens in a new tab
+other values of an object                                 name and value
+lists, nested objects                                     JSON, indented
 ========================================================= ==================================================
 
-A field ``alt`` describes the picture to those who do not see it. Nothing but http and https becomes an address.
+A field ``alt`` is the image's alternative text. Only http and https addresses become links or media.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-#: Names of fields and ends of addresses that say what an address is of.
+#: Field names and endings of addresses that tell what kind of medium an address is.
 NAMES = {
     "image": ("image", "img", "photo", "picture"),
     "audio": ("audio", "sound"),
@@ -34,8 +34,8 @@ ENDS = {
 LEAD, ALT = "text", "alt"
 
 
-class Part(NamedTuple):
-    """One piece of an item: ``kind`` is text, image, audio, video, link, value or json; ``name`` may be empty."""
+class PayloadPart(NamedTuple):
+    """One part of a payload: ``kind`` is text, image, audio, video, link, value or json; ``name`` may be empty."""
 
     kind: str
     name: str
@@ -43,8 +43,8 @@ class Part(NamedTuple):
     alt: str = ""
 
 
-def parts_of(payload: Any) -> list[Part]:
-    """The pieces of a payload: text first, then media, then fields in their order."""
+def payload_parts(payload: Any) -> list[PayloadPart]:
+    """The parts of a payload: text first, then media, then other fields in their order."""
     if not isinstance(payload, dict):
         return [_part("", payload, "")]
     alt = payload.get(ALT)
@@ -53,13 +53,13 @@ def parts_of(payload: Any) -> list[Part]:
     if described and any(part.kind == "image" for part in found):
         found = [part for part in found if part.name != ALT]
     if len(found) == 1 and found[0].kind == "value":
-        return [Part("text", "", found[0].value)]
+        return [PayloadPart("text", "", found[0].value)]
     order = {"text": 0, "image": 1, "video": 1, "audio": 1}
     return sorted(found, key=lambda part: order.get(part.kind, 2))
 
 
 def is_address(value: str) -> bool:
-    """Whether a text is an http or https address that a browser would go to as it stands."""
+    """Whether a string is an http or https address that a browser would open as it is."""
     if not value.lower().startswith(("http://", "https://")) or not value.isprintable() or " " in value:
         return False
     try:
@@ -68,17 +68,17 @@ def is_address(value: str) -> bool:
         return False
 
 
-def _part(name: str, value: Any, alt: str) -> Part:
+def _part(name: str, value: Any, alt: str) -> PayloadPart:
     if isinstance(value, dict | list):
-        return Part("json", name, json.dumps(value, indent=2, ensure_ascii=False))
+        return PayloadPart("json", name, json.dumps(value, indent=2, ensure_ascii=False))
     if not isinstance(value, str):
-        return Part("value", name, json.dumps(value))
+        return PayloadPart("value", name, json.dumps(value))
     if is_address(value):
         kind = _medium(name.lower(), urlsplit(value).path.lower())
-        return Part(kind, name, value, alt)
+        return PayloadPart(kind, name, value, alt)
     if name.lower() in (LEAD, ""):
-        return Part("text", "", value)
-    return Part("value", name, value)
+        return PayloadPart("text", "", value)
+    return PayloadPart("value", name, value)
 
 
 def _medium(name: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the page says."""
+"""The texts of the workers' page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Reason(NamedTuple):
-    """Why there is no task, to a worker; ``final``: nothing will come for them that they should wait for."""
+    """Why there is no task; if ``final``, there is nothing to wait for."""
 
     heading: str
     text: str
@@ -16,28 +16,36 @@ class Reason(NamedTuple):
 
 #: For every reason of ``campaign.replies``.
 REASONS: Final = {
-    "budget_spent": Reason("All done", "All labels of this campaign have been given. Thank you for your help.", True),
+    "budget_spent": Reason("All done", "This campaign has all its labels. Thank you for your help.", True),
     "finished": Reason("All done", "Every item has all the labels it needs. Thank you for your help.", True),
-    "below_price": Reason("All done", "The items are clear enough: no more labels are needed. Thank you.", True),
+    "below_price": Reason(
+        "All done", "The items are clear enough, so no more labels are needed. Thank you for your help.", True
+    ),
     "deadline_passed": Reason("The campaign is over", "Its deadline has passed. Thank you for your help.", True),
     "nothing_left_for_you": Reason(
-        "Nothing left for you", "You have seen every item that still needs a label. Thank you for your help.", True
+        "Nothing left for you",
+        "You have seen every item that still needs a label. Thank you for your help.",
+        True,
     ),
     "all_leased": Reason(
-        "Just a moment", "Every item that needs a label is with somebody else right now. One may come back soon.", False
+        "Just a moment", "All items that need a label are with other people right now. One may become free soon.", False
     ),
-    "paused": Reason("On a break", "The campaign is paused. Nothing you did is lost; please wait or come back.", False),
-    "preparing": Reason("Nearly ready", "The campaign is being prepared. The first item is here in a moment.", False),
+    "paused": Reason(
+        "On a break", "The campaign is paused. Your answers are saved; please wait or come back later.", False
+    ),
+    "preparing": Reason(
+        "Nearly ready", "The campaign is being prepared. The first item will appear in a moment.", False
+    ),
 }
 
-#: What became of something that did not go the usual way.
+#: Notes on actions that did not have the usual effect.
 NOTES: Final = {
-    "again": "Your answer was saved already. Here is the current item.",
-    "answered": "You had answered that item already, and that answer stands. Here is the current item.",
-    "late": "The time for that item was over, but your answer was kept.",
-    "not_needed": "The time for that item was over and its label is no longer needed. Your answer was kept aside.",
-    "not_yours": "That item is not with you any more. Here is the current one.",
-    "too_late": "It is too late to take that answer back: the item's time is over.",
+    "again": "Your answer had already been saved. Here is the current item.",
+    "answered": "You had already answered that item, and your first answer stands. Here is the current item.",
+    "late": "The time for that item had run out, but your answer was kept.",
+    "not_needed": "The time for that item had run out, and it needs no more labels. Your answer does not count.",
+    "not_yours": "That item is no longer assigned to you. Here is the current one.",
+    "too_late": "It is too late to undo that answer: the time for the item has run out.",
 }
 
 SKIP_KEY, UNDO_KEY = "s", "u"
@@ -45,7 +53,7 @@ DIGITS = "123456789"
 
 
 class Choice(NamedTuple):
-    """An answer as a button; ``keys`` choose it on a keyboard."""
+    """An answer as a button; any of ``keys`` chooses it."""
 
     number: int
     label: str
@@ -53,7 +61,7 @@ class Choice(NamedTuple):
 
 
 def choices(labels: tuple[str, ...]) -> list[Choice]:
-    """The answers: the first nine by digit, all by their first letter where no other begins with it."""
+    """The answers with their keys: digits for the first nine, and the first letter if no other label has it."""
     firsts = [label[0].lower() for label in labels]
     found = []
     for number, first in enumerate(firsts):
@@ -64,9 +72,9 @@ def choices(labels: tuple[str, ...]) -> list[Choice]:
 
 
 def time_left(seconds: float) -> str:
-    """How long a lease is still out, roughly."""
+    """Roughly how long a lease still runs."""
     if seconds <= 0:
-        return "time is over"
+        return "time is up"
     if seconds < 90:
         return f"{math.ceil(seconds)} seconds left"
     if seconds < 5400:

@@ -1,4 +1,4 @@
-"""All campaigns, one campaign, and what changed in it."""
+"""The list of campaigns, one campaign, and its updates."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
-from nextlabel.web.dashboard.view import campaign_view, charts_of, marks_of, parts_of
+from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 #: Campaigns on one page of the list.
-A_PAGE = 50
-#: Cursors that are numbers to everybody.
+PAGE_SIZE = 50
+#: Cursors fit into the whole numbers of JavaScript.
 LARGEST = 2**53
 Cursor = Annotated[int | None, Query(ge=1, le=LARGEST)]
 
 
 @router.get("/")
-def campaigns(request: Request, number: Annotated[int, Query(alias="page", ge=1, le=10**6)] = 1) -> Response:
-    """The list, newest first."""
-    room = dashboard_state(request)
-    rows = room.store.campaigns()
-    some = rows[(number - 1) * A_PAGE : number * A_PAGE]
-    shown = [
+def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", ge=1, le=10**6)] = 1) -> Response:
+    """The campaigns, newest first."""
+    dashboard = dashboard_state(request)
+    rows = dashboard.store.campaigns()
+    shown = rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    campaigns = [
         {
             "row": row,
             "title": title_of(row),
             "state": row.state,
             "reason": reason_of(row),
-            "figures": room.figures(row),
+            "summary": dashboard.summary(row),
         }
-        for row in some
+        for row in shown
     ]
-    further = number + 1 if number * A_PAGE < len(rows) else None
-    return page("dashboard/list.html", campaigns=shown, total=len(rows), further=further, number=number)
+    further = number + 1 if number * PAGE_SIZE < len(rows) else None
+    return page("dashboard/list.html", campaigns=campaigns, total=len(rows), further=further, number=number)
 
 
 @router.get("/campaigns")
-def campaigns_too() -> Response:
-    """Where people look for the list."""
+def campaigns_redirect() -> Response:
+    """Redirect to the list."""
     return RedirectResponse("/", 303)
 
 
@@ -58,62 +58,62 @@ def campaigns_too() -> Response:
 async def campaign_page(campaign: str, request: Request, before: Cursor = None) -> Response:
     """One campaign."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(shown, dashboard_state(request), row, before)
+    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, before)
 
 
 @router.get("/campaigns/{campaign}/live")
 async def live(
     campaign: str, request: Request, after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, seen: str = ""
 ) -> Response:
-    """What changed since event ``after``; ``seen`` is what the last answer said about itself."""
+    """What has changed since event ``after``; ``seen`` is the version that the last reply named."""
     row = await _row(request, campaign)
     return await to_thread.run_sync(_changes, dashboard_state(request), row, after, seen)
 
 
 @router.get("/campaigns/{campaign}/results.{format}")
 def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
-    """All results, as the API gives them."""
+    """Download all results, in the API's formats."""
     return results(campaign, request, ResultsQuery.model_validate({"format": format}))
 
 
-def shown(
-    room: DashboardState, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200
+def campaign_page_response(
+    dashboard: DashboardState, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200
 ) -> Response:
-    """The page of a campaign, with a sentence about what went wrong if something did."""
-    view = campaign_view(room, row, before)
-    parts, charts = parts_of(view), charts_of(view)
-    seen = _seen(room, row, marks_of(parts, charts))
+    """The page of a campaign, with a message about a problem if there is one."""
+    view = campaign_view(dashboard, row, before)
+    parts, charts = render_parts(view), chart_data(view)
+    seen = _version(dashboard, row, fingerprints(parts, charts))
     return page("dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, **view)
 
 
 async def _row(request: Request, campaign: str) -> CampaignRow:
-    """The campaign as it stands; leases that are over are expired only if there are any."""
-    services, room, id = app_state(request), dashboard_state(request), campaign_id(campaign)
+    """The campaign's row now; a command runs only if there are leases to expire."""
+    state, dashboard, id = app_state(request), dashboard_state(request), campaign_id(campaign)
 
     def look() -> tuple[CampaignRow, bool]:
-        row, now = room.store.row(id), room.now()
-        out = room.overview.open_leases(id, 1) if row.reserved else []
+        row, now = dashboard.store.row(id), dashboard.now()
+        out = dashboard.overview.open_leases(id, 1) if row.reserved else []
         late = any(lease.expires_at <= now for lease in out)
         return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
 
     row, over = await to_thread.run_sync(look)
-    return await current_row(services, id) if over else row
+    return await current_row(state, id) if over else row
 
 
-def _changes(room: DashboardState, row: CampaignRow, after: int, seen: str) -> Response:
-    told, _, marks = seen.partition("~")
-    if row.seq == after and told == room.version(row):
+def _changes(dashboard: DashboardState, row: CampaignRow, after: int, seen: str) -> Response:
+    version, _, hashes = seen.partition("~")
+    if row.seq == after and version == dashboard.version(row):
         return Response(status_code=204)
-    view = campaign_view(room, row)
-    parts, charts = parts_of(view), charts_of(view)
-    new = marks_of(parts, charts)
-    old = dict(pair.split(":", 1) for pair in marks.split(",") if ":" in pair)
+    view = campaign_view(dashboard, row)
+    parts, charts = render_parts(view), chart_data(view)
+    new = fingerprints(parts, charts)
+    old = dict(pair.split(":", 1) for pair in hashes.split(",") if ":" in pair)
     changed = {name: html for name, html in parts.items() if old.get(name) != new[name]}
-    body = {"seq": row.seq, "seen": _seen(room, row, new), "parts": changed}
+    body = {"seq": row.seq, "seen": _version(dashboard, row, new), "parts": changed}
     if old.get("charts") != new["charts"]:
         body["charts"] = charts
     return JSONResponse(body)
 
 
-def _seen(room: DashboardState, row: CampaignRow, marks: dict[str, str]) -> str:
-    return room.version(row) + "~" + ",".join(f"{name}:{mark}" for name, mark in marks.items())
+def _version(dashboard: DashboardState, row: CampaignRow, hashes: dict[str, str]) -> str:
+    return dashboard.version(row) + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())

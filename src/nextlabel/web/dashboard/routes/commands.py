@@ -18,7 +18,7 @@ from nextlabel.service.status import row_after
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
 from nextlabel.web.dashboard.formatting import sentence, stamp
-from nextlabel.web.dashboard.routes.campaign import shown
+from nextlabel.web.dashboard.routes.campaign import campaign_page_response
 from nextlabel.web.dashboard.state import dashboard_state
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -26,26 +26,26 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 @router.post("/campaigns/{campaign}/pause")
 async def pause(campaign: str, request: Request) -> Response:
-    """No new leases."""
-    return await _done(request, campaign, Commands.pause)
+    """Grant no new leases."""
+    return await _run(request, campaign, Commands.pause)
 
 
 @router.post("/campaigns/{campaign}/resume")
 async def resume(campaign: str, request: Request) -> Response:
-    """New leases again."""
-    return await _done(request, campaign, Commands.resume)
+    """Grant leases again."""
+    return await _run(request, campaign, Commands.resume)
 
 
 @router.post("/campaigns/{campaign}/settings")
 async def settings(campaign: str, request: Request) -> Response:
-    """Another budget, deadline or lease time; what is as it was shown stays."""
+    """Change the budget, deadline or lease time; fields left as they were shown change nothing."""
     fields = {name: str(value).strip() for name, value in (await request.form()).items()}
     row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_id(campaign))
     try:
-        values = _values(row, fields)
+        changes = _changes(row, fields)
     except InputError as error:
         return await _refused(request, row, error)
-    return await _done(request, campaign, lambda commands: commands.change(**values))
+    return await _run(request, campaign, lambda commands: commands.change(**changes))
 
 
 def field_time(seconds: float | None) -> str:
@@ -58,15 +58,15 @@ def field_seconds(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds:g}"
 
 
-def _values(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _changes(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
     if "budget" in fields:
-        values["budget"] = read_budget(fields["budget"])
+        changes["budget"] = read_budget(fields["budget"])
     if fields.get("deadline", field_time(row.deadline)) != field_time(row.deadline):
-        values["deadline"] = read_time(fields["deadline"])
+        changes["deadline"] = read_time(fields["deadline"])
     if fields.get("lease_seconds", field_seconds(row.lease_seconds)) != field_seconds(row.lease_seconds):
-        values["lease_seconds"] = _seconds(fields["lease_seconds"])
-    return values
+        changes["lease_seconds"] = _seconds(fields["lease_seconds"])
+    return changes
 
 
 def _seconds(text: str) -> float | None:
@@ -76,10 +76,10 @@ def _seconds(text: str) -> float | None:
         raise InputError(f"lease time {text[:40]!r} is not a number of seconds.", "Give e.g. 600.") from None
 
 
-async def _done(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
-    services, id = app_state(request), campaign_id(campaign)
+async def _run(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
+    state, id = app_state(request), campaign_id(campaign)
     try:
-        await row_after(services, id, command)
+        await row_after(state, id, command)
     except NotFoundError:
         raise
     except InputError as error:
@@ -88,5 +88,5 @@ async def _done(request: Request, campaign: str, command: Callable[[Commands], N
 
 
 async def _refused(request: Request, row: CampaignRow, error: InputError) -> Response:
-    said = f"{sentence(error.message)} {error.hint}"
-    return await to_thread.run_sync(shown, dashboard_state(request), row, None, said, 422)
+    message = f"{sentence(error.message)} {error.hint}"
+    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, None, message, 422)

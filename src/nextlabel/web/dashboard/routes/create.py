@@ -39,14 +39,14 @@ async def choose_file(request: Request) -> Response:
 @router.post("/new")
 async def take_file(request: Request) -> Response:
     """Read the file through and keep it."""
-    room = dashboard_state(request)
+    dashboard = dashboard_state(request)
     async with request.form(max_files=1) as form:
         given = form.get("file")
         try:
             if not isinstance(given, UploadFile) or not given.filename:
                 raise InputError("no file was chosen.", "Choose a CSV file with a header.")
             file: IO[bytes] = given.file
-            draft = await to_thread.run_sync(room.drafts.keep, file, given.filename)
+            draft = await to_thread.run_sync(dashboard.drafts.keep, file, given.filename)
         except InputError as error:
             return _first(request, _said(error), 422)
     return RedirectResponse(f"/new/{draft.id}", 303)
@@ -55,25 +55,27 @@ async def take_file(request: Request) -> Response:
 @router.get("/new/{draft}")
 def describe(draft: str, request: Request, curve: str = "") -> Response:
     """The second step: what the columns are, question, labels and budget."""
-    room = dashboard_state(request)
-    kept = room.drafts.find(draft)
+    dashboard = dashboard_state(request)
+    kept = dashboard.drafts.find(draft)
     form = Form.suggested(kept)
-    known = room.curves.ask(kept.rows, 2, _scores(room, kept, form.score_column)).result(60) if curve else None
+    known = (
+        dashboard.curves.ask(kept.rows, 2, _scores(dashboard, kept, form.score_column)).result(60) if curve else None
+    )
     return _page(kept, form, known)
 
 
 @router.post("/new/{draft}")
 async def make(draft: str, request: Request) -> Response:
     """Make the campaign, with all its tasks or not at all."""
-    room = dashboard_state(request)
+    dashboard = dashboard_state(request)
     sent = await request.form()
     form = Form.read(dict(sent), [str(name) for name in sent.getlist("shown")])
-    kept = await to_thread.run_sync(room.drafts.find, draft)
+    kept = await to_thread.run_sync(dashboard.drafts.find, draft)
 
     def found() -> str:
-        with room.drafts.open(kept) as file:
+        with dashboard.drafts.open(kept) as file:
             id = create_campaign(app_state(request).campaign_service, kept, file, form)
-        room.drafts.drop(kept)
+        dashboard.drafts.drop(kept)
         return id
 
     try:
@@ -88,11 +90,11 @@ async def curve(
     draft: str, request: Request, answers: Annotated[int, Query(ge=2, le=MOST_ANSWERS)] = 2, score: str = ""
 ) -> Response:
     """What a budget buys for the file's tasks."""
-    room = dashboard_state(request)
+    dashboard = dashboard_state(request)
 
     def ask() -> Any:
-        kept = room.drafts.find(draft)
-        return room.curves.ask(kept.rows, answers, _scores(room, kept, score) if answers == 2 else ())
+        kept = dashboard.drafts.find(draft)
+        return dashboard.curves.ask(kept.rows, answers, _scores(dashboard, kept, score) if answers == 2 else ())
 
     future = await to_thread.run_sync(ask)
     done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=CURVE_S)
@@ -110,13 +112,13 @@ async def curve(
     )
 
 
-def _scores(room: DashboardState, draft: UploadedFile, column: str) -> list[float]:
+def _scores(dashboard: DashboardState, draft: UploadedFile, column: str) -> list[float]:
     """The first scores of a file that are probabilities."""
     if column not in draft.columns:
         return []
     place = draft.columns.index(column)
     found: list[float] = []
-    with room.drafts.open(draft) as file:
+    with dashboard.drafts.open(draft) as file:
         cells = chain.from_iterable(batch.columns[0] for batch in DelimitedTable(file, "the file").batches([place]))
         for cell in islice(cells, SCORES):
             with suppress(ValueError):

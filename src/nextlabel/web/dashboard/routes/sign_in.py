@@ -6,8 +6,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.web.dashboard.access import GuardedRoute, local, sessions_of
-from nextlabel.web.dashboard.session import close
+from nextlabel.web.dashboard import session
+from nextlabel.web.dashboard.access import GuardedRoute, local_path, sessions_of
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -21,23 +21,23 @@ async def sign_in_page(request: Request) -> Response:
 
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
-    """A token from the form."""
+    """Check the token and sign the browser in."""
     form = await request.form()
-    token, back = str(form.get("token", "")).strip(), local(str(form.get("next", "/")))
-    if not await to_thread.run_sync(sessions_of(request).known, token):
-        return _form(back, "That is not the requester’s token. The service shows it once, when it first starts.", 403)
+    token, back = str(form.get("token", "")).strip(), local_path(str(form.get("next", "/")))
+    if not await to_thread.run_sync(sessions_of(request).is_token, token):
+        return _form(back, "This is not the requester’s token. The service shows it once, when it first starts.", 403)
     response = RedirectResponse(back, 303)
-    sessions_of(request).open(request, response)
+    sessions_of(request).sign_in(request, response)
     return response
 
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    """Back to the form."""
+    """Sign the browser out."""
     response = RedirectResponse("/sign-in", 303)
-    close(response)
+    session.sign_out(response)
     return response
 
 
 def _form(back: str, problem: str = "", status: int = 200) -> Response:
-    return page("dashboard/sign_in.html", status, back=local(back), problem=problem)
+    return page("dashboard/sign_in.html", status, back=local_path(back), problem=problem)

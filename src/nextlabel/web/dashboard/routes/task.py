@@ -22,13 +22,13 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 @router.get("/campaigns/{campaign}/tasks/{number}")
 def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
-    """The task, what is believed of it, and who said what."""
-    room, id = dashboard_state(request), campaign_id(campaign)
-    row = room.store.row(id)
-    task = room.overview.tasks_numbered(id, [number]).get(number)
+    """The task, the current belief, and the labels by worker."""
+    dashboard, id = dashboard_state(request), campaign_id(campaign)
+    row = dashboard.store.row(id)
+    task = dashboard.overview.tasks_numbered(id, [number]).get(number)
     if task is None:
         raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
-    classes = room.classes(row)
+    classes = dashboard.classes(row)
     truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
     return page(
         "dashboard/task.html",
@@ -38,12 +38,12 @@ def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], req
         fields=fields_of(task.payload),
         result=results_of(row, classes, [task])[0],
         beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
-        leases=room.store.leases(id, [number]),
+        leases=dashboard.store.leases(id, [number]),
     )
 
 
 def fields_of(payload: Any) -> list[tuple[str, str]]:
-    """A payload as names and texts."""
+    """A payload as pairs of name and text."""
     table = payload if isinstance(payload, dict) else {"": payload}
     return [
         (str(name), value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))

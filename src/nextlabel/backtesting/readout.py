@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.errors import InputError
 from nextlabel.kernels.recorded import draw_recorded
-from nextlabel.simulation.replay import ORDERS, TIES, Recorded, decide, decisions_of
+from nextlabel.simulation.replay import ORDERS, Recorded, credits, decide, decisions_of
 
 COUNTING = ("posterior", "majority")
 READOUTS = (*COUNTING, "dawid-skene")
@@ -36,19 +36,6 @@ def decisions(readout: str, prior: Beta, threshold: float, depth: int) -> Ints:
         return decisions_of(prior, threshold, depth)
     level, ones = triangle_counts(depth)
     return np.where(2 * ones == level, -1, (2 * ones > level).astype(np.int64))
-
-
-def credits(decision: Ints, ties: str) -> Floats:
-    """(..., 2) what a task is worth that is decided so, if its truth is 0 or 1."""
-    said = np.where(decision < 0, TIES[ties], decision)
-    return np.where(said[..., None] < 0, 0.5, said[..., None] == np.arange(2))
-
-
-def accuracy_of_ends(ends: Ints, credit: Floats) -> Floats:
-    """Accuracy from (..., nodes, 2) counts of ends."""
-    known = ends.sum(axis=(-2, -1))
-    right = np.einsum("...nt,nt->...", ends, credit)
-    return np.asarray(right / np.where(known > 0, known, np.nan), dtype=np.float64)
 
 
 def accuracy_of(decision: Ints, gold: Ints, ties: str) -> float:

@@ -1,0 +1,32 @@
+"""Links by which workers come to a campaign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLink:
+    """A worker's personal link."""
+
+    worker: str
+    token: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLink:
+    """The link to which a platform adds the worker's id; ``prolific`` has Prolific's placeholder for it."""
+
+    token: str
+    url: str
+    prolific: str
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignLinks:
+    """The links to one campaign."""
+
+    campaign: str
+    links: tuple[WorkerLink, ...]
+    join: JoinLink

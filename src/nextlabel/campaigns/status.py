@@ -1,0 +1,78 @@
+"""How a campaign and its workers stand: state, settings, counters and learnt rates, in Python and over HTTP alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
+from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.states import Reason, State
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignStatus:
+    """A campaign after event ``seq``; times are seconds since 1970, rates are per second and None until learnt.
+
+    ``settings`` has the current budget, deadline and lease time; ``lease_seconds`` is how long the next lease lasts,
+    ``closed_by`` the number of the event that closed the campaign. ``reserved`` labels are leased now, ``given`` is the
+    number of leases so far, ``kept`` of labels, ``full`` of tasks that can have no more labels, ``rho`` of labels in
+    flight for which the policy's tables were computed.
+    """
+
+    id: str
+    state: State
+    closed_reason: Reason | None
+    closed_by: int | None
+    settings: CampaignSettings
+    created_at: float
+    last_at: float
+    seq: int
+    tasks: int
+    full: int
+    budget: int
+    spent: int
+    reserved: int
+    left: int
+    deadline: float | None
+    given: int
+    kept: int
+    late: int
+    expired: int
+    released: int
+    lease_seconds: float
+    arrival_rate: float | None
+    completion_rate: float | None
+    rho: float
+
+
+def status_of(row: CampaignRow) -> CampaignStatus:
+    """The status of a campaign's row."""
+    return CampaignStatus(
+        row.id, row.state, row.closed_reason, row.closed_seq,
+        replace(row.config, budget=row.budget, deadline=row.deadline, lease_seconds=row.lease_seconds),
+        row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
+        row.deadline, row.given, row.kept, row.late, row.expired, row.released, lease_seconds(row), arrival_rate(row),
+        completion_rate(row), row.rho,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """What one worker has done; ``mean_seconds`` is over labels told in time, None if there are none."""
+
+    worker: str
+    given: int
+    labels: int
+    late: int
+    expired: int
+    released: int
+    mean_seconds: float | None
+    last_at: float
+
+
+def report_of(row: WorkerRow) -> WorkerReport:
+    """The report of a worker's row."""
+    in_time = row.labels - row.late
+    mean = row.seconds / in_time if in_time > 0 else None
+    return WorkerReport(row.worker, row.given, row.labels, row.late, row.expired, row.released, mean, row.last_at)

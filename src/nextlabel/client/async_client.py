@@ -1,0 +1,124 @@
+"""``Client`` for programs that use asyncio: the same methods, to be awaited; results and events by ``async for``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, Self, TypeVar, Unpack
+
+import httpx
+
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.results import Result
+from nextlabel.campaign.settings import ChangeOptions, SettingOptions
+from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.links import CampaignLinks
+from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.client import calls
+from nextlabel.client.attempts import Attempts, connection
+from nextlabel.client.calls import BATCH, Call, Page
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """The campaigns of one service; ``Client`` documents the methods."""
+
+    def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
+        self._http, self._tries = httpx.AsyncClient(**connection(url, token, timeout, tries)), tries
+
+    async def create(self, *, id: str | None = None, **settings: Unpack[SettingOptions]) -> CampaignStatus:
+        """Create a campaign, or find the one with that id and these settings."""
+        return await self._send(calls.create(id, settings))
+
+    async def campaigns(self) -> list[CampaignStatus]:
+        """All campaigns, newest first."""
+        return await self._send(calls.campaigns())
+
+    async def status(self, campaign: str) -> CampaignStatus:
+        """The state, settings and counters of a campaign."""
+        return await self._send(calls.status(campaign))
+
+    async def change(self, campaign: str, **values: Unpack[ChangeOptions]) -> CampaignStatus:
+        """Change ``budget``, ``deadline`` or ``lease_seconds``."""
+        return await self._send(calls.change(campaign, values))
+
+    async def pause(self, campaign: str) -> CampaignStatus:
+        """Grant no new leases."""
+        return await self._send(calls.steer(campaign, "pause"))
+
+    async def resume(self, campaign: str) -> CampaignStatus:
+        """Grant leases again."""
+        return await self._send(calls.steer(campaign, "resume"))
+
+    async def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
+        """Add tasks, ``batch`` per request."""
+        replies = [await self._send(call) for call in calls.task_batches(campaign, tasks, batch)]
+        total = replies[-1].tasks if replies else (await self.status(campaign)).tasks
+        return Added(sum(reply.added for reply in replies), sum(reply.known for reply in replies), total)
+
+    async def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
+        """A personal link for each worker, and the link for platforms."""
+        return await self._send(calls.links(campaign, workers))
+
+    async def ask(self, campaign: str, worker: str | None = None) -> Lease | NoTask:
+        """A task for a worker, or the reason why there is none."""
+        return await self._send(calls.ask(campaign, worker))
+
+    async def tell(self, lease: Lease | str, label: str | int) -> Told:
+        """Answer a lease, given by itself or by its id."""
+        return await self._send(calls.tell(lease, label))
+
+    async def release(self, lease: Lease | str) -> Told:
+        """Give a task back."""
+        return await self._send(calls.on_lease(lease, "release"))
+
+    async def renew(self, lease: Lease | str) -> Told:
+        """Extend a lease."""
+        return await self._send(calls.on_lease(lease, "renew"))
+
+    async def undo(self, lease: Lease | str) -> Told:
+        """Take an answer back."""
+        return await self._send(calls.on_lease(lease, "undo"))
+
+    def results(self, campaign: str) -> AsyncIterator[Result]:
+        """Every task with what is known about it."""
+        return self._pages(lambda after: calls.results(campaign, after), -1)
+
+    def events(self, campaign: str, after: int = 0) -> AsyncIterator[Event]:
+        """The log, from the event after ``after`` on."""
+        return self._pages(lambda cursor: calls.events(campaign, cursor), after)
+
+    async def workers(self, campaign: str) -> list[WorkerReport]:
+        """What each worker has done."""
+        return await self._send(calls.workers(campaign))
+
+    async def certificate(self, campaign: str) -> Certificate:
+        """What a campaign is worth now, and the most that any policy can reach with the labels left."""
+        return await self._send(calls.certificate(campaign))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def _send(self, call: Call[T]) -> T:
+        attempts = Attempts(self._tries)
+        while attempts.left:
+            with attempts:
+                attempts.response = await self._http.request(call.method, call.path, **call.options)
+            await asyncio.sleep(attempts.wait)
+        return call.parse(attempts.result())
+
+    async def _pages(self, call: Callable[[int], Call[Page[T]]], after: int | None) -> AsyncIterator[T]:
+        while after is not None:
+            page = await self._send(call(after))
+            for item in page.items:
+                yield item
+            after = page.next

@@ -16,8 +16,9 @@ from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.methods import learn_prior
 from nextlabel.planning.pilot import budget_range
-from nextlabel.planning.plan import make_plan, patient_index
+from nextlabel.planning.plan import make_plan
 from nextlabel.planning.report import curve_rows, overlap_rows, plan_page, sentences
+from nextlabel.policies.budget_rollout import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound

@@ -20,30 +20,25 @@ price is not: B(U) is above the best policy, and so may be flatter there than wh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
 from time import perf_counter
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.policies.index import Index
+from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.curve import bound_curve, overlap_values
-from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.truncation import make_cut
 
 OVERLAPS = (1, 3, 5, 7)
-#: Budgets of the curve, and labels a task at its end when neither budget nor target says how far.
-POINTS, SHOWN_LABELS_A_TASK = 33, 8
+#: Labels per task at the end of the curve when neither budget nor target says how far.
+SHOWN_LABELS_A_TASK = 8
 #: Labels a task up to which the bound is looked at when no budget is given.
 PROVED_LABELS_A_TASK = 64
-#: Labels of one task that the index models in full, and its accuracy.
-CAP, TOLERANCE = 8, 1e-5
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6
 #: A task is simulated at least so often in all, whatever the number of replications.
@@ -171,13 +166,6 @@ def make_plan(
     )
 
 
-def patient_index(problem: Problem) -> Index:
-    """The index policy of the campaign without deadline, with a table small enough for any budget."""
-    endless = replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
-    cap = min(CAP, make_cut(endless, None, None).cap)
-    return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
-
-
 def roomy(problem: Problem) -> Problem:
     """The problem with more labels than a plan buys."""
     return problem.with_budget(min(PROVED_LABELS_A_TASK * problem.tasks, LARGEST))
@@ -231,10 +219,9 @@ def _last_top(problem: Problem) -> int:
 def _curve(
     problem: Problem, top: int, count: int, seed: int, engine: Engine | None, progress: Progress | None
 ) -> ValueCurve:
-    budgets = np.unique(np.round(np.linspace(0, top, POINTS)).astype(np.int64))
     policy = patient_index(problem.with_budget(top))
     return value_curve(
-        problem, policy, budgets.tolist(), replications=count, seed=seed, engine=engine, progress=progress
+        problem, policy, curve_budgets(top).tolist(), replications=count, seed=seed, engine=engine, progress=progress
     )
 
 

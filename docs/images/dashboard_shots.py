@@ -18,9 +18,10 @@ from PIL import Image
 from playwright.sync_api import Page
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "tests"))
+sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent.parent / "tests")]
 
 from benchmarks.live.server import free_port  # noqa: E402
+
 from browser import PHONE, at, launched  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
 from nextlabel.campaign.settings import CampaignSettings  # noqa: E402

@@ -26,7 +26,8 @@ START, END = "<!-- live:start -->", "<!-- live:end -->"
 HEADER = "| what | spent | double assignments | labels lost | state = replay | pairs per second | ask p50 | ask p99 |"
 NOTE = (
     "Policy `index`; a pair is an ask and a tell over HTTP, each on disk before it is acknowledged; the crowd asks "
-    "again at once and runs beside the service on the same machine. The floor is one sync to disk per group of requests."
+    "again at once and runs beside the service on the same machine. The floor is one sync to disk per group of "
+    "requests."
 )
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
+    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
     )
     from nextlabel.files.label_table import LabelTable, ReadReport
     from nextlabel.files.labels import read_labels
+    from nextlabel.learn.learnt import LearntPrior
+    from nextlabel.learn.methods import compare_priors, learn_prior
+    from nextlabel.learn.rates import Rates
+    from nextlabel.learn.rates import estimate_rates as rates
+    from nextlabel.planning.plan import plan
+    from nextlabel.planning.result import Plan
     from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
     from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
@@ -59,6 +67,8 @@ __all__ = [
     "Accuracy",
     "Added",
     "AsyncClient",
+    "Backtest",
+    "BacktestOptions",
     "Beta",
     "BetaMixture",
     "Bound",
@@ -79,6 +89,7 @@ __all__ = [
     "InputError",
     "ItemScores",
     "LabelTable",
+    "LearntPrior",
     "Lease",
     "LogitNormal",
     "NextlabelError",
@@ -86,10 +97,12 @@ __all__ = [
     "NotFoundError",
     "OneCoin",
     "PiecewiseRate",
+    "Plan",
     "Policy",
     "Prior",
     "Problem",
     "ProblemError",
+    "Rates",
     "ReadReport",
     "Result",
     "Reward",
@@ -104,13 +117,18 @@ __all__ = [
     "TooLargeError",
     "Utility",
     "__version__",
+    "backtest",
     "check_indexability",
+    "compare_priors",
     "exact_value",
     "index_table",
+    "learn_prior",
     "load_problem",
     "make_policy",
+    "plan",
     "policy_value",
     "problem_to_toml",
+    "rates",
     "read_labels",
     "read_scores",
     "score_classes",
@@ -122,44 +140,65 @@ __all__ = [
 _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
+    "AsyncClient": "nextlabel.client.async_client",
+    "Backtest": "nextlabel.backtesting.result",
+    "backtest": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.backtest",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
     "Campaign": "nextlabel.campaigns.facade",
-    "Certificate": "nextlabel.campaigns.certificate",
-    "ClassView": "nextlabel.policies.base",
     "CampaignStatus": "nextlabel.campaigns.status",
-    "AsyncClient": "nextlabel.client.async_client",
+    "Certificate": "nextlabel.campaigns.certificate",
+    "check_indexability": "nextlabel.solve.index.indexability",
+    "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
+    "compare_priors": "nextlabel.learn.methods",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
     "Event": "nextlabel.campaign.events",
+    "exact_value": "nextlabel.solve.exact",
     "ExactResult": "nextlabel.solve.exact",
     "FileFormatError": "nextlabel.errors",
     "Histogram": "nextlabel.beliefs.density",
+    "index_table": "nextlabel.solve.index.table",
     "IndexPolicy": "nextlabel.policies.index:Index",
     "IndexTable": "nextlabel.solve.index.table",
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
+    "learn_prior": "nextlabel.learn.methods",
+    "LearntPrior": "nextlabel.learn.learnt",
     "Lease": "nextlabel.campaign.replies",
+    "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",
+    "make_policy": "nextlabel.policies.registry",
     "NextlabelError": "nextlabel.errors",
     "NoTask": "nextlabel.campaign.replies",
     "NotFoundError": "nextlabel.errors",
     "OKG": "nextlabel.policies.okg",
     "OneCoin": "nextlabel.beliefs.one_coin",
     "PiecewiseRate": "nextlabel.problem.rates",
+    "Plan": "nextlabel.planning.result",
+    "plan": "nextlabel.planning.plan",
     "Policy": "nextlabel.policies.base",
+    "policy_value": "nextlabel.policies.exact_value",
     "Prior": "nextlabel.beliefs.prior",
     "Problem": "nextlabel.problem.problem",
+    "problem_to_toml": "nextlabel.problem.toml",
     "ProblemError": "nextlabel.errors",
+    "Rates": "nextlabel.learn.rates",
+    "rates": "nextlabel.learn.rates:estimate_rates",
+    "read_labels": "nextlabel.files.labels",
+    "read_scores": "nextlabel.problem.scores",
     "ReadReport": "nextlabel.files.label_table",
     "Result": "nextlabel.campaign.results",
     "Reward": "nextlabel.beliefs.rewards",
+    "score_classes": "nextlabel.problem.scores",
     "ScoreTables": "nextlabel.policies.base",
     "Setting": "nextlabel.policies.base",
+    "simulate": "nextlabel.simulation.study",
     "SolverError": "nextlabel.errors",
     "SquaredError": "nextlabel.beliefs.rewards",
     "StaticPolicy": "nextlabel.policies.base",
@@ -167,19 +206,8 @@ _HOME = {
     "TaskClass": "nextlabel.problem.problem",
     "Told": "nextlabel.campaign.replies",
     "TooLargeError": "nextlabel.errors",
-    "Utility": "nextlabel.beliefs.rewards",
-    "check_indexability": "nextlabel.solve.index.indexability",
-    "exact_value": "nextlabel.solve.exact",
-    "index_table": "nextlabel.solve.index.table",
-    "load_problem": "nextlabel.problem.toml",
-    "make_policy": "nextlabel.policies.registry",
-    "policy_value": "nextlabel.policies.exact_value",
-    "problem_to_toml": "nextlabel.problem.toml",
-    "read_labels": "nextlabel.files.labels",
-    "read_scores": "nextlabel.problem.scores",
-    "score_classes": "nextlabel.problem.scores",
-    "simulate": "nextlabel.simulation.study",
     "upper_bound": "nextlabel.solve.bound",
+    "Utility": "nextlabel.beliefs.rewards",
 }
 
 

@@ -26,7 +26,7 @@ from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own
 from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
-from nextlabel.solve.timeline import halve_steps, make_phases, make_timeline, step_weights
+from nextlabel.solve.timeline import halve_steps, make_timeline, step_weights
 from nextlabel.solve.truncation import Cut, arrival_chances, expected_arrivals, late_tail
 from oracles import Finite, Task, after_flight, index_finite, joint_optimum, poisson_above
 from strategies import prices, tasks
@@ -131,9 +131,6 @@ def test_layers_and_stencils_keep_to_the_pieces(pieces: Pieces, T: float, steps:
         assert start[k] < k <= start[k] + 3
         assert np.all(line.r[start[k] + 1 : start[k] + 4] == line.r[k])
     assert halve_steps(problem, line).tau[::2] == pytest.approx(line.tau, rel=1e-12)
-    phases = make_phases(problem, steps)
-    assert phases.r[1:] @ phases.h[1:] == pytest.approx(problem.mean_arrivals, rel=1e-9)
-    assert phases.tau == pytest.approx(T * np.linspace(0, 1, steps + 1))
 
 
 def test_a_constant_rate_has_the_old_layers() -> None:
@@ -150,11 +147,11 @@ def test_sweep_against_the_ode(task: Task, U: int, T: float, lam: float, pieces:
     truth = Finite(task, [lam] * U, T, pieces=pieces)(0, 0, 0, U)
     problem = problem_of(task, U, T, pieces)
     assert value(problem, lam, 256) == pytest.approx(truth, abs=HORIZON)
-    phases = [
-        PricedProblem(problem, Cut(U, U, U), make_phases(problem, m)).backward(np.full(U, lam)) for m in (80, 320)
+    chains = [
+        PricedProblem(problem, Cut(U, U, U), make_timeline(problem, m)).backward(np.full(U, lam)) for m in (40, 160)
     ]
-    error = [abs(v - truth) for v in phases]
-    assert error[1] < 2e-3 and error[1] < 0.5 * error[0] + 1e-5
+    error = [abs(v - truth) for v in chains]
+    assert error[1] < 2e-4 and error[1] < 0.2 * error[0] + 1e-6
 
 
 @given(tasks, st.integers(1, 4), st.floats(0.05, 12.0), shares(), st.data(), st.sampled_from([1, 6, 12]))
@@ -194,7 +191,8 @@ def test_nearly_constant_is_constant(pieces: Pieces) -> None:
     plain, near = identical(1.0), identical(PiecewiseRate(tuple(pieces)))
     assert len(near.rate_pieces[1]) == len(pieces)
     for kind in ("scalar", "per-arrival"):
-        assert nl.upper_bound(near, kind).value == pytest.approx(nl.upper_bound(plain, kind).value, rel=SAME)
+        a, b = nl.upper_bound(near, kind), nl.upper_bound(plain, kind)
+        assert abs(a.value - b.value) <= SAME * b.value + (0.0 if kind == "scalar" else max(a.gap, b.gap))
     assert nl.exact_value(near).value == pytest.approx(nl.exact_value(plain).value, rel=SAME)
     assert value(near, 0.03, 200) == pytest.approx(value(plain, 0.03, 200), rel=SAME)
 
@@ -246,7 +244,7 @@ def test_nothing_happens_before_the_first_arrival_can_come() -> None:
     plain = identical(1.0, horizon=6.0)
     late = identical(PiecewiseRate(((0, 0.0), (4, 1.0))), horizon=10.0)
     for kind in ("scalar", "per-arrival"):
-        tolerance = SAME if kind == "scalar" else 1e-5  # prices come from Erlang phases of another length
+        tolerance = SAME if kind == "scalar" else 1e-5  # prices come from chains of other steps
         assert nl.upper_bound(late, kind).value == pytest.approx(nl.upper_bound(plain, kind).value, rel=tolerance)
     assert nl.exact_value(late).value == pytest.approx(nl.exact_value(plain).value, abs=EXACT)
     a, b = (nl.simulate(p, ["okg", "uniform"], replications=300, seed=2) for p in (plain, late))

@@ -1,4 +1,4 @@
-"""One task with a horizon: the fourth-order sweep, Erlang phases and the supersolution against an ODE solver."""
+"""One task with a horizon: fourth-order sweep, second-order chain and supersolution against an ODE solver."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = N
     return float(out[0])
 
 
-def erlang(task: Task, U: int, T: float, lam: float, phases: int) -> float:
+def chain(task: Task, U: int, T: float, steps: int) -> PricedProblem:
     problem = problem_of(task, U, T)
-    return PricedProblem(problem, Cut(U, U, U), make_timeline(problem, phases)).backward(np.full(U, lam))
+    return PricedProblem(problem, Cut(U, U, U), make_timeline(problem, steps))
 
 
 # ---------------------------------------------------------------------------------------------------- fourth order
@@ -98,19 +98,40 @@ def test_short_and_long_horizons(task: Task, U: int, lam: float) -> None:
     assert above(task, short, np.full(U, lam), 2) == pytest.approx(task.R(0, 0), abs=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------------ Erlang
+# ------------------------------------------------------------------------------------------------------- chain
 
 
-def test_erlang_phases_come_closer_like_one_over_m() -> None:
-    task, U, T, lam = CASES[0]
+@pytest.mark.parametrize(("task", "U", "T", "lam"), CASES[:3])
+def test_the_chain_is_of_second_order(task: Task, U: int, T: float, lam: float) -> None:
     truth = Finite(task, [lam] * U, T)(0, 0, 0, U)
-    V = [erlang(task, U, T, lam, m) for m in (50, 100, 200, 400)]
-    error = np.abs(np.array(V) - truth)
-    assert error[0] > 1e-5
-    assert np.abs(error[:-1] / error[1:] - 2).max() < 0.3
-    extrapolated = [abs(2 * V[i + 1] - V[i] - truth) for i in range(3)]
-    assert extrapolated[-1] < 2e-6
-    assert extrapolated[0] > 2.5 * extrapolated[1] > 6 * extrapolated[2]
+    error = [abs(chain(task, U, T, m).backward(np.full(U, lam)) - truth) for m in (20, 40, 80, 160)]
+    assert 1e-7 < error[3] < 1e-5
+    assert np.abs(np.log2(np.array(error[:-1]) / error[1:]) - 2.0).max() < 0.3
+
+
+@given(tasks, budgets, horizons, st.data(), st.sampled_from([1, 3, 12]), st.sampled_from([0.0, 1e-3]))
+@settings(max_examples=40)
+def test_the_chain_runs_forward_to_its_own_value(
+    task: Task, U: int, T: float, data: st.DataObject, steps: int, eps: float
+) -> None:
+    """The measure of the best decisions earns the value: reward less prices paid; smoothing adds at most eps/4 each."""
+    lam = np.array(data.draw(st.lists(prices, min_size=U, max_size=U)))
+    priced = chain(task, U, T, steps)
+    value = priced.backward(lam, eps)
+    earned = priced.forward(lam, eps, 0) - float((lam * priced.given).sum())
+    assert earned - ROUNDING <= value <= earned + U * eps / 4 + ROUNDING
+
+
+@given(tasks, budgets, horizons, st.data(), st.sampled_from([1, 3, 12]), st.sampled_from([1, 2]))
+@settings(max_examples=40)
+def test_feasible_measures_stay_below_the_bound(
+    task: Task, U: int, T: float, data: st.DataObject, steps: int, mode: int
+) -> None:
+    lam = np.array(data.draw(st.lists(prices, min_size=U, max_size=U)))
+    priced = chain(task, U, T, steps)
+    value = priced.backward(lam) + float((lam * priced.come).sum())
+    assert priced.forward(lam, 0.0, mode) <= value + ROUNDING
+    assert np.all(priced.given <= priced.come + ROUNDING)
 
 
 # ------------------------------------------------------------------------------------------------ supersolution

@@ -21,7 +21,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.planning.plan import make_plan
+from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
 from nextlabel.service.tokens import new_token
 from nextlabel.web.dashboard.access import local_path
@@ -655,7 +655,11 @@ class TestWords:
         assert list(curve.expected) == sorted(curve.expected)
         assert all(e <= b + 1e-12 for e, b in zip(curve.expected, curve.most, strict=True))
         assert make_curve(10, 20, ()).why
-        plan = make_plan(Problem.identical(1000, 8000, Beta(1, 1), 0.25, 1.0), most=8000, replications=20)
+        plan = make_plan(
+            Problem.identical(1000, 8000, Beta(1, 1), arrival_rate=0.25, completion_rate=1.0),
+            most=8000,
+            replications=20,
+        )
         assert list(curve.most) == list(plan.bound)
         assert list(curve.expected) == list(np.maximum.accumulate(np.minimum(plan.index, plan.bound)))
         assert len(kinds_of([0.1, 0.9, 0.5, 0.0, 1.0, 0.2])) == 5 and kinds_of([]) == ()

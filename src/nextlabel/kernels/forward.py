@@ -2,7 +2,10 @@
 
 Notation of ``backward``; x(n, k, s) is the mass, z the part of it that sees the next arrival,
 
-    z = x r / q,    x -> child at rate mu w,    x -> layer k-1 at rate eta    (q = r + mu w + eta).
+    z = x r / q,    x -> child with chance mu w / q        (infinite horizon: each event at once)
+
+and with a finite horizon each of them at layer k with chance ``now``, at layer k-1 with chance ``late``; with chance
+``hold`` x moves to layer k-1 without an event. What reaches layer 0 is over.
 
 ``mode`` 0 follows the smoothed decisions of the prices; its y[l] = expected tasks given to arrival l is the gradient.
 ``mode`` 1 makes a feasible policy: never more than one task per arrival in expectation. It first grants the smoothed
@@ -20,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.backward import smooth_gain
+from nextlabel.kernels.backward import smooth_gain, step_chances
 from nextlabel.kernels.inputs import Grid, Lattices, Steps
 from nextlabel.kernels.jit import jit
 
@@ -33,7 +36,7 @@ class Measure(NamedTuple):
 
     x: Floats  # (B, layers, states) mass at the start and, on return, at n = 0
     given: Floats  # (U,) expected tasks given to arrival l
-    arrive: Floats  # (U,) P(arrival l comes)
+    come: Floats  # (U,) P(arrival l comes), given by the caller
     act: Floats  # (B, U, states) mass that is given a label by arrival l; empty if it is not wanted
 
 
@@ -45,8 +48,8 @@ def forward(
     """Run n = U .. 1 from the mass ``out.x``; return the reward of what the horizon cut off (finite) before n = 0."""
     first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
     C, W, off = grid.C, grid.W, grid.off
-    finite, mu, r, eta = steps.finite, steps.mu, steps.r, steps.eta
-    x, given, arrive, act = out.x, out.given, out.arrive, out.act
+    finite, mu, r, h = steps.finite, steps.mu, steps.r, steps.h
+    x, given, come, act = out.x, out.given, out.come, out.act
     B, layers, states = x.shape
     U = lam.shape[0]
     J = prob.shape[2]
@@ -54,33 +57,41 @@ def forward(
     a = np.zeros((B, layers, states))
     A = np.zeros((B, layers, states))
     lost = 0.0
-    last = 1 if finite else 0
     for ell in range(U):
         n = U - ell
-        total = 0.0
         wanted = 0.0
         for b in range(B):
-            for k in range(layers - 1, last - 1, -1):
+            for k in range(layers - 1, -1, -1):
                 for w in range(W, -1, -1):
                     o = off[w]
                     busy = mu * w
-                    q = r[k] + busy + eta[k]
+                    q = r[k] + busy
+                    now, late, hold = step_chances(q, h[k]) if finite else (1.0, 0.0, 0.0)
+                    over = finite and k == 0
                     open_ = first[C - w] if w < W else 0
                     for i in range(first[C - w + 1]):
                         m = x[b, k, o + i]
-                        if m < DUST:  # denormal masses would slow the sweep tenfold
+                        sees = z[b, k, o + i] if finite and k < layers - 1 else 0.0
+                        if finite and k > 0:
+                            z[b, k - 1, o + i] = 0.0
+                        if m < DUST and sees < DUST:  # denormal masses would slow the sweep tenfold
                             z[b, k, o + i] = 0.0
                             a[b, k, o + i] = 0.0
                             continue
-                        z[b, k, o + i] = m * r[k] / q
-                        if w > 0:
-                            for j in range(J):
-                                x[b, k, off[w - 1] + child[i, j]] += m * busy / q * prob[b, i, j]
-                        if finite:
-                            if k > 1:
-                                x[b, k - 1, o + i] += m * eta[k] / q
-                            else:
-                                lost += counts[b] * m * eta[k] / q * reward[b, i]
+                        if over:
+                            lost += counts[b] * m * reward[b, i]
+                        else:
+                            if q > 0.0:
+                                sees += now * m * r[k] / q
+                                for j in range(J if w > 0 else 0):
+                                    x[b, k, off[w - 1] + child[i, j]] += now * m * busy / q * prob[b, i, j]
+                            if finite:
+                                x[b, k - 1, o + i] += hold * m
+                                if q > 0.0:
+                                    z[b, k - 1, o + i] = late * m * r[k] / q
+                                    for j in range(J if w > 0 else 0):
+                                        x[b, k - 1, off[w - 1] + child[i, j]] += late * m * busy / q * prob[b, i, j]
+                        z[b, k, o + i] = sees
                         share = 0.0
                         if i < open_:
                             A[b, k, o + i] = V[b, n - 1, k, off[w + 1] + i] - V[b, n - 1, k, o + i]
@@ -90,14 +101,11 @@ def forward(
                             A[b, k, o + i] = -1.0
                         a[b, k, o + i] = share * z[b, k, o + i]
                         wanted += counts[b] * a[b, k, o + i]
-                        if b == 0:
-                            total += z[b, k, o + i]
-        arrive[ell] = total
         if mode > 0:
-            wanted = _fill(counts, total, wanted, cost, z, A, a)
+            wanted = _fill(counts, come[ell], wanted, cost, z, A, a)
         given[ell] = wanted
         for b in range(B):
-            for k in range(last, layers):
+            for k in range(layers):
                 for s in range(states):
                     x[b, k, s] = z[b, k, s]
                 for w in range(W):

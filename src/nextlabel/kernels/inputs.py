@@ -13,7 +13,7 @@ Grid         C, W       --                labels that a task is given, and of th
 Steps        finite     --                whether there is a horizon; if not there is one layer
 --           mu         --                completion rate
 --           tau        (layers,)         time left
---           h, r, eta  (layers,)         length, arrival rate and Erlang rate of the step into layer k
+--           h, r       (layers,)         length and arrival rate of the step into layer k
 StepWeights  weights    (2, W+1, layers,  quadrature of the step into layer k; first axis: 0 without arrivals, 1 with
                         4)
 --           decay      (2, W+1, layers)  e^{-qh}, likewise
@@ -66,7 +66,6 @@ class Steps(NamedTuple):
     tau: Floats
     h: Floats
     r: Floats
-    eta: Floats
 
 
 class StepWeights(NamedTuple):

@@ -18,6 +18,7 @@ Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
@@ -31,11 +32,11 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
-from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.per_arrival import FINISH, ROUGH, SCHEDULE, PricedProblem, PriceOptimum, optimise_prices
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edge, stack_classes
 from nextlabel.solve.scalar import ScalarOptimum, minimise
-from nextlabel.solve.timeline import Timeline, halve_steps, make_phases, make_timeline
+from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import (
     CAP_TOLERANCE,
     CAPS,
@@ -64,9 +65,11 @@ MANY_TOLERANCE = 1e-6
 #: Time steps are doubled until the certified value moves by less than this share.
 STEP_TOLERANCE = 1e-7
 FIRST_STEPS = 100
-#: Erlang phases of the price search for a finite horizon: as many as fit, between these.
-PHASES = (40, 320)
-PHASE_WORK = 2_000_000
+#: With a finite horizon the prices are searched on a chain of second order: as many steps as fit, between these, and
+#: once more with every step halved. Nearer than this share of the value the chain itself is not.
+CHAIN_STEPS = (24, 96)
+CHAIN_WORK = 500_000
+CHAIN_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +160,18 @@ class _Search:
     def run(self, prices: str) -> Found:
         """The best prices, the truncation used and the prices as an array."""
         scalar, cut, line = self._scalar()
-        if prices == "scalar" and not self.problem.finite:
-            return scalar, cut, np.zeros(0)
-        lam, best = np.full(line.arrivals, scalar.price), scalar
-        if self.problem.finite:
-            best = self._certify(scalar, cut, lam)
+        finite = self.problem.finite
+        lam = np.full(line.arrivals, scalar.price)
         if prices == "scalar":
-            return best, cut, lam
-        trial, found = self._per_arrival(scalar, cut)
-        if self.problem.finite:
-            found = self._certify(found, cut, trial)
-        if found.value < best.value:
-            lam, best = trial, found
-        else:
-            best = replace(best, lower=min(max(best.lower, found.lower), best.value))
+            return self._certified_scalar(scalar, cut, lam) if finite else scalar, cut, lam
+        best, own, cut = self._chain_prices(scalar, cut) if finite else self._prices(scalar, cut)
+        if best.value <= scalar.value:
+            lam = own
+        else:  # the search did not reach the common price
+            one = self._certified_scalar(scalar, cut, lam) if finite else scalar
+            lam = lam if one.value <= best.value else own
+            value = min(best.value, one.value)
+            best = replace(best, value=value, lower=min(max(best.lower, one.lower), value))
         return best, cut, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
 
     def _scalar(self) -> tuple[ScalarOptimum, Cut, Timeline]:
@@ -223,11 +224,10 @@ class _Search:
         guess = best.price
         for cap in [cut.cap, *(c for c in CAPS if c > cut.cap)]:
             if cap != cut.cap:
-                trial = make_cut(self.problem, cap, self.given_flight)
-                trial = replace(trial, depth=max(trial.depth, cut.depth))
-                if trial.cap == cut.cap or self._sweep_work(trial, line) > SWEEP_WORK:
+                higher = self._higher_cap(cut, line)
+                if higher is None:
                     break
-                cut = trial
+                cut = higher
                 best = minimise(RelaxedProblem(self.problem, cut, line), self.charged, self.top, self.tolerance, guess)
             closed = RelaxedProblem(self.problem, cut, line, forbid=True)
             lower = minimise(closed, self.charged, self.top, self.tolerance, best.price).lower
@@ -236,6 +236,13 @@ class _Search:
                 break
             guess = best.price
         return best, cut, line
+
+    def _higher_cap(self, cut: Cut, line: Timeline) -> Cut | None:
+        """The next cap, if there is one and a sweep with it fits."""
+        cap = next((c for c in CAPS if c > cut.cap), cut.cap)
+        higher = make_cut(self.problem, cap, self.given_flight)
+        higher = replace(higher, depth=max(higher.depth, cut.depth))
+        return higher if higher.cap > cut.cap and self._sweep_work(higher, line) <= SWEEP_WORK else None
 
     def _sweep_work(self, cut: Cut, line: Timeline) -> int:
         first = stack_classes(self.problem.classes[:1], cut.cap, ENDLESS).first
@@ -247,20 +254,54 @@ class _Search:
             return float(lam[0]) * self.charged
         return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.problem))
 
-    def _per_arrival(self, scalar: ScalarOptimum, cut: Cut) -> tuple[Floats, ScalarOptimum]:
-        line = make_phases(self.problem, PHASES[0])
-        phases = int(PHASES[0] * PHASE_WORK / self._sweep_work(cut, line))
-        line = make_phases(self.problem, min(max(phases, PHASES[0]), PHASES[1]))
-        priced = PricedProblem(self.problem, cut, line)
+    def _prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
+        """One price per arrival without a horizon."""
+        found = self._search_prices(cut, make_timeline(self.problem), scalar.price, PER_ARRIVAL_TOLERANCE)
+        return ScalarOptimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
+
+    def _chain_prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
+        """One price per arrival with a horizon: on a chain, on one of half the step, then certified.
+
+        The error of the chain falls like the square of its step, so that what halving it changes is three times what is
+        left. The cap is raised as long as it, and not the search, keeps the two sides apart.
+        """
+        least, most = CHAIN_STEPS
+        layers = CHAIN_WORK // self._sweep_work(cut, make_timeline(self.problem, least, graded=True)) * least
+        line = make_timeline(self.problem, min(max(layers, least), most), graded=True)
+        rough = self._search_prices(cut, line, scalar.price, CHAIN_TOLERANCE, ROUGH)
+        while rough.value - rough.lower > CHAIN_TOLERANCE * self._scale(rough.value):
+            higher = self._higher_cap(cut, halve_steps(self.problem, line))
+            if self.given_cap is not None or higher is None:
+                break
+            cut = higher
+            rough = self._search_prices(cut, line, rough.prices, CHAIN_TOLERANCE, FINISH)
+        fine = self._search_prices(cut, halve_steps(self.problem, line), rough.prices, CHAIN_TOLERANCE, FINISH)
+        value = self._certified(cut, fine.prices, PER_ARRIVAL_TOLERANCE)
+        lower = min(fine.lower - abs(fine.value - rough.value), value)
+        return ScalarOptimum(scalar.price, value, lower, 0.0), fine.prices, cut
+
+    def _search_prices(
+        self,
+        cut: Cut,
+        line: Timeline,
+        start: float | Floats,
+        tolerance: float,
+        schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
+    ) -> PriceOptimum:
         least, most = PER_ARRIVAL_EVALUATIONS
         evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
-        found = optimise_prices(
-            priced, np.full(line.arrivals, scalar.price), self.top, PER_ARRIVAL_TOLERANCE, evaluations, self.progress
-        )
-        return found.prices, ScalarOptimum(scalar.price, found.value, found.lower, 0.0)
+        priced = PricedProblem(self.problem, cut, line)
+        prices = np.zeros(line.arrivals) + start
+        return optimise_prices(priced, prices, self.top, tolerance, evaluations, self.progress, schedule)
 
-    def _certify(self, best: ScalarOptimum, cut: Cut, lam: Floats) -> ScalarOptimum:
-        """Replace the integrated value by a supersolution's, halving the time step until it stops falling."""
+    def _certified_scalar(self, best: ScalarOptimum, cut: Cut, lam: Floats) -> ScalarOptimum:
+        """The common price's bound by a supersolution instead of integration."""
+        value = self._certified(cut, lam, STEP_TOLERANCE)
+        # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
+        return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))
+
+    def _certified(self, cut: Cut, lam: Floats, tolerance: float) -> float:
+        """B by a supersolution, halving the time step until it stops falling."""
         problem = self.problem
         counts = counts_of(problem.classes)
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
@@ -276,8 +317,6 @@ class _Search:
             backward_above(lattices, grid, line.steps(problem.completion_rate), paid, edge, out)
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
-            if before - value <= STEP_TOLERANCE * self._scale(value) or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
-                break
+            if before - value <= tolerance * self._scale(value) or self._sweep_work(cut, line) > 4 * SWEEP_WORK:
+                return value
             line = halve_steps(problem, line)
-        # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
-        return replace(best, value=value, lower=min(best.lower, value) - abs(value - best.value))

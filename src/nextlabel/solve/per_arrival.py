@@ -34,7 +34,7 @@ from nextlabel.solve.descent import descend
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import Timeline
-from nextlabel.solve.truncation import Cut, late_tail
+from nextlabel.solve.truncation import Cut, arrival_chances, late_tail
 
 #: (knots, smoothing as a share of the spread, iterations): coarse and smooth first, since there the problem is well
 #: conditioned; 0 knots means a price of its own for every arrival.
@@ -42,8 +42,8 @@ SCHEDULE = (
     (8, 2e-3, 30), (16, 2e-3, 60), (32, 2e-3, 60), (32, 6e-4, 100), (64, 2e-4, 100), (128, 2e-4, 100),
     (256, 6e-5, 100), (256, 2e-5, 100), (0, 2e-5, 100), (0, 6e-6, 100), (0, 2e-6, 100),
 )  # fmt: skip
-
-
+#: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
+ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[6:]
 #: No record of the measure is wanted.
 NO_MEASURE = np.empty((0, 0, 0))
 #: Values kept at once (8 bytes each).
@@ -94,7 +94,7 @@ class PricedProblem:
         if initial is None:
             self.initial[:, 0] = 1.0
         self.given = np.zeros(line.arrivals)
-        self.arrive = np.zeros(line.arrivals)
+        self.come = arrival_chances(problem)
         self.evaluations = 0
         self._tail = late_tail(problem, cut.depth)
 
@@ -116,11 +116,11 @@ class PricedProblem:
         return act
 
     def forward(self, prices: Floats, eps: float, mode: int, act: Floats = NO_MEASURE) -> float:
-        """Occupation measure of the decisions that V implies; fills given and arrive; returns the reward earned."""
+        """Occupation measure of the decisions that V implies; fills given; returns the reward earned."""
         x = np.zeros((len(self.counts), self.line.layers, self.states))
         x[:, -1] = self.initial
         cost = self.problem.label_cost
-        out = Measure(x, self.given, self.arrive, act)
+        out = Measure(x, self.given, self.come, act)
         lost = forward(
             self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
         )
@@ -142,9 +142,7 @@ def optimise_prices(
     """
     U = priced.line.arrivals
     prices = start
-    priced.backward(prices)
-    priced.forward(prices, 0.0, 0)
-    arrive = priced.arrive.copy()
+    come = priced.come
     best, best_value, lower = prices, np.inf, -np.inf
     plan = (prices, 0.0, 2)
 
@@ -152,7 +150,7 @@ def optimise_prices(
         nonlocal best, best_value, lower, plan
         priced.backward(candidate, eps)
         smoothed = priced.forward(candidate, eps, 1)
-        value = priced.backward(candidate) + float((candidate * arrive).sum())
+        value = priced.backward(candidate) + float((candidate * come).sum())
         greedy = priced.forward(candidate, 0.0, 2)
         if max(smoothed, greedy) > lower:
             lower = max(smoothed, greedy)
@@ -170,18 +168,18 @@ def optimise_prices(
         if done():
             break
         hats = HatBasis(U, min(size, U) if size > 0 else U)
-        scale = 1.0 / np.sqrt(np.maximum(hats.adjoint(arrive), 1e-12))
+        scale = 1.0 / np.sqrt(np.maximum(hats.adjoint(come), 1e-12))
         eps = spread * smoothing
 
         def objective(
             u: Floats, hats: HatBasis = hats, scale: Floats = scale, eps: float = eps
         ) -> tuple[float, Floats]:
             prices = hats.spread_out(u * scale)
-            value = priced.backward(prices, eps) + float((prices * arrive).sum())
+            value = priced.backward(prices, eps) + float((prices * come).sum())
             priced.forward(prices, eps, 0)
             if progress is not None:
                 progress(min(1.0, priced.evaluations / max_evaluations))
-            return value, scale * hats.adjoint(arrive - priced.given)
+            return value, scale * hats.adjoint(come - priced.given)
 
         found = descend(objective, hats.sample(trial) / scale, iterations)
         trial = hats.spread_out(found * scale)

@@ -38,7 +38,6 @@ class Timeline:
     tau: Floats
     h: Floats
     r: Floats
-    eta: Floats
     pieces: Ints
     graded: bool = False
 
@@ -49,7 +48,7 @@ class Timeline:
 
     def steps(self, completion_rate: float) -> Steps:
         """What the kernels take."""
-        return Steps(self.finite, completion_rate, self.tau, self.h, self.r, self.eta)
+        return Steps(self.finite, completion_rate, self.tau, self.h, self.r)
 
 
 def make_timeline(problem: Problem, steps: int = 0, *, graded: bool = False) -> Timeline:
@@ -57,7 +56,7 @@ def make_timeline(problem: Problem, steps: int = 0, *, graded: bool = False) -> 
     if not problem.finite:
         one = np.zeros(1)
         nowhere = np.zeros(0, dtype=np.int64)
-        return Timeline(False, problem.budget, np.array([np.inf]), one, problem.rate_pieces[1], one, nowhere)
+        return Timeline(False, problem.budget, np.array([np.inf]), one, problem.rate_pieces[1], nowhere)
     edges, rates = rates_left(problem)
     if len(rates) == 1:
         return _layers(problem, np.array([steps]), graded)
@@ -69,20 +68,6 @@ def make_timeline(problem: Problem, steps: int = 0, *, graded: bool = False) -> 
 def halve_steps(problem: Problem, line: Timeline) -> Timeline:
     """The same timeline with every step cut in two: layer k becomes layer 2 k."""
     return _layers(problem, 2 * line.pieces, line.graded)
-
-
-def make_phases(problem: Problem, phases: int) -> Timeline:
-    """Equal Erlang phases, each with the mean arrival rate over its share of a finite horizon."""
-    starts, rates = problem.rate_pieces
-    if len(rates) == 1:
-        return make_timeline(problem, phases)
-    T = problem.horizon
-    tau = T * np.linspace(0.0, 1.0, phases + 1)
-    knots = np.append(starts, T)
-    come = np.interp(T - tau, knots, np.append(0.0, np.cumsum(rates * np.diff(knots))))
-    h = np.full(phases + 1, T / phases)
-    r = np.maximum(-np.diff(come), 0.0) / h[1:]
-    return Timeline(True, swept_arrivals(problem)[0], tau, h, np.append(r[0], r), 1.0 / h, np.array([phases]))
 
 
 def rates_left(problem: Problem) -> tuple[Floats, Floats]:
@@ -103,7 +88,7 @@ def _layers(problem: Problem, pieces: Ints, graded: bool) -> Timeline:
     at = np.concatenate(tau)
     h = np.diff(at, prepend=-at[1])
     r = np.repeat(rates, pieces)
-    return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), 1.0 / h, pieces, graded)
+    return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), pieces, graded)
 
 
 #: For an infinite horizon, which has no steps.

@@ -30,6 +30,7 @@ from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.standing import move_one_label, standing_sums
 from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
+from nextlabel.solve.progress import Progress
 
 #: Classes of a chunk.
 CHUNK = 32
@@ -81,19 +82,24 @@ class StandingSums:
         self.now, self.ceiling = float(facts[:, 0].sum()), float(facts[:, 1].sum())
         self.top = max(float(facts[:, 2].max()) - label_cost, 0.0)
 
-    def at(self, prices: Floats) -> Floats:
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
         """(3, P) S, L and e at ``prices``, which fall."""
-        total = np.sum(self._each(lambda k: self._sums(k, prices + self.label_cost)), axis=0)
+        total = np.sum(self._each(lambda k: self._sums(k, prices + self.label_cost), progress), axis=0)
         total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
         return np.asarray(total, dtype=np.float64)
 
-    def _each(self, what: Callable[[int], T]) -> list[T]:
+    def _each(self, what: Callable[[int], T], progress: Progress | None = None) -> list[T]:
         """``what`` of every chunk's number."""
         numbers = range(len(self._chunks))
         if len(numbers) == 1:
             return [what(0)]
+        out = []
         with ThreadPoolExecutor(min(len(numbers), cpu_count() or 1)) as pool:
-            return list(pool.map(what, numbers))
+            for one in pool.map(what, numbers):
+                out.append(one)
+                if progress is not None:
+                    progress(len(out) / len(numbers))
+        return out
 
     def _sums(self, k: int, prices: Floats) -> Floats:
         placed = self._kept.get(k)

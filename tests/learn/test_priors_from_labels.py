@@ -14,7 +14,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom, dirichlet_multinomial
 
-from nextlabel.backtest.history import moments_prior
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.mixture import BetaMixture
@@ -29,7 +28,7 @@ from nextlabel.learn.fit import cells_of, goodness_of_fit
 from nextlabel.learn.information import derivatives, log_pmf, scores
 from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.likelihood import climb_weights, likelihood, most_likely, tails_of
-from nextlabel.learn.methods import METHODS, compare_methods, learn_prior, log_likelihood, recommend
+from nextlabel.learn.methods import METHODS, compare_priors, learn_prior, log_likelihood, recommend
 from nextlabel.learn.moments import moment_weights
 from nextlabel.learn.newton import _evaluate, _pack
 from nextlabel.problem.tables import prior_from
@@ -184,14 +183,15 @@ def test_derivatives_of_a_mixture_against_differences() -> None:
 # --- moments --------------------------------------------------------------------------------------
 
 
-def test_moments_of_counts_are_those_of_history() -> None:
+def test_moments_of_counts_are_those_of_the_shares() -> None:
     rng = np.random.default_rng(5)
     m = rng.integers(2, 9, 60)
     labels = np.where(np.arange(8) < m[:, None], rng.random((60, 8)) < rng.beta(1, 2, 60)[:, None], -1).astype(np.int64)
-    recorded = Recorded(tuple(map(str, range(60))), labels, m, np.full(60, -1))
-    prior = moments_prior(recorded)
-    weights, _ = moment_weights(LabelCounts.of_padded(recorded.labels))
-    assert weights == pytest.approx([prior.beta, prior.alpha], rel=ROUNDING)
+    share = (labels == 1).sum(axis=1) / m
+    mean, noise = share.mean(), np.mean(1.0 / m)
+    rho = (share.var(ddof=1) / (mean * (1.0 - mean)) - noise) / (1.0 - noise)
+    weights, _ = moment_weights(LabelCounts.of_padded(labels))
+    assert weights == pytest.approx([(1.0 - mean) * (1.0 / rho - 1.0), mean * (1.0 / rho - 1.0)], rel=ROUNDING)
 
 
 def test_standard_errors_of_moments_are_those_of_the_jackknife() -> None:
@@ -313,10 +313,10 @@ def test_a_mixture_of_one_is_the_most_likely_beta() -> None:
 
 
 def test_the_bic_tells_one_kind_from_two() -> None:
-    one = compare_methods(drawn(Beta(2, 1.5), 500, [10], 0), draws=99)
+    one = compare_priors(drawn(Beta(2, 1.5), 500, [10], 0), draws=99)
     assert len(one.learnt[2].prior.components) == 1
     assert one.use.method == "ml" and "the BIC finds no second kind" in one.why
-    two = compare_methods(drawn(TWO_KINDS, 500, [10], 0), draws=99)
+    two = compare_priors(drawn(TWO_KINDS, 500, [10], 0), draws=99)
     assert len(two.learnt[2].prior.components) == 2
     assert two.use.method == "mixture" and "3 more parameters lower the BIC" in two.why
 
@@ -435,7 +435,7 @@ def test_a_poor_fit_is_said_to_be_one() -> None:
 @pytest.mark.parametrize(("name", "alpha", "beta"), [("rte", 1.8866, 1.3738), ("temp", 2.1050, 1.8328)])
 def test_real_labels(data: Path, name: str, alpha: float, beta: float) -> None:
     counts = LabelCounts.of_padded(find_set(data, name).labels)
-    found = compare_methods(counts)
+    found = compare_priors(counts)
     moments, ml, mixed = found.learnt
     assert (ml.prior.alpha, ml.prior.beta) == pytest.approx((alpha, beta), abs=PRINTED)
 
@@ -525,7 +525,7 @@ def test_out_leaves_figure_table_and_manifest(call: Any, labels: Path, tmp_path:
 def test_the_figure_of_uneven_tasks_and_a_spike() -> None:
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
     counts = LabelCounts.of_ones([5, 0, 3, 1, 30], [5, 4, 3, 7, 30])
-    figure = prior_figure(counts, compare_methods(counts, draws=99).learnt)
+    figure = prior_figure(counts, compare_priors(counts, draws=99).learnt)
     assert len(figure.axes) == 2 and len(figure.axes[0].patches) == 11
 
 

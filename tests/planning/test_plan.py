@@ -15,9 +15,12 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.methods import learn_prior
+from nextlabel.planning.page import plan_page
 from nextlabel.planning.pilot import budget_range
-from nextlabel.planning.plan import make_plan, patient_index
-from nextlabel.planning.report import curve_rows, overlap_rows, plan_page, sentences
+from nextlabel.planning.plan import plan as make_plan
+from nextlabel.planning.sentences import sentences
+from nextlabel.planning.tables import curve_rows, overlap_rows
+from nextlabel.policies.budget_rollout import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
@@ -128,7 +131,7 @@ def test_words_and_targets_follow_the_reward() -> None:
     plan = make_plan(problem, target=-0.03, label_cost=0.0001, replications=20)
     said = " ".join(sentences(plan))
     assert "right" not in said
-    assert "A value of -0.03 a task takes" in said
+    assert "A value of -0.03 per task takes" in said
     assert "a task is worth -0.0" in said
     for target in (-0.2, 0.0, 0.5):
         with pytest.raises(InputError, match=r"and 0\."):

@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtest.history import learnt_threshold, moments_prior, split
+from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.experiments.datasets import find_set
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
 from nextlabel.kernels.rollout import rollout
+from nextlabel.learn.counts import LabelCounts
+from nextlabel.learn.methods import learn_prior
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -249,14 +251,15 @@ def test_budgets_of_the_paper_at_once(data: Path, name: str) -> None:
     check_budgets(find_set(data, "rte"), name, budgets=(960, 2400, 6400), replications=2)
 
 
-def test_a_split_learns_from_its_fifty_tasks_only(data: Path) -> None:
+def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     recorded = find_set(data, "rte")
-    one = split(recorded, 50, 0)
-    assert len(one.held_out) == 50 and len(one.pool) == 750
-    assert not set(one.held_out.tasks) & set(one.pool.tasks)
-    assert one.prior == moments_prior(one.held_out)
-    assert split(recorded, 50, 0).held_out.tasks == one.held_out.tasks
-    assert split(recorded, 50, 1).held_out.tasks != one.held_out.tasks
+    one = hold_out(recorded, 50, None, None, "moments", 0)
+    held = np.setdiff1d(np.arange(len(recorded)), one.rest)
+    assert len(held) == 50 and len(one.rest) == 750
+    alone = learn_prior(LabelCounts.of_padded(recorded.labels[held]), "moments")
+    assert one.prior == alone.prior and one.threshold == learnt_threshold(recorded.subset(held))
+    assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
+    assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
 
 
 # --- history --------------------------------------------------------------------------------------
@@ -266,8 +269,8 @@ def test_moments_find_the_prior_that_made_the_labels() -> None:
     rng = np.random.default_rng(0)
     theta = rng.beta(2.0, 3.0, 20_000)
     labels = (rng.random((20_000, 10)) < theta[:, None]).astype(np.int64)
-    recorded = Recorded(tuple(map(str, range(20_000))), labels, np.full(20_000, 10), np.zeros(20_000, dtype=np.int64))
-    prior = moments_prior(recorded)
+    prior = learn_prior(LabelCounts.of_padded(labels), "moments").prior
+    assert isinstance(prior, Beta)
     assert prior.alpha == pytest.approx(2.0, rel=0.05) and prior.beta == pytest.approx(3.0, rel=0.05)
 
 
@@ -279,17 +282,10 @@ def test_the_threshold_is_the_best_cut_nearest_to_a_half() -> None:
     assert learnt_threshold(easy) == 0.5
 
 
-def test_a_prior_needs_two_tasks_and_both_labels() -> None:
-    recorded = crowd()
-    with pytest.raises(InputError, match="at least two"):
-        moments_prior(recorded.subset(np.array([0])))
-    with pytest.raises(InputError, match="at least two"):
-        split(recorded, 1, 0)
-    with pytest.raises(InputError, match="leave at least one"):
-        split(recorded, 30, 0)
-    ones = Recorded(("a", "b"), np.ones((2, 3), dtype=np.int64), np.full(2, 3), np.ones(2, dtype=np.int64))
-    with pytest.raises(InputError, match="are 1"):
-        moments_prior(ones)
+@pytest.mark.parametrize("size", [1, 30])
+def test_a_pilot_has_two_tasks_and_leaves_one(size: int) -> None:
+    with pytest.raises(InputError, match="at least 2 that leaves tasks to replay"):
+        hold_out(crowd(), size, None, None, "moments", 0)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -30,9 +30,7 @@ from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.arrays import Ints
-    from nextlabel.backtest.run import Backtest
-    from nextlabel.files.label_table import LabelTable
+    from nextlabel.backtesting.result import Backtest
 
 
 def backtest(
@@ -135,33 +133,29 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
-        from nextlabel.backtest.readout import COUNTING
-        from nextlabel.backtest.run import POLICIES, BacktestOptions, make_backtest
+        from nextlabel.backtesting.backtest import POLICIES, BacktestOptions
+        from nextlabel.backtesting.backtest import backtest as run_backtest
+        from nextlabel.backtesting.readout import COUNTING
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
-        readouts = readout or list(COUNTING)
-        options = BacktestOptions(
-            policies=policy or list(POLICIES),
+        found = run_backtest(
+            to_recorded(table, truth),
+            policies=policy or POLICIES,
             labels_per_task=labels_per_task or None,
             budgets=budget or None,
-            pilot=pilot_tasks,
             prior=belief,
-            method=method,
             threshold=cut,
-            arrival_rate=rates[0],
-            completion_rate=rates[1],
-            order=order,
-            ties=tied_answer,
-            readouts=readouts,
             replications=replications,
             seed=seed,
+            options=BacktestOptions(pilot_tasks, method, *rates, order, tied_answer, readout or COUNTING),
+            engine=Engine(jobs=jobs),
+            progress=progress,
         )
-        workers = _workers(table) if "dawid-skene" in readouts else None
-        recorded = to_recorded(table, truth)
-        found = make_backtest(recorded, options, workers=workers, engine=Engine(jobs=jobs), progress=progress)
     if out is not None or report is not None:
-        from nextlabel.backtest.report import backtest_figure, backtest_page, point_rows, saving_rows
+        from nextlabel.backtesting.figure import backtest_figure
+        from nextlabel.backtesting.page import backtest_page
+        from nextlabel.backtesting.tables import point_rows, saving_rows
 
         if out is not None:
             tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
@@ -177,7 +171,7 @@ def backtest(
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:
     """Arrival and completion rate; by default labels come back at once."""
-    from nextlabel.backtest.tally import ARRIVALS, AT_ONCE_RATE
+    from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE
 
     if in_flight is not None:
         if arrival is not None or completion is not None:
@@ -202,38 +196,24 @@ def _beta(text: str) -> Any:
     return Beta(weights[0], weights[1])
 
 
-def _workers(table: LabelTable) -> Ints | None:
-    """(N, most) who gave each label, as the replay has the labels; a label without a worker has one of its own."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    from nextlabel.simulation.from_labels import to_recorded
-
-    if table.worker is None:
-        return None
-    own = np.arange(len(table)) + len(table.workers)
-    return to_recorded(replace(table, label=np.where(table.worker >= 0, table.worker, own))).labels
-
-
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
-    from nextlabel.backtest.report import point_rows, saving_rows
-    from nextlabel.backtest.sentences import assumptions, sentences
+    from nextlabel.backtesting.sentences import assumptions, sentences
+    from nextlabel.backtesting.tables import point_rows, saving_rows
 
-    stage, pilot = found.stage, found.pilot
+    setting, pilot = found.setting, found.pilot
     return {
         "tasks": found.tasks,
-        "labels": int(stage.recorded.counts.sum()),
+        "labels": int(setting.recorded.counts.sum()),
         "truth": found.truth,
         "judged": found.known,
         "undecided": found.undecided,
         "pilot": pilot.size,
-        "prior": [stage.prior.alpha, stage.prior.beta],
+        "prior": [setting.prior.alpha, setting.prior.beta],
         "prior_from": pilot.prior_from,
-        "threshold": stage.threshold,
+        "threshold": setting.threshold,
         "threshold_from": pilot.threshold_from,
         "in_flight": found.rho,
-        "order": stage.order,
+        "order": setting.order,
         "ties": found.ties,
         "ceiling": found.ceilings,
         "accuracy": point_rows(found),
@@ -242,14 +222,14 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
         "assumptions": assumptions(found),
         "read": read,
         "replications": found.replications,
-        "seed": stage.seed,
+        "seed": setting.seed,
         "seconds": found.seconds,
     }
 
 
 def _show(found: Backtest) -> None:
-    from nextlabel.backtest.report import accuracy_table, overlap_line, saving_table
-    from nextlabel.backtest.sentences import assumptions, sentences, strongest
+    from nextlabel.backtesting.sentences import assumptions, sentences, strongest
+    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
 
     for readout in found.readouts:
         header, rows = accuracy_table(found, readout)

@@ -18,11 +18,8 @@ from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
     from nextlabel.planning.pilot import Pilot
-    from nextlabel.planning.plan import Plan
+    from nextlabel.planning.result import Plan
     from nextlabel.problem.problem import Problem
-
-#: Rows of the curve that are printed.
-SHOWN = 12
 
 
 @takes_problem
@@ -59,7 +56,7 @@ def plan(
     check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
-        from nextlabel.planning.plan import make_plan
+        from nextlabel.planning.plan import plan as make_plan
         from nextlabel.simulation.engine import Engine
 
         span = None
@@ -72,7 +69,9 @@ def plan(
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
     if out is not None or report is not None:
-        from nextlabel.planning.report import curve_rows, plan_figure, plan_page
+        from nextlabel.planning.figure import plan_figure
+        from nextlabel.planning.page import plan_page
+        from nextlabel.planning.tables import curve_rows
 
         if out is not None:
             write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
@@ -152,7 +151,7 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
-    from nextlabel.planning.report import curve_rows, overlap_rows
+    from nextlabel.planning.tables import curve_rows, overlap_rows
 
     money = found.money
     return {
@@ -172,20 +171,8 @@ def _as_dict(found: Plan) -> dict[str, Any]:
 
 
 def _show(found: Plan, notes: list[str]) -> None:
-    from nextlabel.planning.report import MORE, curve_rows, sentences, shown
+    from nextlabel.planning.sentences import sentences
+    from nextlabel.planning.tables import printed_curve
 
-    rows = curve_rows(found)
-    stride = max(1, -(-len(rows) // SHOWN))
-    some = [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
-    print_table(
-        f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}",
-        ["labels", "per task", "index policy", "no policy above", f"next {MORE} labels buy"],
-        [
-            [
-                f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row['index']:.4f} ±{row['half_width']:.4f}",
-                f"{row['bound']:.4f}", shown(row[f"next_{MORE}_labels"]),
-            ]
-            for row in some
-        ],
-        "\n".join([*notes, *sentences(found)]),
-    )  # fmt: skip
+    title = f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}"
+    print_table(title, *printed_curve(found), "\n".join([*notes, *sentences(found)]))

@@ -79,11 +79,11 @@ def prior(
             )
     read = say_read(table.report)
     with working(f"Learning from {labels}"):
-        from nextlabel.learn.methods import compare_methods
+        from nextlabel.learn.methods import compare_priors
 
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
-        found = compare_methods(counts, names, components=kinds, seed=seed)
+        found = compare_priors(counts, names, components=kinds, seed=seed)
     if folder is not None:
         run = {"command": command_line(context), "seed": seed, "started": started, "seconds": perf_counter() - begin}
         _write(folder, counts, found, _as_dict(counts, found), **run)

@@ -1,7 +1,7 @@
 """The paper's second experiment [HF16] and what it left open: recorded labels of RTE, and TEMP as a second set.
 
 50 random tasks are held out and give the prior (method of moments) and the learnt threshold; policies are tried on the
-others. The paper gives neither the budget nor the order of labels: budgets from 1.2 to 8 labels a task, labels in
+others. The paper gives neither the budget nor the order of labels: budgets from 1.2 to 8 labels per task, labels in
 random order (fresh in every replication), in the order of the file, and reversed. Accuracy is against gold and the
 decision is 1{I > 1/2}, ties count half. No bound is shown: the model's bound is none for one data set.
 
@@ -15,16 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextlabel.backtest.history import HELD_OUT, Split, split
+from nextlabel.backtesting.pilot import PilotFit, hold_out
 from nextlabel.experiments.datasets import SETS, find_set
 from nextlabel.experiments.roster import index_for, names, shared
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
-from nextlabel.simulation.replay import ReplaySetup, replay
+from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
 
+HELD_OUT = 50
 RATIOS, QUICK_RATIOS = (1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.2, 3.0, 5.0)
 SMALL = (10, 100)
 #: All policies meet random order; these meet the other two as well.
@@ -39,7 +40,8 @@ class Cell:
     """One set, number of tasks, threshold and order."""
 
     name: str
-    data: Split
+    pool: Recorded
+    learnt: PilotFit
     tasks: int
     kind: str
     order: str
@@ -47,32 +49,36 @@ class Cell:
     @property
     def threshold(self) -> float:
         """1/2 or the learnt one."""
-        return 0.5 if self.kind == "half" else self.data.threshold
+        return 0.5 if self.kind == "half" else self.learnt.threshold
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """Every cell at every budget."""
     replications = config.count(REPLICATIONS, QUICK)
-    sets = {name: split(find_set(config.data, name), HELD_OUT, config.seed) for name in SETS}
-    cells = [cell for name in SETS for cell in _cells(name, sets[name], config.quick)]
+    sets = {name: find_set(config.data, name) for name in SETS}
+    learnt = {name: hold_out(sets[name], HELD_OUT, None, None, "moments", config.seed) for name in SETS}
+    cells = [cell for name in SETS for cell in _cells(name, sets[name], learnt[name], config.quick)]
     index: dict[tuple[str, str], Policy] = {}
     rows: list[Row] = []
     for k, cell in enumerate(cells):
         key = (cell.name, cell.kind)
         if key not in index:
-            most = len(cell.data.pool)
-            largest = Problem.identical(most, round(RATIOS[-1] * most), cell.data.prior, cell.threshold)
-            index[key] = index_for(largest, cap=int(cell.data.pool.counts.max()))
+            most = len(cell.pool)
+            largest = Problem.identical(most, round(RATIOS[-1] * most), cell.learnt.prior, cell.threshold)
+            index[key] = index_for(largest, cap=int(cell.pool.counts.max()))
         rows += _rows(cell, index[key], replications, config, part(progress, k, len(cells)))
-    return ExperimentOutcome(rows, {"replications": replications, "sets": {n: _about(s) for n, s in sets.items()}})
+    return ExperimentOutcome(
+        rows, {"replications": replications, "sets": {n: _about(s, learnt[n]) for n, s in sets.items()}}
+    )
 
 
-def _cells(name: str, data: Split, quick: bool) -> list[Cell]:
-    most = len(data.pool)
+def _cells(name: str, recorded: Recorded, learnt: PilotFit, quick: bool) -> list[Cell]:
+    pool = recorded.subset(learnt.rest)
+    most = len(pool)
     orders = ("random",) if quick else ("random", "file", "reversed")
-    out = [Cell(name, data, most, kind, order) for order in orders for kind in ("half", "learnt")]
+    out = [Cell(name, pool, learnt, most, kind, order) for order in orders for kind in ("half", "learnt")]
     if name == SETS[0]:
-        out += [Cell(name, data, K, kind, "random") for K in SMALL if most > K for kind in ("half", "learnt")]
+        out += [Cell(name, pool, learnt, K, kind, "random") for K in SMALL if most > K for kind in ("half", "learnt")]
     return out
 
 
@@ -86,8 +92,9 @@ def _rows(cell: Cell, index: Policy, replications: int, config: StudyOptions, pr
     out: list[Row] = []
     for k, (policies, some) in enumerate(plan):
         budgets = {round(ratio * cell.tasks): ratio for ratio in some}
+        setup = ReplaySetup(cell.pool, cell.learnt.prior, cell.threshold, order=cell.order, seed=config.seed)
         found = replay(
-            ReplaySetup(cell.data.pool, cell.data.prior, cell.threshold, order=cell.order, seed=config.seed),
+            setup,
             policies,
             tasks=cell.tasks,
             budget=list(budgets),
@@ -129,10 +136,11 @@ def _fill_saved(rows: list[Row]) -> None:
             row["labels_saved_percent"] = 100.0 * (1.0 - row["budget"] / needed)
 
 
-def _about(data: Split) -> Row:
+def _about(recorded: Recorded, learnt: PilotFit) -> Row:
+    held = np.setdiff1d(np.arange(len(recorded)), learnt.rest)
     return {
-        "held_out": list(data.held_out.tasks),
-        "prior": [data.prior.alpha, data.prior.beta],
-        "threshold": data.threshold,
-        "tasks": len(data.pool),
+        "held_out": [recorded.tasks[i] for i in held],
+        "prior": [learnt.prior.alpha, learnt.prior.beta],
+        "threshold": learnt.threshold,
+        "tasks": len(learnt.rest),
     }

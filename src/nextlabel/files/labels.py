@@ -68,6 +68,11 @@ def read_labels(
     return _table(found, positive, duplicates)
 
 
+def as_label_table(labels: Any) -> LabelTable:
+    """``labels`` if they are a table already, else read from a path or a data frame with the usual columns."""
+    return labels if isinstance(labels, LabelTable) else read_labels(labels)
+
+
 def read_columns(
     source: Any, roles: Mapping[str, str], positive: str | None = None, *, gold: bool = False
 ) -> LabelColumns:

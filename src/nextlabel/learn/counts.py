@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import as_label_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +60,11 @@ class LabelCounts:
             raise InputError("no task has a label.", "Give at least one task with labels.")
         different, tasks = _different(given)
         return cls(different, tasks)
+
+    @classmethod
+    def of(cls, labels: Any) -> LabelCounts:
+        """From labels in any form: a path, a data frame, a ``LabelTable``, or counts as they are."""
+        return labels if isinstance(labels, LabelCounts) else cls.of_labels(as_label_table(labels))
 
     @classmethod
     def of_labels(cls, table: LabelTable) -> LabelCounts:

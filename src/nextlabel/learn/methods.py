@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -67,9 +67,14 @@ class Comparison:
 
 
 def learn_prior(
-    counts: LabelCounts, method: str = "ml", *, components: int | str = "auto", seed: int = 0, draws: int = DRAWS
+    labels: Any, method: str = "ml", *, components: int | str = "auto", seed: int = 0, draws: int = DRAWS
 ) -> LearntPrior:
-    """The prior of ``counts`` by one method; chance enters the test of the fit and the mixture's starts."""
+    """The prior of ``labels`` by one method: "moments", "ml" or "mixture".
+
+    ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``LabelCounts``. Chance enters the test of the
+    fit and the mixture's starts.
+    """
+    counts = LabelCounts.of(labels)
     _check(counts, method, components)
     evidence = weigh(counts)
     if evidence.assumed is not None:
@@ -85,15 +90,16 @@ def learn_prior(
     return replace(learnt, p_value=goodness_of_fit(counts, learnt.prior, refit, seed, draws).p_value)
 
 
-def compare_methods(
-    counts: LabelCounts,
+def compare_priors(
+    labels: Any,
     methods: Sequence[str] | None = None,
     *,
     components: int | str = "auto",
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Comparison:
-    """Every method that fits the number of answers, or those given."""
+    """The priors of ``labels`` by every method that fits the number of answers, or by those given; which one to use."""
+    counts = LabelCounts.of(labels)
     names = methods or [name for name in METHODS if counts.answers == 2 or name != "mixture"]
     learnt = tuple(learn_prior(counts, name, components=components, seed=seed, draws=draws) for name in names)
     use, why = recommend(learnt)

@@ -25,16 +25,9 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.evidence import LEAST_RHO, MOST_RHO
 from nextlabel.learn.walls import capped
-
-
-def beta_of_moments(m: float, v: float, k: float) -> Beta:
-    """The Beta prior of shares with mean m and variance v, where labels alone make a share k of the variance."""
-    weight = 1.0 / min(max(raw_rho(v / (m * (1.0 - m)), k), LEAST_RHO), MOST_RHO) - 1.0
-    return Beta(m * weight, (1.0 - m) * weight)
 
 
 def raw_rho(ratio: float, k: float) -> float:

@@ -27,6 +27,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import as_label_table
 from nextlabel.learn.exponential import DRAWS, ExponentialFit, fit_exponential
 from nextlabel.prose import counted, percent
 
@@ -138,8 +139,9 @@ class Rates:
         return out + self._fit("Gaps between arrivals, pauses left out,", self.active)
 
 
-def estimate_rates(table: LabelTable, *, unit: Unit = "s", seed: int = 0, draws: int = DRAWS) -> Rates:
-    """Arrival and completion rate of the labels in ``table``, per ``unit`` of time."""
+def estimate_rates(labels: Any, *, unit: Unit = "s", seed: int = 0, draws: int = DRAWS) -> Rates:
+    """Arrival and completion rate of ``labels`` with times (a path, a data frame or a table), per ``unit`` of time."""
+    table = as_label_table(labels)
     if unit not in get_args(Unit):
         raise InputError(f"unit {unit!r} is not known.", f"Use one of {', '.join(get_args(Unit))}.")
     if table.report.times_unread:

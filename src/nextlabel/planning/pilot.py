@@ -19,7 +19,7 @@ from nextlabel.files.labels import read_labels
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.methods import learn_prior
-from nextlabel.planning.plan import check_target, roomy
+from nextlabel.planning.plan import check_target, with_ample_budget
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve
 
@@ -60,7 +60,7 @@ def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int
     prior, errors = learnt.prior, learnt.standard_errors
     if not isinstance(prior, Beta) or not {"alpha", "beta"} <= set(errors):
         return None, None
-    enough = roomy(problem)
+    enough = with_ample_budget(problem)
     rng = np.random.default_rng(seed)
     found: list[float] = []
     for _ in range(DRAWS):

@@ -19,97 +19,33 @@ price is not: B(U) is above the best policy, and so may be flatter there than wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import inf
 from time import perf_counter
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.policies.index import Index
+from nextlabel.planning.money import where_to_stop
+from nextlabel.planning.result import Plan, crossing
+from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.curve import bound_curve, overlap_values
-from nextlabel.solve.index.table import index_table
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.truncation import make_cut
 
 OVERLAPS = (1, 3, 5, 7)
-#: Budgets of the curve, and labels a task at its end when neither budget nor target says how far.
-POINTS, SHOWN_LABELS_A_TASK = 33, 8
+#: Labels per task at the end of the curve when neither budget nor target says how far.
+SHOWN_LABELS_A_TASK = 8
 #: Labels a task up to which the bound is looked at when no budget is given.
 PROVED_LABELS_A_TASK = 64
-#: Labels of one task that the index models in full, and its accuracy.
-CAP, TOLERANCE = 8, 1e-5
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6
 #: A task is simulated at least so often in all, whatever the number of replications.
 TASKS_SEEN, LEAST_REPLICATIONS, MOST_REPLICATIONS = 400_000, 20, 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
-    """What labels cost, what right tasks earn, and where to stop.
-
-    net(U) = value K index(U) - cost E[labels used with budget U]; with a deadline fewer than U may be used.
-    """
-
-    label_cost: float
-    value: float
-    best_budget: int
-    best_net: float
-    best_value: float
-    #: The index policy that turns workers away when no task is worth the cost: labels it buys, its net value.
-    stopping_labels: float
-    stopping_net: float
-    stopping_half_width: float
-    #: No policy with a budget up to the curve's last nets more.
-    most_net: float
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The curve and the answers."""
-
-    problem: Problem
-    budgets: Ints
-    index: Floats
-    half_width: Floats
-    bound: Floats
-    price: Floats
-    labels_used: Floats
-    overlaps: tuple[int, ...]
-    overlap: Floats
-    target: float | None
-    needed: int | None
-    needed_low: int | None
-    needed_high: int | None
-    needed_by_any: int | None
-    money: Money | None
-    replications: int
-    seed: int
-    seconds: float
-
-    def value_at(self, budget: float) -> float:
-        """The index's value per task, interpolated."""
-        return float(np.interp(budget, self.budgets, self.index))
-
-    def next_labels(self, budget: int, more: int = 100) -> float | None:
-        """What ``more`` labels add to ``budget`` under the index policy; None if the curve ends before."""
-        if budget + more > self.budgets[-1]:
-            return None
-        return self.problem.tasks * (self.value_at(budget + more) - self.value_at(budget))
-
-    def budget_like(self, overlap: int) -> int | None:
-        """The budget at which the index is as good as that overlap; None if the curve does not get there."""
-        value = self.overlap[self.overlaps.index(overlap)]
-        return _crossing(self.budgets, self.index, float(value))
-
-
-def make_plan(
+def plan(
     problem: Problem,
     *,
     target: float | None = None,
@@ -127,7 +63,7 @@ def make_plan(
     count = replications
     if count is None:
         count = int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
-    bounds = bound_curve(roomy(problem) if most is None else problem.with_budget(most))
+    bounds = bound_curve(with_ample_budget(problem) if most is None else problem.with_budget(most))
     needed_by_any = None if target is None else bounds.budget_for(target)
     top = _first_top(problem, target, needed_by_any) if most is None else most
     curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
@@ -140,13 +76,13 @@ def make_plan(
     low, needed, high = (
         (None, None, None)
         if target is None
-        else tuple(_crossing(curve.budgets, curve.mean + side * curve.half_width, target) for side in (1, 0, -1))
+        else tuple(crossing(curve.budgets, curve.mean + side * curve.half_width, target) for side in (1, 0, -1))
     )
     if needed_by_any is not None:  # what is proved narrows what was simulated
         low, needed, high = (None if x is None else max(x, needed_by_any) for x in (low, needed, high))
     money = None
     if label_cost is not None:
-        money = _money(problem, curve, label_cost, value, count, seed, engine)
+        money = where_to_stop(problem, curve, label_cost, value, count, seed, engine)
     if progress is not None:
         progress(1.0)
     return Plan(
@@ -171,14 +107,7 @@ def make_plan(
     )
 
 
-def patient_index(problem: Problem) -> Index:
-    """The index policy of the campaign without deadline, with a table small enough for any budget."""
-    endless = replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
-    cap = min(CAP, make_cut(endless, None, None).cap)
-    return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
-
-
-def roomy(problem: Problem) -> Problem:
+def with_ample_budget(problem: Problem) -> Problem:
     """The problem with more labels than a plan buys."""
     return problem.with_budget(min(PROVED_LABELS_A_TASK * problem.tasks, LARGEST))
 
@@ -231,51 +160,7 @@ def _last_top(problem: Problem) -> int:
 def _curve(
     problem: Problem, top: int, count: int, seed: int, engine: Engine | None, progress: Progress | None
 ) -> ValueCurve:
-    budgets = np.unique(np.round(np.linspace(0, top, POINTS)).astype(np.int64))
     policy = patient_index(problem.with_budget(top))
     return value_curve(
-        problem, policy, budgets.tolist(), replications=count, seed=seed, engine=engine, progress=progress
-    )
-
-
-def _crossing(budgets: Ints, values: Floats, target: float) -> int | None:
-    """The first budget at which the curve, made monotone and linear in between, reaches the target."""
-    rising = np.maximum.accumulate(values)
-    if rising[-1] < target:
-        return None
-    k = int(np.argmax(rising >= target))
-    if k == 0:
-        return int(budgets[0])
-    share = (target - rising[k - 1]) / (rising[k] - rising[k - 1])
-    return int(np.ceil(budgets[k - 1] + share * (budgets[k] - budgets[k - 1]) - 1e-9))
-
-
-def _money(
-    problem: Problem,
-    curve: ValueCurve,
-    cost: float,
-    value: float,
-    count: int,
-    seed: int,
-    engine: Engine | None,
-) -> Money:
-    """Along the curve, and with the policy that may stop."""
-    K = problem.tasks
-    net = value * K * curve.mean - cost * curve.labels_used
-    best = int(net.argmax())
-    stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
-    stopped = value_curve(
-        stops, patient_index(stops), [int(curve.budgets[-1])], replications=count, seed=seed, engine=engine
-    )
-    most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
-    return Money(
-        label_cost=cost,
-        value=value,
-        best_budget=int(curve.budgets[best]),
-        best_net=float(net[best]),
-        best_value=float(curve.mean[best]),
-        stopping_labels=float(stopped.labels_used[0]),
-        stopping_net=value * K * float(stopped.mean[0]),
-        stopping_half_width=value * K * float(stopped.half_width[0]),
-        most_net=value * K * most,
+        problem, policy, curve_budgets(top).tolist(), replications=count, seed=seed, engine=engine, progress=progress
     )

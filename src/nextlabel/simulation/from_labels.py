@@ -33,7 +33,11 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = 
     last = (table.submitted_at,) if by_time and table.submitted_at is not None else ()
     order = np.lexsort((*last, table.task))
     task = table.task[order]
-    padded = np.full((N, most), -1, dtype=np.int64)
-    padded[task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)] = table.label[order]
+    place = task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
+    padded, workers = np.full((N, most), -1, dtype=np.int64), None
+    padded[place] = table.label[order]
+    if table.worker is not None:  # a label without a worker gets one of its own
+        workers = np.full((N, most), -1, dtype=np.int64)
+        workers[place] = np.where(table.worker >= 0, table.worker, np.arange(len(table)) + len(table.workers))[order]
     truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
-    return Recorded(tasks=table.tasks, labels=padded, counts=counts, gold=truth)
+    return Recorded(tasks=table.tasks, labels=padded, counts=counts, gold=truth, workers=workers)

@@ -49,19 +49,21 @@ EVEN = 1e-9
 
 @dataclass(frozen=True)
 class Recorded:
-    """Tasks with the labels they were given, and the truth where it is known."""
+    """Tasks with the labels they were given, the truth where it is known, and who gave each label, if that is known."""
 
     tasks: tuple[str, ...]
     labels: Ints
     counts: Ints
     gold: Ints
+    workers: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def subset(self, rows: Ints) -> Recorded:
         """The tasks in ``rows``, in that order."""
-        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows])
+        who = None if self.workers is None else self.workers[rows]
+        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows], who)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""
@@ -94,8 +96,8 @@ class ReplaySetup:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayCampaign:
-    """One policy and budgets that it plays in one pass, rising; ``arrays`` has the last of them."""
+class BudgetSweep:
+    """One policy and the budgets, rising, that it plays in one pass; ``arrays`` has the last of them."""
 
     arrays: ProblemArrays
     tables: PolicyArrays
@@ -148,27 +150,27 @@ def replay(
     out = []
     for k, given in enumerate(policies):
         policy = make_policy(given)
-        campaigns = _campaigns(policy, settings, setup, kinds, K)
+        sweeps = budget_sweeps(policy, settings, setup, kinds, K)
         found: dict[int, Floats] = {}
-        for c, one in enumerate(campaigns):
-            mine = part(part(progress, k, len(policies)), c, len(campaigns))
+        for c, one in enumerate(sweeps):
+            mine = part(part(progress, k, len(policies)), c, len(sweeps))
             result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, credit, seed), count, mine)
             found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
         out += [_replayed(policy.name, b, found[b]) for b in budgets]
     return out
 
 
-def replay_chunk(campaign: ReplayCampaign, credit: Floats, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+def replay_chunk(sweep: BudgetSweep, credit: Floats, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
-    ends = campaign.ends(len(credit), False, seed, first, count)
+    ends = sweep.ends(len(credit), False, seed, first, count)
     return np.stack([accuracy_of_ends(ends.tasks, credit), ends.used, ends.most], axis=-1), NOTHING
 
 
-def _campaigns(
+def budget_sweeps(
     policy: Policy, settings: Sequence[Setting], setup: ReplaySetup, kinds: Ints, K: int
-) -> list[ReplayCampaign]:
-    """Neighbouring budgets with the same tables are one campaign."""
-    out: list[ReplayCampaign] = []
+) -> list[BudgetSweep]:
+    """Neighbouring budgets, a setting each, with the same tables are one sweep; ``kinds``: labels that tasks have."""
+    out: list[BudgetSweep] = []
     for setting in settings:
         tables = make_policy_arrays(setting, policy)
         arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
@@ -176,7 +178,7 @@ def _campaigns(
         if out and same_choices(out[-1].tables, tables):
             budgets = out.pop().budgets + budgets
         records = recorded_labels(setup, kinds, [view.nodes for view in setting.views])
-        out.append(ReplayCampaign(arrays._replace(root=np.zeros(K, dtype=np.int64)), tables, records, budgets))
+        out.append(BudgetSweep(arrays._replace(root=np.zeros(K, dtype=np.int64)), tables, records, budgets))
     return out
 
 

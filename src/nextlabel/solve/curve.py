@@ -35,7 +35,7 @@ from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes
 from nextlabel.solve.truncation import no_delay_depth
 
@@ -121,11 +121,9 @@ class NoDelaySums:
     def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
         """(3, P) S, L and what the end of the lattices may have added to S."""
         totals = np.zeros((3, len(prices)))
-        pieces = chunks(self.problem.classes)
-        for done, piece in enumerate(pieces, start=1):
-            totals += _chunk(piece, self.depth, prices + self.problem.label_cost)
-            if progress is not None:
-                progress(done / len(pieces))
+        pieces, paid = chunks(self.problem.classes), prices + self.problem.label_cost
+        for part in on_all_cores(lambda piece: _chunk(piece, self.depth, paid), pieces, progress):
+            totals += part
         return totals
 
 

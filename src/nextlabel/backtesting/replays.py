@@ -1,4 +1,4 @@
-"""Campaigns on recorded labels as counts of where their tasks end, for policies and for fixed overlaps.
+"""Recorded labels replayed under a policy or a fixed overlap: how many tasks end with which labels.
 
 ========= ========= ==================== ===========================================================
 symbol    code      shape                meaning
@@ -21,16 +21,15 @@ from functools import partial
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.kernels.replay import Ends, RecordedLabels, replay_overlaps
+from nextlabel.kernels.replay import Ends
+from nextlabel.kernels.replay import replay_overlaps as count_overlaps
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.index import Index
-from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.replay import ReplayCampaign, ReplaySetup, no_ends, recorded_labels, same_choices
+from nextlabel.simulation.replay import BudgetSweep, ReplaySetup, budget_sweeps, no_ends, recorded_labels
 from nextlabel.solve.index.table import index_table
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, part
 
 #: Labels that one task can be given, and of them in flight when labels come back at once.
 MOST_A_TASK, AT_ONCE = 32, 3
@@ -44,7 +43,7 @@ ARRIVALS, AT_ONCE_RATE = 1.0, 1e7
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetStage(ReplaySetup):
+class BacktestSetup(ReplaySetup):
     """What every campaign of a backtest has in common."""
 
     @property
@@ -68,20 +67,15 @@ class BudgetStage(ReplaySetup):
         classes = tuple(TaskClass(int(c), self.prior, self.threshold) for c in many)
         return Problem(classes, budget, self.arrival_rate, self.completion_rate)
 
-    def setting(self, budget: int) -> Setting:
+    def lattices(self, budget: int) -> Setting:
         """Lattices for that budget."""
         problem = self.problem(budget)
         return Setting.of(problem, self.depth, AT_ONCE if problem.rho < 1e-3 else MOST_IN_FLIGHT)
 
-    def records(self, setting: Setting | None = None) -> RecordedLabels:
-        """Labels, truth and where the tasks start, on the lattices of ``setting`` or all at node 0."""
-        kinds = np.unique(np.minimum(self.recorded.counts, self.depth))
-        return recorded_labels(self, kinds, [0] * len(kinds) if setting is None else [v.nodes for v in setting.views])
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EndCounts:
-    """One rule over rising budgets (for overlaps: over rising numbers of labels a task)."""
+class OutcomeCounts:
+    """One rule over rising budgets (for overlaps: over rising numbers of labels per task)."""
 
     name: str
     budgets: Ints
@@ -90,84 +84,69 @@ class EndCounts:
     taken: Ints
 
 
-def tally_policy(
-    stage: BudgetStage,
-    name: str,
+def replay_policy(
+    setting: BacktestSetup,
+    given: Policy,
     budgets: Sequence[int],
     replications: int,
     *,
     keep: int = 0,
     engine: Engine | None = None,
     progress: Progress | None = None,
-) -> EndCounts:
+) -> OutcomeCounts:
     """One policy over rising ``budgets``; ``keep`` replications also say how many labels each task got."""
-    policy = usual_index(stage, int(budgets[-1])) if name == Index.name else make_policy(name)
-    campaigns = _campaigns(stage, policy, budgets)
+    policy = given
+    if isinstance(given, Index) and given.table is None:
+        policy = index_for_budgets(setting, int(budgets[-1]))
+    lattices = [setting.lattices(budget) for budget in budgets]
+    kinds = np.unique(np.minimum(setting.recorded.counts, setting.depth))
+    sweeps = budget_sweeps(policy, lattices, setting, kinds, len(setting.recorded))
     found, kept = [], []
-    for c, campaign in enumerate(campaigns):
-        chunk = partial(policy_chunk, campaign, stage.nodes, stage.seed, False)
-
-        def mine(share: float, c: int = c) -> None:
-            if progress is not None:
-                progress((c + share) / len(campaigns))
-
-        found.append(run_chunks(engine or Engine(), chunk, replications, mine)[1])
-        kept.append(policy_chunk(campaign, stage.nodes, stage.seed, True, 0, keep)[1] if keep else None)
-    return _tally(name, np.array(budgets), stage, np.concatenate(found, axis=1), kept)
+    for c, sweep in enumerate(sweeps):
+        chunk = partial(policy_chunk, sweep, setting.nodes, setting.seed, False)
+        found.append(run_chunks(engine or Engine(), chunk, replications, part(progress, c, len(sweeps)))[1])
+        kept.append(policy_chunk(sweep, setting.nodes, setting.seed, True, 0, keep)[1] if keep else None)
+    return _outcomes(given.name, np.array(budgets), setting, np.concatenate(found, axis=1), kept)
 
 
-def tally_overlap(
-    stage: BudgetStage, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
-) -> EndCounts:
+def replay_overlaps(
+    setting: BacktestSetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
+) -> OutcomeCounts:
     """Fixed overlaps, rising."""
-    chunk = partial(overlap_chunk, stage, tuple(overlaps), False)
+    chunk = partial(overlap_chunk, setting, tuple(overlaps), False)
     found = run_chunks(engine or Engine(), chunk, replications, None)[1]
-    kept = [overlap_chunk(stage, tuple(overlaps), True, 0, keep)[1] if keep else None]
-    return _tally(FIXED, np.array(overlaps), stage, found, kept)
+    kept = [overlap_chunk(setting, tuple(overlaps), True, 0, keep)[1] if keep else None]
+    return _outcomes(FIXED, np.array(overlaps), setting, found, kept)
 
 
-def usual_index(stage: BudgetStage, budget: int) -> Index:
+def index_for_budgets(setting: BacktestSetup, budget: int) -> Index:
     """The index policy for every budget up to that one: tasks differ in how many labels they have, not in the table."""
     one = Problem.identical(
-        len(stage.recorded), budget, stage.prior, stage.threshold,
-        arrival_rate=stage.arrival_rate, completion_rate=stage.completion_rate,
+        len(setting.recorded), budget, setting.prior, setting.threshold,
+        arrival_rate=setting.arrival_rate, completion_rate=setting.completion_rate,
     )  # fmt: skip
     many = one.rho >= MANY_IN_FLIGHT
     table = index_table(
-        one, cap=min(stage.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
+        one, cap=min(setting.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
     )
-    return Index(replace(table, classes=table.classes * len(stage.problem(budget).classes)))
+    return Index(replace(table, classes=table.classes * len(setting.problem(budget).classes)))
 
 
 def policy_chunk(
-    campaign: ReplayCampaign, nodes: int, seed: int, keep: bool, first: int, count: int
+    sweep: BudgetSweep, nodes: int, seed: int, keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
-    """Replications first .. first + count - 1; a row for each budget: ends, labels used, labels of each task."""
-    return np.zeros((count, 0)), _packed(campaign.ends(nodes, keep, seed, first, count))
+    """Replications first .. first + count - 1; one row per budget: ends, labels used, labels of each task."""
+    return np.zeros((count, 0)), _packed(sweep.ends(nodes, keep, seed, first, count))
 
 
 def overlap_chunk(
-    stage: BudgetStage, overlaps: tuple[int, ...], keep: bool, first: int, count: int
+    setting: BacktestSetup, overlaps: tuple[int, ...], keep: bool, first: int, count: int
 ) -> tuple[np.ndarray, Ints]:
     """The same for overlaps."""
-    out = no_ends(count, len(overlaps), stage.nodes, len(stage.recorded) if keep else 0)
-    replay_overlaps(stage.records(), np.array(overlaps, dtype=np.int64), stage.seed, first, out)
+    out = no_ends(count, len(overlaps), setting.nodes, len(setting.recorded) if keep else 0)
+    records = recorded_labels(setting, np.array([setting.depth]), [0])
+    count_overlaps(records, np.array(overlaps, dtype=np.int64), setting.seed, first, out)
     return np.zeros((count, 0)), _packed(out)
-
-
-def _campaigns(stage: BudgetStage, policy: Policy, budgets: Sequence[int]) -> list[ReplayCampaign]:
-    """Neighbouring budgets with the same tables are one campaign."""
-    kinds = np.unique(np.minimum(stage.recorded.counts, stage.depth))
-    out: list[ReplayCampaign] = []
-    for budget in budgets:
-        setting = stage.setting(budget)
-        tables = make_policy_arrays(setting, policy)
-        arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
-        together: tuple[int, ...] = (budget,)
-        if out and same_choices(out[-1].tables, tables):
-            together = out.pop().budgets + together
-        out.append(ReplayCampaign(arrays, tables, stage.records(setting), together))
-    return out
 
 
 def _packed(ends: Ends) -> Ints:
@@ -175,9 +154,11 @@ def _packed(ends: Ends) -> Ints:
     return np.concatenate([ends.tasks.reshape(count, B, -1), ends.used[:, :, None], ends.taken], axis=2)
 
 
-def _tally(name: str, budgets: Ints, stage: BudgetStage, found: Ints, kept: Sequence[Ints | None]) -> EndCounts:
-    cells = 2 * stage.nodes
-    ends = found[:, :, :cells].reshape(*found.shape[:2], stage.nodes, 2)
+def _outcomes(
+    name: str, budgets: Ints, setting: BacktestSetup, found: Ints, kept: Sequence[Ints | None]
+) -> OutcomeCounts:
+    cells = 2 * setting.nodes
+    ends = found[:, :, :cells].reshape(*found.shape[:2], setting.nodes, 2)
     known = [k[:, :, cells + 1 :] for k in kept if k is not None]
     taken = np.concatenate(known, axis=1) if known else np.zeros((0, len(budgets), 0), dtype=np.int64)
-    return EndCounts(name, budgets, ends, found[:, :, cells], taken)
+    return OutcomeCounts(name, budgets, ends, found[:, :, cells], taken)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nextlabel.backtest.pilot import hold_out
-from nextlabel.backtest.readout import accuracy_of, decisions, drawn_labels, with_all_labels
-from nextlabel.backtest.report import backtest_page, point_rows, saving_rows
-from nextlabel.backtest.run import Backtest, BacktestOptions, make_backtest
-from nextlabel.backtest.savings import saving
-from nextlabel.backtest.sentences import assumptions, headline, sentences
-from nextlabel.backtest.tally import tally_overlap
+from nextlabel.backtesting.backtest import BacktestOptions, backtest
+from nextlabel.backtesting.page import backtest_page
+from nextlabel.backtesting.pilot import hold_out
+from nextlabel.backtesting.readout import accuracy_of, decisions, drawn_labels, with_all_labels
+from nextlabel.backtesting.replays import replay_overlaps
+from nextlabel.backtesting.result import Backtest
+from nextlabel.backtesting.savings import saving
+from nextlabel.backtesting.sentences import assumptions, headline, sentences
+from nextlabel.backtesting.tables import point_rows, saving_rows
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
@@ -29,7 +32,7 @@ def rte(data: Path) -> Recorded:
 
 @pytest.fixture(scope="module")
 def on_rte(rte: Recorded) -> Backtest:
-    return make_backtest(rte, BacktestOptions(replications=12))
+    return backtest(rte, replications=12)
 
 
 def crowd(tasks: int = 60, most: int = 7, seed: int = 1, *, uneven: bool = False) -> Recorded:
@@ -63,8 +66,8 @@ def write_gold(path: Path, recorded: Recorded) -> Path:
 @pytest.mark.parametrize("order", ["file", "reversed"])
 def test_overlap_is_what_counting_by_hand_gives(order: str) -> None:
     recorded = crowd(uneven=True)
-    found = make_backtest(
-        recorded, BacktestOptions(policies=["uniform"], prior=Beta(1, 1), order=order, replications=2)
+    found = backtest(
+        recorded, policies=["uniform"], prior=Beta(1, 1), replications=2, options=BacktestOptions(order=order)
     )
     for one in found.overlaps:
         right, used = 0.0, 0
@@ -85,19 +88,17 @@ def test_curves_are_those_of_the_replay(uneven: bool, ties: str) -> None:
     recorded = crowd(uneven=uneven)
     budgets, names = [70, 150, 200], ["okg", "ucb1-tuned", "uncertainty", "uniform"]
     rates = {"arrival_rate": 2.0, "completion_rate": 1.0}
-    found = make_backtest(
+    found = backtest(
         recorded,
-        BacktestOptions(
-            policies=names, budgets=budgets, prior=Beta(2, 1.5), threshold=0.55, ties=ties, replications=6, **rates
-        ),
-    )
-    other = replay(
-        ReplaySetup(recorded, prior=Beta(2, 1.5), threshold=0.55, **rates),
-        names,
-        budget=budgets,
-        ties=ties,
+        policies=names,
+        budgets=budgets,
+        prior=Beta(2, 1.5),
+        threshold=0.55,
         replications=6,
+        options=BacktestOptions(ties=ties, **rates),
     )
+    setup = ReplaySetup(recorded, prior=Beta(2, 1.5), threshold=0.55, **rates)
+    other = replay(setup, names, budget=budgets, ties=ties, replications=6)
     for one in other:
         point = found.find("posterior", one.name, one.budget)
         assert point is not None
@@ -106,9 +107,7 @@ def test_curves_are_those_of_the_replay(uneven: bool, ties: str) -> None:
 
 
 def test_uniform_with_k_labels_a_task_is_overlap_k() -> None:
-    found = make_backtest(
-        crowd(), BacktestOptions(policies=["uniform"], labels_per_task=[3, 5], prior=Beta(2, 1), replications=10)
-    )
+    found = backtest(crowd(), policies=["uniform"], labels_per_task=[3, 5], prior=Beta(2, 1), replications=10)
     for readout in ("posterior", "majority"):
         for k in (3, 5):
             point = found.find(readout, "uniform", k * found.tasks)
@@ -120,9 +119,7 @@ def test_uniform_with_k_labels_a_task_is_overlap_k() -> None:
 def test_all_labels_are_the_ceiling() -> None:
     recorded = crowd(uneven=True)
     total = int(recorded.counts.sum())
-    found = make_backtest(
-        recorded, BacktestOptions(policies=["index", "okg"], budgets=[total], prior=Beta(2, 1.5), replications=3)
-    )
+    found = backtest(recorded, policies=["index", "okg"], budgets=[total], prior=Beta(2, 1.5), replications=3)
     for name in ("index", "okg"):
         for readout, ceiling in found.ceilings.items():
             point = found.find(readout, name, total)
@@ -141,8 +138,8 @@ def test_ties_and_read_outs() -> None:
 
 def test_drawn_labels_are_those_that_were_counted() -> None:
     recorded = crowd(uneven=True)
-    found = make_backtest(recorded, BacktestOptions(policies=["uniform"], prior=Beta(1, 1), replications=2))
-    tally = tally_overlap(found.stage, [1, 3], 2, keep=2)
+    found = backtest(recorded, policies=["uniform"], prior=Beta(1, 1), replications=2)
+    tally = replay_overlaps(found.setting, [1, 3], 2, keep=2)
     for rep in range(2):
         order = drawn_labels(recorded, "random", 0, rep)
         for b, k in enumerate((1, 3)):
@@ -187,8 +184,8 @@ def test_the_interval_of_savings_covers_the_truth() -> None:
 
 def test_rte_numbers(on_rte: Backtest) -> None:
     assert on_rte.tasks == 750
-    assert on_rte.stage.threshold == pytest.approx(0.55)
-    assert (on_rte.stage.prior.alpha, on_rte.stage.prior.beta) == pytest.approx((1.7838, 1.4595), abs=1e-3)
+    assert on_rte.setting.threshold == pytest.approx(0.55)
+    assert (on_rte.setting.prior.alpha, on_rte.setting.prior.beta) == pytest.approx((1.7838, 1.4595), abs=1e-3)
     some = [one.saved for one in on_rte.savings if (one.policy, one.overlap) == ("okg", 5)]
     assert len(some) == len(on_rte.readouts) ** 2
     assert all(saved is not None and 0.2 < saved < 0.5 for saved in some)
@@ -212,7 +209,7 @@ def test_rte_words(on_rte: Backtest) -> None:
 
 
 def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> None:
-    found = make_backtest(rte, BacktestOptions(policies=["index", "overlap"], threshold=0.5, replications=40))
+    found = backtest(rte, policies=["index", "overlap"], threshold=0.5, replications=40)
     said = " ".join(sentences(found))
     assert "overlap is ahead of the index: at 3 labels a task by" in said
     assert "What may explain it" in said and "threshold 0.5 is not this crowd's" in said
@@ -220,9 +217,8 @@ def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> N
 
 @pytest.mark.slow
 def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: Recorded) -> None:
-    found = make_backtest(
-        rte, BacktestOptions(policies=["index", "okg"], arrival_rate=25.0, completion_rate=1.0, replications=40)
-    )
+    many = BacktestOptions(arrival_rate=25.0, completion_rate=1.0)
+    found = backtest(rte, policies=["index", "okg"], replications=40, options=many)
     for each in (3, 4, 5, 6):
         okg = found.find("posterior", "okg", each * 750)
         assert okg is not None and okg.minus_index is not None
@@ -235,16 +231,16 @@ def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: Recorde
 def test_without_gold_all_labels_together_are_the_truth() -> None:
     recorded = crowd(tasks=80, most=6)
     blind = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.full(80, -1))
-    found = make_backtest(blind, BacktestOptions(policies=["okg"], prior=Beta(1, 1), replications=5))
+    found = backtest(blind, policies=["okg"], prior=Beta(1, 1), replications=5)
     tied = int(((recorded.labels == 1).sum(axis=1) * 2 == 6).sum())
     assert (found.truth, found.undecided, found.known) == ("consensus", tied, 80 - tied)
     assert found.ceilings["posterior"] == 1.0
     assert "flatters every rule" in " ".join(sentences(found))
-    assert found.stage.threshold == 0.5
+    assert found.setting.threshold == 0.5
 
 
 def test_three_labels_a_task_leave_no_room() -> None:
-    found = make_backtest(crowd(most=3), BacktestOptions(policies=["index"], prior=Beta(2, 1.5), replications=3))
+    found = backtest(crowd(most=3), policies=["index"], prior=Beta(2, 1.5), replications=3)
     assert any(one.startswith("No room: all tasks have 3 labels or fewer") for one in sentences(found))
     assert {one.budget for one in found.points if one.asked} == {180}
 
@@ -252,7 +248,7 @@ def test_three_labels_a_task_leave_no_room() -> None:
 def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
     recorded = crowd(tasks=100)
     some = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.where(np.arange(100) < 60, recorded.gold, -1))
-    found = make_backtest(some, BacktestOptions(policies=["okg"], pilot=20, replications=3))
+    found = backtest(some, policies=["okg"], replications=3, options=BacktestOptions(pilot=20))
     assert (found.tasks, found.known, found.pilot.size) == (80, 40, 20)
 
 
@@ -260,11 +256,11 @@ def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
 
 
 def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
-    recorded = crowd(tasks=40)
-    workers = np.tile(np.arange(7), (40, 1))
-    readouts = ["posterior", "dawid-skene"]
-    options = BacktestOptions(["okg"], [3, 7], prior=Beta(2, 1.5), readouts=readouts, replications=3)
-    found = make_backtest(recorded, options, workers=workers)
+    recorded = replace(crowd(tasks=40), workers=np.tile(np.arange(7), (40, 1)))
+    both = BacktestOptions(readouts=["posterior", "dawid-skene"])
+    found = backtest(
+        recorded, policies=["okg"], labels_per_task=[3, 7], prior=Beta(2, 1.5), replications=3, options=both
+    )
     end = found.find("dawid-skene", "okg", 7 * 40)
     assert end is not None
     assert end.accuracy.mean == pytest.approx(found.ceilings["dawid-skene"])
@@ -274,7 +270,7 @@ def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
 def test_without_crowdkit_the_read_out_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "crowdkit.aggregation", None)
     with pytest.raises(InputError, match=r"nextlabel\[crowdkit\]"):
-        make_backtest(crowd(), BacktestOptions(readouts=["dawid-skene"], prior=Beta(1, 1)))
+        backtest(crowd(), prior=Beta(1, 1), options=BacktestOptions(readouts=["dawid-skene"]))
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -367,9 +363,8 @@ def test_accuracy_with_all_labels() -> None:
 
 
 def test_a_policy_that_is_solved_for_each_budget_is_paired_with_the_index() -> None:
-    found = make_backtest(
-        crowd(tasks=20),
-        BacktestOptions(policies=["index", "lagrangian"], labels_per_task=[2, 3], prior=Beta(2, 1.5), replications=3),
+    found = backtest(
+        crowd(tasks=20), policies=["index", "lagrangian"], labels_per_task=[2, 3], prior=Beta(2, 1.5), replications=3
     )
     mine = [one for one in found.points if one.policy == "lagrangian"]
     assert {one.budget for one in mine} == {40, 60}

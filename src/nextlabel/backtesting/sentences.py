@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.backtest.history import learnt_threshold
-from nextlabel.backtest.readout import accuracy_of, with_all_labels
-from nextlabel.backtest.run import FITS, Backtest, Point
-from nextlabel.backtest.savings import Saving
-from nextlabel.policies.registry import make_policy
+from nextlabel.backtesting.backtest import FITS
+from nextlabel.backtesting.pilot import learnt_threshold
+from nextlabel.backtesting.readout import accuracy_of, with_all_labels
+from nextlabel.backtesting.result import Backtest, PolicyAccuracy
+from nextlabel.backtesting.savings import Saving
 from nextlabel.prose import listed
 
 #: Overlaps that the sentences are about, if the set has them; with three labels a task most sets leave no room.
@@ -132,29 +132,29 @@ def _ahead(found: Backtest, readout: str) -> list[str]:
     return [*out, _why(found, ahead)]
 
 
-def _lead(one: Point, found: Backtest) -> str:
+def _lead(one: PolicyAccuracy, found: Backtest) -> str:
     assert one.minus_index is not None
     by = f"{one.minus_index.mean:.4f} ±{one.minus_index.half_width:.4f}"
     return f"at {one.budget / found.tasks:.3g} labels a task by {by}"
 
 
-def _why(found: Backtest, ahead: list[Point]) -> str:
+def _why(found: Backtest, ahead: list[PolicyAccuracy]) -> str:
     """What the data say about the reason: the model's own expectation, and the threshold."""
     reasons = []
-    prior = found.stage.prior.describe()
+    prior = found.setting.prior.describe()
     index = found.find("posterior", "index", ahead[0].budget)
     if index is not None and index.believed is not None and abs(index.believed - index.accuracy.mean) > MISFIT:
         reasons.append(
-            f"the model is not this crowd: with {prior} and threshold {found.stage.threshold:g} the index expects "
+            f"the model is not this crowd: with {prior} and threshold {found.setting.threshold:g} the index expects "
             f"{index.believed:.3f} of the tasks right there, and {index.accuracy.mean:.3f} are"
         )
     cut, better, now = _better_cut(found)
     if better - now > BETTER_CUT:
         reasons.append(
-            f"the threshold {found.stage.threshold:g} is not this crowd's: with all labels it gets {now:.3f} right, a "
-            f"cut at {cut:.3g}, known only afterwards, {better:.3f}"
+            f"the threshold {found.setting.threshold:g} is not this crowd's: with all labels it gets {now:.3f} right, "
+            f"a cut at {cut:.3g}, known only afterwards, {better:.3f}"
         )
-    free = [name for name in dict.fromkeys(one.policy for one in ahead) if not make_policy(name).uses_prior]
+    free = [name for name in dict.fromkeys(one.policy for one in ahead) if name in found.without_prior]
     if free:
         reasons.append(f"{listed(free)} {'does' if len(free) == 1 else 'do'} not look at the prior")
     if not reasons:
@@ -166,20 +166,20 @@ def _why(found: Backtest, ahead: list[Point]) -> str:
 
 def _better_cut(found: Backtest) -> tuple[float, float, float]:
     """The best cut of the shares in hindsight, its accuracy with all labels, and that of the threshold in use."""
-    pool = found.stage.recorded
+    pool = found.setting.recorded
     if found.truth != "gold":
-        return found.stage.threshold, 1.0, 1.0
+        return found.setting.threshold, 1.0, 1.0
     known = pool.subset(np.flatnonzero(pool.gold >= 0))
     cut = learnt_threshold(known)
     share = known.shares()
     said = np.where(np.isclose(share, cut), -1, (share > cut).astype(np.int64))
-    used = with_all_labels("posterior", known, found.stage.prior, found.stage.threshold)
+    used = with_all_labels("posterior", known, found.setting.prior, found.setting.threshold)
     return cut, accuracy_of(said, known.gold, "half"), accuracy_of(used, known.gold, found.ties)
 
 
 def no_room(found: Backtest) -> list[str]:
     """When the set leaves nothing to choose, or little."""
-    counts, out = found.stage.recorded.counts, []
+    counts, out = found.setting.recorded.counts, []
     few = float((counts <= FEW).mean())
     if few > 0.5:
         share = f"all tasks have {FEW} labels or fewer" if few == 1 else f"{few:.0%} of the tasks have {FEW} or fewer"
@@ -216,27 +216,27 @@ def _truth(found: Backtest) -> list[str]:
 
 def assumptions(found: Backtest) -> list[str]:
     """What the numbers rest on."""
-    stage, pilot = found.stage, found.pilot
+    setting, pilot = found.setting, found.pilot
     held = f" from {pilot.size} random tasks, which are not replayed" if pilot.size else ""
     judged = "gold" if found.truth == "gold" else "what all recorded labels say together"
     out = [
-        f"{found.tasks:,} tasks with {int(stage.recorded.counts.sum()):,} labels are replayed; {found.known:,} of them "
-        f"are judged, against {judged}.",
-        f"Prior {stage.prior.describe()}, {pilot.prior_from}{held}; threshold {stage.threshold:g}, "
+        f"{found.tasks:,} tasks with {int(setting.recorded.counts.sum()):,} labels are replayed; {found.known:,} of "
+        f"them are judged, against {judged}.",
+        f"Prior {setting.prior.describe()}, {pilot.prior_from}{held}; threshold {setting.threshold:g}, "
         f"{pilot.threshold_from}.",
-        f"A task's labels come {ORDER_WORDS[stage.order]}; ties {TIE_WORDS[found.ties]}.",
+        f"A task's labels come {ORDER_WORDS[setting.order]}; ties {TIE_WORDS[found.ties]}.",
         "Labels come back at once."
         if found.rho == 0
         else f"On average {found.rho:g} labels are in flight (arrival rate over completion rate); all are awaited.",
-        f"{found.replications:,} replications from seed {stage.seed}, the same draws for every rule. Intervals are 95% "
-        "and cover the draws of the replay only, not another crowd, other tasks or another pilot."
+        f"{found.replications:,} replications from seed {setting.seed}, the same draws for every rule. Intervals are "
+        "95% and cover the draws of the replay only, not another crowd, other tasks or another pilot."
         + (" Another --seed holds out another pilot: try a few, they can differ by more." if pilot.size else ""),
     ]
     if pilot.note:
         out.append(f"About the prior: {pilot.note}")
-    if int(stage.recorded.counts.max()) > stage.depth:
-        out.append(f"A task can be given {stage.depth} labels at most.")
-    least = int(stage.recorded.counts.min())
+    if int(setting.recorded.counts.max()) > setting.depth:
+        out.append(f"A task can be given {setting.depth} labels at most.")
+    least = int(setting.recorded.counts.min())
     if any(one.budget > least for one in found.overlaps):
         out.append("Overlap k gives k labels to every task, and all there are to a task that has fewer.")
     if "dawid-skene" in found.readouts:

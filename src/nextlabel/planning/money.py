@@ -1,0 +1,43 @@
+"""Where to stop when labels cost money."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nextlabel.planning.result import Money
+from nextlabel.policies.budget_rollout import patient_index
+from nextlabel.problem.problem import Problem
+from nextlabel.simulation.curve import ValueCurve, value_curve
+from nextlabel.simulation.engine import Engine
+from nextlabel.solve.curve import bound_curve
+
+
+def where_to_stop(
+    problem: Problem,
+    curve: ValueCurve,
+    cost: float,
+    value: float,
+    count: int,
+    seed: int,
+    engine: Engine | None,
+) -> Money:
+    """Along the curve, and with the policy that may stop."""
+    K = problem.tasks
+    net = value * K * curve.mean - cost * curve.labels_used
+    best = int(net.argmax())
+    stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
+    stopped = value_curve(
+        stops, patient_index(stops), [int(curve.budgets[-1])], replications=count, seed=seed, engine=engine
+    )
+    most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
+    return Money(
+        label_cost=cost,
+        value=value,
+        best_budget=int(curve.budgets[best]),
+        best_net=float(net[best]),
+        best_value=float(curve.mean[best]),
+        stopping_labels=float(stopped.labels_used[0]),
+        stopping_net=value * K * float(stopped.mean[0]),
+        stopping_half_width=value * K * float(stopped.half_width[0]),
+        most_net=value * K * most,
+    )

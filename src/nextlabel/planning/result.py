@@ -1,0 +1,86 @@
+"""What a plan says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What labels cost, what right tasks earn, and where to stop.
+
+    net(U) = value K index(U) - cost E[labels used with budget U]; with a deadline fewer than U may be used.
+    """
+
+    label_cost: float
+    value: float
+    best_budget: int
+    best_net: float
+    best_value: float
+    #: The index policy that turns workers away when no task is worth the cost: labels it buys, its net value.
+    stopping_labels: float
+    stopping_net: float
+    stopping_half_width: float
+    #: No policy with a budget up to the curve's last nets more.
+    most_net: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The curve and the answers."""
+
+    problem: Problem
+    budgets: Ints = field(repr=False)
+    index: Floats = field(repr=False)
+    half_width: Floats = field(repr=False)
+    bound: Floats = field(repr=False)
+    price: Floats = field(repr=False)
+    labels_used: Floats = field(repr=False)
+    overlaps: tuple[int, ...]
+    overlap: Floats
+    target: float | None
+    needed: int | None
+    needed_low: int | None
+    needed_high: int | None
+    needed_by_any: int | None
+    money: Money | None
+    replications: int
+    seed: int
+    seconds: float
+
+    def __str__(self) -> str:
+        from nextlabel.planning.tables import plan_text
+
+        return plan_text(self)
+
+    def value_at(self, budget: float) -> float:
+        """The index's value per task, interpolated."""
+        return float(np.interp(budget, self.budgets, self.index))
+
+    def next_labels(self, budget: int, more: int = 100) -> float | None:
+        """What ``more`` labels add to ``budget`` under the index policy; None if the curve ends before."""
+        if budget + more > self.budgets[-1]:
+            return None
+        return self.problem.tasks * (self.value_at(budget + more) - self.value_at(budget))
+
+    def budget_like(self, overlap: int) -> int | None:
+        """The budget at which the index is as good as that overlap; None if the curve does not get there."""
+        value = self.overlap[self.overlaps.index(overlap)]
+        return crossing(self.budgets, self.index, float(value))
+
+
+def crossing(budgets: Ints, values: Floats, target: float) -> int | None:
+    """The first budget at which the curve, made monotone and linear in between, reaches the target."""
+    rising = np.maximum.accumulate(values)
+    if rising[-1] < target:
+        return None
+    k = int(np.argmax(rising >= target))
+    if k == 0:
+        return int(budgets[0])
+    share = (target - rising[k - 1]) / (rising[k] - rising[k - 1])
+    return int(np.ceil(budgets[k - 1] + share * (budgets[k] - budgets[k - 1]) - 1e-9))

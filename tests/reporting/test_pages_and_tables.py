@@ -1,0 +1,83 @@
+"""Pages escape what they are given, tables line up, and a manifest says on what a run was made."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from nextlabel.errors import InputError
+from nextlabel.reporting import artifacts
+from nextlabel.reporting.artifacts import check_folder, write_files
+from nextlabel.reporting.html import render_page
+from nextlabel.reporting.manifest import manifest
+from nextlabel.reporting.tables import text_table
+
+NASTY = "<script>alert('a & b')</script>"
+
+
+def test_everything_on_a_page_is_escaped() -> None:
+    parts = {
+        "boxes": [(NASTY, NASTY)],
+        "sentences": [NASTY],
+        "accuracy_figure": "data:image/png;base64,AAAA",
+        "readouts": [
+            {"name": NASTY, "accuracy": ([NASTY], [[NASTY]]), "overlaps": NASTY, "savings": ([NASTY], [[NASTY]])}
+        ],
+        "assumptions": [NASTY],
+        "read": [NASTY],
+    }
+    page = render_page("backtest", title=NASTY, lead=NASTY, command=NASTY, **parts)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 16  # every place above, the title and the read-out twice
+    assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
+    assert 'src="data:image/png;base64,AAAA"' in page and "http" not in page
+
+
+def test_a_page_without_a_part_is_an_error_and_not_a_gap() -> None:
+    with pytest.raises(Exception, match="sentences"):
+        render_page("plan", title="t", lead="l", command="c", boxes=[])
+
+
+def test_columns_of_a_text_table_line_up() -> None:
+    text = text_table("Title", ["name", "x"], [["a", "1.25"], ["longer", "10.5"]], "A note.")
+    assert text.splitlines() == ["Title", "", "name       x", "------  ----", "a       1.25", "longer  10.5", "A note."]
+
+
+def test_a_manifest_says_where_its_digits_come_from() -> None:
+    found = manifest(command="nextlabel x", seed=3, started=datetime.now(UTC), seconds=1.0, study="exact")
+    assert (found["seed"], found["study"], found["command"]) == (3, "exact", "nextlabel x")
+    assert found["cpu"] and all(one.split()[0] in ("openblas", "mkl", "blis", "flexiblas") for one in found["blas"])
+    assert {"nextlabel", "numpy", "scipy", "numba"} <= set(found["versions"])
+    here = Path(__file__).parent
+    call = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    if call.returncode == 0:
+        assert found["commit"].removesuffix("-dirty") == call.stdout.strip()
+    else:
+        assert found["commit"] is None
+    json.dumps(found)
+
+
+def test_files_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"a.csv": [{"x": 1}], "b.json": {"y": 2}}
+    assert [path.name for path in write_files(tmp_path / "out", files)] == ["a.csv", "b.json"]
+    assert (tmp_path / "out" / "a.csv").read_text() == "x\n1\n"
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(artifacts.json, "dumps", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        write_files(tmp_path / "other", files)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is not a folder"):
+        check_folder(tmp_path / "file")
+    with pytest.raises(InputError, match="cannot be written to"):
+        check_folder(tmp_path / "file" / "below")

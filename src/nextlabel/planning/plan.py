@@ -34,9 +34,9 @@ from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.progress import Progress, part
 
 OVERLAPS = (1, 3, 5, 7)
-#: Budgets of the curve, and labels a task at its end when neither budget nor target says how far.
+#: Budgets of the curve, and labels per task at its end when neither budget nor target says how far.
 POINTS, SHOWN_LABELS_A_TASK = 33, 8
-#: Labels a task up to which the bound is looked at when no budget is given.
+#: Labels per task up to which the bound is looked at when no budget is given.
 PROVED_LABELS_A_TASK = 64
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6

@@ -1,4 +1,4 @@
-"""Slow oracles in plain Python, straight from MODEL.md section 2: nothing of the package's kernels or lattices is used.
+"""Slow oracles in plain Python, from docs/theory.md, section 2: nothing of the package's kernels or lattices is used.
 
 State of one task: (a, b, w, n) = positive labels, negative labels, in flight, arrivals left.
 """

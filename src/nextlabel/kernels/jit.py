@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, cast
 
@@ -17,12 +19,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 _told = Lock()
 
 
+def version_of(folder: Path) -> str:
+    """What compiled kernels are valid for: this Numba, and these sources."""
+    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    return f"{numba.__version__} {sha256(sources).hexdigest()}"
+
+
+VERSION = version_of(Path(__file__).parent)
+
+
 def jit(function: F) -> F:
-    """Compile in nopython mode, cached on disk, without the GIL; fastmath stays off because ties matter."""
+    """Compile in nopython mode, cached on disk, without the GIL; fastmath stays off because ties matter.
+
+    Numba would keep a compiled kernel until its own file changes, but a kernel also holds what it calls in other files.
+    So the cache is of one version of all kernels.
+    """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         # Compiled whole numbers wrap around in silence; so shall these.
         return np.errstate(over="ignore")(function)
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+    kernel: Any = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    kernel._cache._cache_file._version = VERSION
+    return cast(F, kernel)
 
 
 class _Announce(event.Listener):

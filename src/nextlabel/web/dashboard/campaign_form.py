@@ -85,8 +85,9 @@ def create_campaign(
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
     id = new_campaign_id()
     with campaign_service.store.create(id, config, now) as ledger:
-        ledger.append(now, "created", {"config": config.to_dict()})
-        add_tasks(Commands(ledger, campaign_service.table_cache, now), _tasks(config, file, form))
+        commands = Commands(ledger, campaign_service.table_cache, now)
+        commands.begin()
+        add_tasks(commands, _tasks(config, file, form))
     campaign_service.warm(id)
     return id
 

@@ -26,6 +26,8 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, InputError
+from nextlabel.files.frames import is_frame
+from nextlabel.files.tasks import TaskReader
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
 
@@ -120,7 +122,7 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             key = task.key if task.key is not None else str(first + len(news))
             old = there.get(key)
             if old is not None:
-                if old.payload != task.payload or numbers.get(task.prior) != old.klass:
+                if old.payload != task.payload or numbers.get(task.prior) != old.class_number:
                     raise _differs(key)
                 known += 1
                 continue
@@ -136,11 +138,12 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             news.append([key, task.payload, numbers[task.prior]])
         if not news:
             continue
-        if len(numbers) > scoring.FEW_CLASSES:
+        ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
+        if ranked:
             scoring.check_policy(ledger.row.config)
         if first + len(news) > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        commands.record_tasks({"first": first, "tasks": news, "classes": classes, "batch": batch})
+        commands.record_tasks(news, classes, ranked, batch)
         added += len(news)
     return Added(added, known, ledger.row.tasks)
 
@@ -163,14 +166,9 @@ def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
 
 
 def task_tables(tasks: Any) -> Iterable[Any]:
-    """One text or table per task; data frames of pandas and polars are read row by row."""
-    if hasattr(tasks, "to_dicts"):  # polars
-        rows: Iterable[Any] = tasks.to_dicts()
-        return rows
-    if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):  # pandas, with None for what is missing
-        plain = tasks.astype(object)
-        rows = plain.where(plain.notna(), None).to_dict("records")
-        return rows
+    """One text or table per task; data frames are read row by row."""
+    if is_frame(tasks) and not isinstance(tasks, Mapping):
+        return TaskReader(tasks, "the data frame")
     if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
         raise InputError(
             f"tasks are given as {type(tasks).__name__}.",

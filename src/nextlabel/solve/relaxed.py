@@ -16,9 +16,6 @@ Guarantee: ``value`` is never below the true sum, ``slack`` bounds how far above
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from os import cpu_count
 
 import numpy as np
 
@@ -29,7 +26,7 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.timeline import Timeline, step_weights
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
@@ -37,15 +34,6 @@ from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 CHUNK = 32
 #: A budget that no lattice reaches: the last level keeps its ceiling.
 ENDLESS = 1 << 60
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxed:
-    """Sums over all tasks at each of the prices asked for."""
-
-    value: Floats
-    labels: Floats
-    slack: Floats
 
 
 def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
@@ -66,6 +54,11 @@ def counts_of(classes: Sequence[TaskClass]) -> Floats:
     return np.array([c.count for c in classes], dtype=np.float64)
 
 
+def highest_price(classes: Sequence[TaskClass]) -> float:
+    """The most that labels could ever add to one task: nobody buys above it."""
+    return max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(classes))
+
+
 def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> Edge:
     """Value and labels of the states on the edge when they go on without delay at price ``lam``."""
     shape = (len(lattices.reward), EDGE_ROWS + 1, grid.states)
@@ -77,8 +70,13 @@ def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> E
 class RelaxedProblem:
     """Evaluates the relaxed problem at common prices, a chunk of classes at a time, on all cores."""
 
-    def __init__(self, problem: Problem, cut: Cut, timeline: Timeline, *, forbid: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, cut: Cut, timeline: Timeline, *, forbid: bool = False, top: float | None = None
+    ) -> None:
+        """``top``: the price above which nobody buys, if it is known already."""
         self.problem = problem
+        self.tasks = problem.tasks
+        self.top = highest_price(problem.classes) if top is None else top
         self.cut = cut
         self.timeline = timeline
         self.forbid = forbid
@@ -90,17 +88,13 @@ class RelaxedProblem:
         # A single chunk keeps its lattices from price to price; many would not fit and are made again.
         self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
 
-    def at(self, prices: Sequence[float], progress: Progress | None = None) -> Relaxed:
-        """Evaluate at every price, the cost of a label on top, in one pass over the classes."""
-        grid = np.asarray(prices, dtype=np.float64) + self.problem.label_cost
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
+        """(3, P) V, N and slack at every price, the cost of a label on top, in one pass over the classes."""
+        grid = prices + self.problem.label_cost
         total = np.zeros((3, len(grid)))
-        workers = min(len(self._pieces), cpu_count() or 1)
-        with ThreadPoolExecutor(workers) as pool:
-            for done, part in enumerate(pool.map(lambda piece: self._chunk(piece, grid), self._pieces), start=1):
-                total += part
-                if progress is not None:
-                    progress(done / len(self._pieces))
-        return Relaxed(total[0], total[1], total[2])
+        for part in on_all_cores(lambda piece: self._chunk(piece, grid), self._pieces, progress):
+            total += part
+        return total
 
     def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:
         stack = self._kept if self._kept is not None else stack_classes(classes, self.cut.depth, self.problem.budget)

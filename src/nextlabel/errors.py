@@ -1,22 +1,37 @@
-"""The errors of nextlabel, one root, each with a hint.
+"""The errors of nextlabel: one root, each with a message and a hint, all of them public (``nextlabel.InputError`` ...).
 
 ::
 
     NextlabelError
-    ├── InputError            something the user gave is not allowed (exit code 2, HTTP 422)
-    │   ├── ProblemError      a rate, prior, budget, threshold ... outside its range
-    │   ├── FileFormatError   a file that cannot be read as what it should be
-    │   ├── TooLargeError     a problem whose exact solution does not fit
-    │   ├── ConflictError     a campaign is not in the state for it, or it was said otherwise before (HTTP 409)
-    │   └── NotFoundError     no such campaign, task or lease (HTTP 404)
-    └── SolverError           a computation that did not end as it should (a bug or a broken machine)
+    ├── InputError                something that was given is not allowed (exit code 2, HTTP 422)
+    │   ├── ProblemError          a rate, prior, budget, threshold ... outside its range
+    │   ├── FileFormatError       a file that is missing, unreadable or not in the expected form
+    │   ├── TooLargeError         an exact computation that does not fit
+    │   ├── MediaTypeError        a request's body of an unsupported type (HTTP 415)
+    │   ├── ConflictError         it contradicts what a campaign has recorded (HTTP 409)
+    │   └── NotFoundError         no such campaign, task or lease (HTTP 404)
+    ├── TokenError                no token, or one that the service did not issue (HTTP 401)
+    ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
+    ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
+    │   └── TablesPendingError    a policy's tables are still being computed
+    └── SolverError               a computation that failed through no fault of the input (exit code 1, HTTP 500)
 
-Every message says what was given and what is allowed; ``hint`` says what to do.
+The message says what was given and what is allowed; ``hint`` says what to do. Errors of other packages become one of
+these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.engine`` for databases,
+``client.attempts`` for HTTP, ``policies.registry`` for a user's own policy, ``cli.app`` for the command line; errors of
+nextlabel become HTTP responses in ``service.problem_details`` and exit codes in ``cli.app``.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class NextlabelError(Exception):
-    """Root of all errors raised on purpose by nextlabel."""
+    """Root of all errors that nextlabel raises on purpose."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -47,13 +62,37 @@ class TooLargeError(InputError):
         self.states = states
 
 
+class MediaTypeError(InputError):
+    """A request's body of an unsupported type."""
+
+
 class ConflictError(InputError):
-    """What is asked for contradicts what a campaign has recorded; nothing was changed."""
+    """A request that contradicts what a campaign has recorded; nothing was changed."""
 
 
 class NotFoundError(InputError):
     """There is no such campaign, task or lease."""
 
 
+class TokenError(NextlabelError):
+    """No token, or one that the service did not issue."""
+
+
+class NotAllowedError(NextlabelError):
+    """The token is valid, but does not allow this."""
+
+
+class UnavailableError(NextlabelError):
+    """A service that does not answer; the same request may succeed later."""
+
+
+class TablesPendingError(UnavailableError):
+    """A policy's tables are being computed; ``future`` is done when they are ready."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        super().__init__("the tables of the campaign's policy are still being computed.", "Ask again in a moment.")
+        self.future = future
+
+
 class SolverError(NextlabelError):
-    """A computation failed for a reason that is not the user's."""
+    """A computation that failed for a reason that is not the user's."""

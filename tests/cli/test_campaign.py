@@ -115,6 +115,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     (folder / "bad.csv").write_text("id,text,p\na,x,0.5\nb,y,9\n")
     (folder / "head.csv").write_text("id,text\n")
     (folder / "empty.csv").write_text("")
+    assert run(["token", "--json"]) == 0  # makes the database
+    assert json.loads(capsys.readouterr().out)["token"]
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1

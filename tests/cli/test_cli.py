@@ -121,7 +121,9 @@ USAGE_CASES = [
     (["bound", "--tasks"], ["--tasks", "requires an argument"]),
     (["bound", *SMALL, "--prices", "free"], ["'free'", "'scalar', 'per-arrival'"]),
     (["bound", *SMALL, "--charge", "none"], ["'none'", "'arrivals', 'all'"]),
-    (["exact", *SMALL, "--policy", "luck"], ["'luck'", "index"]),
+    (["exact", *SMALL, "--policy", "luck"], ["policy 'luck' is not known", "index"]),
+    (["exact", *SMALL, "--policy", "indx"], ["did you mean 'index'?"]),
+    (["exact", *SMALL, "--policy", "thompson"], ["counts, draws or plans", "Simulate it"]),
     (["exact", *SMALL, "--policy", "index", "--ties", "last"], ["'last'", "'random', 'groups', 'first'"]),
     (["bound", "extra", *SMALL], ["extra", "--help"]),
 ]

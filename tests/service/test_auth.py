@@ -9,10 +9,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, TokenError
 from nextlabel.service import auth
 from nextlabel.service.links import LinkSigner, new_secret
-from nextlabel.service.problem_details import TokenError
 from nextlabel.service.tokens import NAME, first_token, hashed, matches, new_token
 from nextlabel.store.memory import MemoryStore
 from service_fixtures import Service, on_sqlite

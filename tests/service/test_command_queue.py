@@ -15,9 +15,9 @@ import pytest
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
-from nextlabel.service.pending_tables import NonBlockingTableCache, TablesPendingError
+from nextlabel.service.pending_tables import NonBlockingTableCache
 from nextlabel.store.open import open_store
 from service_fixtures import QUICK
 

@@ -11,14 +11,21 @@ import math
 from typing import Any
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.chance import STARTS, chance
+from nextlabel.campaign.chance import PLACES, STARTS, chance
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM, TableSource
-from nextlabel.campaign.projection import apply_event, found
-from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, lease_seconds, wanted_rho
+from nextlabel.campaign.projection import apply_event, get_lease
+from nextlabel.campaign.rates import (
+    RATE_MEMORY,
+    arrival_rate,
+    completion_rate,
+    labels_before_deadline,
+    lease_seconds,
+    wanted_rho,
+)
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
@@ -65,7 +72,7 @@ class Commands:
             "leased",
             {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
         )
-        return self._lease(found(self.ledger, id), task)
+        return self._lease(get_lease(self.ledger, id), task)
 
     def tell(self, id: str, label: object, worker: str | None = None) -> Told:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
@@ -81,15 +88,16 @@ class Commands:
                 )
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
-        most = scoring.limits(row.config, row.classes)[0]
+        most = row.rules.limits_of(task.number).most_labels
         if status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and task.labels < most
         else:
             counted = row.left > 0 and task.labels + task.w < most
-        self._record(status, {"lease": id, "label": answer, "counted": counted})
+        last = counted and task.labels + 1 >= most and task.closed_seq is None
+        self._record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
         self._shut()
-        return self._told(found(self.ledger, id))
+        return self._told(get_lease(self.ledger, id))
 
     def release(self, id: str, worker: str | None = None) -> Told:
         """The worker passes the task on; it does not come back to the same worker."""
@@ -97,7 +105,7 @@ class Commands:
         lease = self._own(id, worker)
         if after(lease.status, "release") is not None:
             self._record("released", {"lease": id})
-        return self._told(found(self.ledger, id))
+        return self._told(get_lease(self.ledger, id))
 
     def renew(self, id: str, worker: str | None = None) -> Told:
         """More time for a lease that is out."""
@@ -110,7 +118,7 @@ class Commands:
             until = min(until, row.deadline)
         if until > lease.expires_at:
             self._record("renewed", {"lease": id, "expires_at": until})
-        return self._told(found(self.ledger, id))
+        return self._told(get_lease(self.ledger, id))
 
     def undo(self, id: str, worker: str | None = None) -> Told:
         """Take an answer back while its lease would still be out; the worker has the task again."""
@@ -123,7 +131,7 @@ class Commands:
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self._record("undone", {"lease": id, "label": lease.label})
         self._open_again()
-        return self._told(found(self.ledger, id))
+        return self._told(get_lease(self.ledger, id))
 
     # What the requester says
 
@@ -163,19 +171,33 @@ class Commands:
 
     # What the rules are made of
 
+    def begin(self) -> None:
+        """Open the log of a new campaign."""
+        row = self.ledger.row
+        self._record("created", {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY})
+
     def settle(self) -> None:
         """Expire what is over and close the campaign if nothing more can happen."""
         self._expire()
         self._shut()
 
-    def record_tasks(self, data: dict[str, Any]) -> None:
-        """Tasks that ``intake`` has checked."""
-        self._record("tasks_added", data)
+    def record_tasks(self, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None) -> None:
+        """Add tasks [key, payload, class] that ``intake`` has checked, with the priors that are new."""
+        row = self.ledger.row
+        limits = scoring.limits_for(row.config, row.tasks, ranked)
+        places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
+        self._record(
+            "tasks_added",
+            {
+                "first": row.tasks, "tasks": tasks, "classes": priors, "batch": batch, "places": places,
+                "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
+            },
+        )  # fmt: skip
         self._open_again()
 
     def _record(self, kind: str, data: dict[str, Any]) -> Event:
         event = self.ledger.append(self.now, kind, data)
-        apply_event(self.ledger, event)
+        apply_event(self.ledger, event, scoring.rank)
         return event
 
     def _expire(self) -> None:
@@ -214,11 +236,7 @@ class Commands:
         """Have the tables follow the rates, as soon as the new ones are there."""
         ledger, row = self.ledger, self.ledger.row
         rho = wanted_rho(row)
-        if (
-            row.classes > scoring.FEW_CLASSES
-            or rho == row.rho
-            or not self.tables.has(row.config, ledger.classes(), rho)
-        ):
+        if row.rules.ranked or rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
             return
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
         self._record("tuned", {"rho": rho, **rates})
@@ -227,7 +245,7 @@ class Commands:
         """The task and what it was chosen by, or why there is none."""
         row = self.ledger.row
         n = labels_before_deadline(row, self.now)
-        if row.classes > scoring.FEW_CLASSES:
+        if row.rules.ranked:
             return self._choose_by_score(worker, n)
         tables_now = self.tables.ready(row.config, self.ledger.classes(), row.rho)
         lot = chance(row.config.seed, STARTS, row.given)
@@ -269,9 +287,9 @@ class Commands:
 
     def _own(self, id: str, worker: str | None) -> LeaseRow:
         """A lease, of that worker if one is named: another's does not exist for them."""
-        lease = found(self.ledger, id)
+        lease = get_lease(self.ledger, id)
         if worker is not None and lease.worker != worker:
-            return found(self.ledger, "")
+            return get_lease(self.ledger, "")
         return lease
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:

@@ -120,7 +120,7 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             key = task.key if task.key is not None else str(first + len(news))
             old = there.get(key)
             if old is not None:
-                if old.payload != task.payload or numbers.get(task.prior) != old.klass:
+                if old.payload != task.payload or numbers.get(task.prior) != old.class_number:
                     raise _differs(key)
                 known += 1
                 continue
@@ -136,11 +136,12 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             news.append([key, task.payload, numbers[task.prior]])
         if not news:
             continue
-        if len(numbers) > scoring.FEW_CLASSES:
+        ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
+        if ranked:
             scoring.check_policy(ledger.row.config)
         if first + len(news) > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        commands.record_tasks({"first": first, "tasks": news, "classes": classes, "batch": batch})
+        commands.record_tasks(news, classes, ranked, batch)
         added += len(news)
     return Added(added, known, ledger.row.tasks)
 

@@ -15,6 +15,7 @@ from nextlabel.prose import counted
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
     from nextlabel.solve.exact import ExactResult
+    from nextlabel.solve.progress import Progress
 
 
 @takes_problem
@@ -22,18 +23,28 @@ def exact(
     flags: ProblemFlags,
     context: typer.Context,
     policy: Annotated[
-        Literal["index"] | None,
-        text_option("--policy", "NAME", "Also evaluate this policy exactly, and show the upper bound."),
+        str | None,
+        text_option(
+            "--policy",
+            "NAME",
+            "Also evaluate a policy exactly, such as index or your own as module:Class, and show the upper bound.",
+        ),
     ] = None,
     ties: Annotated[
-        Literal["random", "groups", "first"],
-        typer.Option(help="With --policy: which of several tasks with the same, largest index is taken."),
-    ] = "random",
+        Literal["random", "groups", "first"] | None,
+        text_option(
+            "--ties", None, "With --policy: which of several tasks tied in the index is taken. Default: random."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
     if policy is None:
         refuse_idle(context, ["ties"], "--policy")
+    else:
+        from nextlabel.policies.registry import make_policy
+
+        make_policy(policy)  # refused before any work
     read: list[dict[str, Any]] = []
     problem = flags.read(read)
     with working("Solving exactly") as progress:
@@ -48,15 +59,9 @@ def exact(
     }
     rows = [("optimum", f"{best.value:.6f}", f"{best.per_task:.6f}")]
     reached = None
-    if policy == "index":
-        with working("Computing the index table") as progress:
-            from nextlabel.solve.index.table import index_table
-
-            table = index_table(problem, progress=progress)
-        with working("Evaluating the policy") as progress:
-            from nextlabel.policies.exact_value import policy_value
-
-            reached = policy_value(problem, table.policy_index, ties=ties, progress=progress)
+    if policy is not None:
+        with working(f"Evaluating {policy}") as progress:
+            reached = _reached(problem, policy, ties, progress)
         with working("Bounding") as progress:
             from nextlabel.solve.bound import upper_bound
 
@@ -64,7 +69,7 @@ def exact(
         answer |= {"bound": bound.value, "bound_per_task": bound.per_task}
         answer["policy"] = {
             "name": policy,
-            "ties": ties,
+            "ties": ties or "random",
             "value": reached.value,
             "value_per_task": reached.per_task,
             "seconds": reached.seconds,
@@ -75,17 +80,29 @@ def exact(
         print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
         return
     unit = "tasks right" if counts_tasks(problem) else "value"
-    print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, _sentence(problem, best, reached))
+    caption = _sentence(problem, best, policy, reached)
+    print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption)
 
 
-def _sentence(problem: Problem, best: ExactResult, reached: ExactResult | None) -> str:
+def _reached(problem: Problem, policy: str, ties: str | None, progress: Progress) -> ExactResult:
+    """The exact value of a policy; the index is that of the problem's own horizon."""
+    from nextlabel.policies.exact_value import policy_value
+
+    if policy != "index":
+        return policy_value(problem, policy, ties=ties, progress=progress)
+    from nextlabel.solve.index.table import index_table
+
+    return policy_value(problem, index_table(problem).policy_index, ties=ties, progress=progress)
+
+
+def _sentence(problem: Problem, best: ExactResult, policy: str | None, reached: ExactResult | None) -> str:
     if counts_tasks(problem):
-        words = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
+        sentence = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
     else:
-        words = f"The best policy has a value of {best.value:,.6f} in expectation{net(problem)}."
+        sentence = f"The best policy has a value of {best.value:,.6f} in expectation{net(problem)}."
     if reached is not None and counts_tasks(problem):
-        words += f" The index policy reaches {reached.value / best.value:.3%} of that."
+        sentence += f" The {policy} policy reaches {reached.value / best.value:.3%} of that."
     elif reached is not None:
         less = best.value - reached.value
-        words += f" The index policy reaches {f'{less:.2g} less' if less > 1e-9 else 'the same'}."
-    return f"{words} Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."
+        sentence += f" The {policy} policy reaches {f'{less:.2g} less' if less > 1e-9 else 'the same'}."
+    return f"{sentence} Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."

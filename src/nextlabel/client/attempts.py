@@ -8,14 +8,29 @@ from typing import Any, Self
 
 import httpx
 
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from nextlabel.errors import (
+    ConflictError,
+    InputError,
+    NextlabelError,
+    NotAllowedError,
+    NotFoundError,
+    TokenError,
+    UnavailableError,
+)
 
 #: Statuses that mean: try again later.
 RETRIED = frozenset({429, 502, 503, 504})
 #: Seconds before the second attempt, doubled each time up to the longest wait; half of a wait is random.
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
 
-_ERRORS: dict[int, type[NextlabelError]] = {404: NotFoundError, 409: ConflictError}
+_ERRORS: dict[int, type[NextlabelError]] = {
+    **dict.fromkeys((400, 413, 415, 422), InputError),
+    **dict.fromkeys(RETRIED, UnavailableError),
+    401: TokenError,
+    403: NotAllowedError,
+    404: NotFoundError,
+    409: ConflictError,
+}
 
 
 def connection(url: str, token: str, timeout: float, tries: int) -> dict[str, Any]:
@@ -73,7 +88,7 @@ class Attempts:
         if self.response is None:
             error = self._error
             address = error.request.url.copy_with(path="/") if error is not None else "the address"
-            raise NextlabelError(
+            raise UnavailableError(
                 f"the service at {address} does not answer: {str(error) or type(error).__name__}.",
                 "Check the address, and that the service runs.",
             ) from error
@@ -85,4 +100,4 @@ class Attempts:
             detail, hint = str(problem["detail"]), str(problem.get("hint", ""))
         except (ValueError, KeyError, TypeError):
             detail, hint = f"the service answered with status {status}.", "See its log."
-        raise _ERRORS.get(status, InputError if status in (400, 413, 415, 422) else NextlabelError)(detail, hint)
+        raise _ERRORS.get(status, NextlabelError)(detail, hint)

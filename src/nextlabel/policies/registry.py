@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -42,8 +43,9 @@ def make_policy(policy: str | Policy) -> Policy:
     if ":" in policy:
         return _own(policy)
     if policy not in POLICIES:
+        near = get_close_matches(policy, POLICIES, n=1)
         raise InputError(
-            f"policy {policy!r} is not known.",
+            f"policy {policy!r} is not known" + (f"; did you mean {near[0]!r}?" if near else "."),
             f"Known policies: {', '.join(sorted(POLICIES))}; or module:Class for one of your own.",
         )
     return POLICIES[policy]()

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from nextlabel.campaign.ledger import Store
+from nextlabel.errors import NotAllowedError, TokenError
 from nextlabel.service.links import LinkSigner
-from nextlabel.service.problem_details import NotAllowedError, TokenError
 from nextlabel.service.tokens import NAME, PREFIX, matches
 
 API = "/api/v1"

@@ -25,8 +25,7 @@ from itsdangerous.url_safe import URLSafeSerializer
 
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
-from nextlabel.errors import InputError
-from nextlabel.service.problem_details import TokenError
+from nextlabel.errors import InputError, TokenError
 
 #: Name of the store's setting that holds the secret.
 NAME = "link_secret"

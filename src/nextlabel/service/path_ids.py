@@ -8,9 +8,8 @@ from typing import Annotated
 from fastapi import Path
 
 from nextlabel.campaign.ids import PATTERN, campaign_of
-from nextlabel.errors import NotFoundError
+from nextlabel.errors import NotAllowedError, NotFoundError
 from nextlabel.service.auth import Principal
-from nextlabel.service.problem_details import NotAllowedError
 from nextlabel.store.memory import no_campaign
 
 _CAMPAIGN = re.compile(PATTERN)

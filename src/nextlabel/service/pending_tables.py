@@ -9,15 +9,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.errors import NextlabelError
-
-
-class TablesPendingError(NextlabelError):
-    """The tables are being computed; ``future`` is done when they are ready."""
-
-    def __init__(self, future: Future[PolicyTables]) -> None:
-        super().__init__("the tables of the campaign's policy are still being computed.", "Ask again in a moment.")
-        self.future = future
+from nextlabel.errors import TablesPendingError
 
 
 class NonBlockingTableCache(TableCache):

@@ -28,22 +28,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from nextlabel.errors import (
+    ConflictError,
+    InputError,
+    MediaTypeError,
+    NextlabelError,
+    NotAllowedError,
+    NotFoundError,
+    TokenError,
+    UnavailableError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:nextlabel:"
-
-
-class TokenError(NextlabelError):
-    """No token, or one that this service did not issue."""
-
-
-class NotAllowedError(NextlabelError):
-    """The token is valid, but does not allow this."""
-
-
-class MediaTypeError(NextlabelError):
-    """A body of an unsupported type."""
 
 
 class BodyTooLargeError(HTTPException):
@@ -76,6 +73,7 @@ PROBLEM_TYPES: dict[type[BaseException], ProblemType] = {
     MediaTypeError: ProblemType(415, "media-type", "Unsupported media type"),
     InputError: INVALID,
     RequestValidationError: INVALID,
+    UnavailableError: UNAVAILABLE,
     OperationalError: UNAVAILABLE,
     InterfaceError: UNAVAILABLE,
     PoolTimeoutError: UNAVAILABLE,

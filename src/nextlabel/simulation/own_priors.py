@@ -9,8 +9,6 @@ Cost: with two answers 5.9 kB per class for the index (DEPTH + AHEAD levels), 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, on_all_cores
 
 #: Classes whose lattices are made at once.
 CHUNK = 64
@@ -90,11 +88,8 @@ def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None
             forest = ClassTables(some, reward, ceiling, prob, depth, flight)
             scores[here] = forest.by_class(policy.checked_score(forest))
 
-    starts = range(0, len(classes), CHUNK)
-    with ThreadPoolExecutor(cpu_count() or 1) as pool:
-        for done, _ in enumerate(pool.map(fill, starts), start=1):
-            if progress is not None:
-                progress(done / len(starts))
+    for _ in on_all_cores(fill, range(0, len(classes), CHUNK), progress):
+        pass
     return scores, facts
 
 

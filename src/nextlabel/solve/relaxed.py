@@ -16,9 +16,7 @@ Guarantee: ``value`` is never below the true sum, ``slack`` bounds how far above
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 
 import numpy as np
 
@@ -29,7 +27,7 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.timeline import Timeline, step_weights
 from nextlabel.solve.truncation import SETTLED, Cut, late_tail
 
@@ -94,12 +92,8 @@ class RelaxedProblem:
         """Evaluate at every price, the cost of a label on top, in one pass over the classes."""
         grid = np.asarray(prices, dtype=np.float64) + self.problem.label_cost
         total = np.zeros((3, len(grid)))
-        workers = min(len(self._pieces), cpu_count() or 1)
-        with ThreadPoolExecutor(workers) as pool:
-            for done, part in enumerate(pool.map(lambda piece: self._chunk(piece, grid), self._pieces), start=1):
-                total += part
-                if progress is not None:
-                    progress(done / len(self._pieces))
+        for part in on_all_cores(lambda piece: self._chunk(piece, grid), self._pieces, progress):
+            total += part
         return Relaxed(total[0], total[1], total[2])
 
     def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:

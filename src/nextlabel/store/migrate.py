@@ -9,7 +9,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError
-from nextlabel.store.tables import HEAD
+from nextlabel.store.tables import HEAD, campaigns
 
 FOLDER = Path(__file__).parent / "migrations"
 #: One process migrates at a time (an arbitrary number that names the lock).
@@ -17,9 +17,16 @@ ADVISORY_LOCK = 4_711_001
 
 
 def revision(engine: Engine) -> str | None:
-    """The database's revision, None for an empty one."""
+    """The database's revision, None for an empty one; a database of something else is refused."""
     with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
+        tables = inspect(connection).get_table_names()
+        others = [name for name in tables if name != "alembic_version"]
+        if others and campaigns.name not in others:
+            raise InputError(
+                f"the database belongs to something else: it has a table {others[0]!r} and none of nextlabel.",
+                "Give the address of another database.",
+            )
+        if "alembic_version" not in tables:
             return None
         found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
         return None if found is None else str(found)

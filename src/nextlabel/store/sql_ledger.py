@@ -167,12 +167,12 @@ class SqlLedger:
             self.kept.groups = {(klass, node, w): count for klass, node, w, count in found}
         return self.kept.groups
 
-    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
+    def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         self._write_tasks()
         self._write_leases()
         klass, node, w = group
-        which = self._which(klass=klass, node=node, w=w, worker=worker, lot=lot)
+        which = self._which(klass=klass, node=node, w=w, worker=worker, start=start)
         return self._seen(self._run.one(sql.pick_from, which) or self._run.one(sql.pick_before, which))
 
     def best(self, worker: str) -> TaskRow | None:

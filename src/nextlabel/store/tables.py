@@ -40,7 +40,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0001"
+HEAD = "0002"
 
 metadata = MetaData(
     naming_convention={
@@ -96,6 +96,7 @@ campaigns = Table(
     Column("completions", Double, nullable=False),
     Column("work_s", Double, nullable=False),
     Column("last_arrival", Double),
+    Column("rules", Text, nullable=False, server_default="{}"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
     CheckConstraint("spent <= kept", name="spent_was_told"),

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from nextlabel.errors import NotAllowedError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.problem_details import NotAllowedError
 
 
 def check_origin(request: Request) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.options import text_option
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.serve import needs_service
+from nextlabel.errors import NotFoundError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
@@ -29,9 +31,11 @@ FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept",
 
 
 @contextmanager
-def service_at(db: str) -> Iterator[CampaignService]:
-    """The service that runs commands on a database."""
+def service_at(db: str, create: bool = False) -> Iterator[CampaignService]:
+    """The service that runs commands on a database; a SQLite file that is not there is made only with ``create``."""
     needs_service()
+    if not create:
+        _refuse_missing(db)
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.store.open import open_store
 
@@ -40,6 +44,20 @@ def service_at(db: str) -> Iterator[CampaignService]:
         yield service
     finally:
         service.close()
+
+
+def _refuse_missing(db: str) -> None:
+    from sqlalchemy.engine import make_url
+
+    from nextlabel.store.engine import checked_url
+
+    if db.strip() == "memory:":
+        return
+    address = make_url(checked_url(db))
+    if address.get_backend_name() == "sqlite" and not Path(str(address.database)).exists():
+        raise NotFoundError(
+            f"there is no database {address.database}.", "Give its address with --db, or create a campaign first."
+        )
 
 
 def number_of(name: str, text: str) -> float:

@@ -83,7 +83,7 @@ def create(
     opened: AbstractContextManager[TaskReader | None] = (
         nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
     )
-    with opened as first, service_at(db) as service, working("Adding tasks"):
+    with opened as first, service_at(db, create=True) as service, working("Adding tasks"):
         row = service.create(config, id, first or ())
     read = [] if first is None else say_read(first.report)
     if as_json:

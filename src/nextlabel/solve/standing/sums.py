@@ -16,10 +16,8 @@ Guarantee: S is never below the true sum, S - e never above it. Cost: that of ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +28,7 @@ from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.standing import move_one_label, standing_sums
 from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
+from nextlabel.solve.progress import on_all_cores
 
 #: Classes of a chunk.
 CHUNK = 32
@@ -40,8 +39,6 @@ STEP = 4
 SHARED_DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 #: Levels below the deepest task that are looked at even where that makes a large lattice: two answers, and more.
 LEAST, LEAST_OF_MANY = 64, 4
-
-T = TypeVar("T")
 
 
 class Chunk(NamedTuple):
@@ -76,24 +73,17 @@ class StandingSums:
         self.open = any(c.depth < deepest_useful(answers, c.reach) for c in self._chunks)
         self._kept: dict[int, PlacedTasks] = {}
         self._keep = self.nodes * (3 + answers) <= KEPT
-        facts = np.array(self._each(self._facts))
+        facts = np.array(list(on_all_cores(self._facts, range(len(self._chunks)))))
         #: Sums over the tasks of R and of the ceiling now; from ``top`` on nobody buys a label.
         self.now, self.ceiling = float(facts[:, 0].sum()), float(facts[:, 1].sum())
         self.top = max(float(facts[:, 2].max()) - label_cost, 0.0)
 
     def at(self, prices: Floats) -> Floats:
         """(3, P) S, L and e at ``prices``, which fall."""
-        total = np.sum(self._each(lambda k: self._sums(k, prices + self.label_cost)), axis=0)
+        parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)))
+        total = np.sum(list(parts), axis=0)
         total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
         return np.asarray(total, dtype=np.float64)
-
-    def _each(self, what: Callable[[int], T]) -> list[T]:
-        """``what`` of every chunk's number."""
-        numbers = range(len(self._chunks))
-        if len(numbers) == 1:
-            return [what(0)]
-        with ThreadPoolExecutor(min(len(numbers), cpu_count() or 1)) as pool:
-            return list(pool.map(what, numbers))
 
     def _sums(self, k: int, prices: Floats) -> Floats:
         placed = self._kept.get(k)

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.transitions import LABELLED, LATE
-from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.service.pending_tables import TablesPendingError
+from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 
 #: Seconds after which a page looks again while tables are computed.
 RETRY_AFTER_S = 2.0

@@ -20,10 +20,9 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import LinkSigner, WorkerKey
-from nextlabel.service.problem_details import TokenError
 
 KIND = "s2"
 SESSION_COOKIE, LAST_LEASE_COOKIE = "nl_worker", "nl_last"

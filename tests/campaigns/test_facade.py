@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 
 import nextlabel as nl
@@ -86,13 +87,7 @@ def test_data_frames_are_tasks() -> None:
     assert results["x"].payload == {"text": "one"} and results["y"].payload == {"text": None}
     assert results["x"].probability > results["y"].probability == 0.5
 
-    class PolarsFrame:
-        columns = ("id",)
-
-        def to_dicts(self) -> list[dict[str, Any]]:
-            return [{"id": "p"}]
-
-    with campaign(PolarsFrame()) as c:
+    with campaign(pl.DataFrame({"id": ["p"], "text": ["one"]})) as c:
         assert [result.task for result in c.results()] == ["p"]
 
 

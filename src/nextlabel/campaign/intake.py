@@ -26,6 +26,8 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, InputError
+from nextlabel.files.frames import is_frame
+from nextlabel.files.tasks import TaskReader
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
 
@@ -164,14 +166,9 @@ def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
 
 
 def task_tables(tasks: Any) -> Iterable[Any]:
-    """One text or table per task; data frames of pandas and polars are read row by row."""
-    if hasattr(tasks, "to_dicts"):  # polars
-        rows: Iterable[Any] = tasks.to_dicts()
-        return rows
-    if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):  # pandas, with None for what is missing
-        plain = tasks.astype(object)
-        rows = plain.where(plain.notna(), None).to_dict("records")
-        return rows
+    """One text or table per task; data frames are read row by row."""
+    if is_frame(tasks) and not isinstance(tasks, Mapping):
+        return TaskReader(tasks, "the data frame")
     if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
         raise InputError(
             f"tasks are given as {type(tasks).__name__}.",

@@ -110,15 +110,14 @@ def verdict(study: Study) -> str:
     best = ranked[0]
     if len(ranked) == 1:
         value = f"{best.per_task.mean:.4f}"
-        right = study.problem.label_cost == 0 and study.problem.is_accuracy
-        return (
-            f"{best.name} gets {value} of each task right." if right else f"{best.name} has a value of {value} a task."
-        )
+        if study.problem.label_cost == 0 and study.problem.is_accuracy:
+            return f"{best.name} gets {value} of each task right."
+        return f"{best.name} has a value of {value} per task."
     second = ranked[1]
     ahead = study.difference(best.name, second.name)
     if ahead.mean == 0.0 and not ahead.half_width > 0:
         return f"{best.name} and {second.name} did equally well in every replication."
-    words = f"{best.name} is ahead of {second.name} by {ahead.mean:.6f} a task"
+    words = f"{best.name} is ahead of {second.name} by {ahead.mean:.6f} per task"
     if math.isnan(ahead.half_width):
         return f"{words}, but one replication gives no interval."
     if _excludes_zero(ahead.mean, ahead.half_width):

@@ -22,7 +22,13 @@ from benchmarks.live.server import free_port
 from documents import ROOT, RUNS, Block, Page, missing, missing_number, pages, read_page
 from nextlabel.cli.app import run
 
-PAGES = [page for page in map(read_page, pages()) if any(b.kind in ("python", "commands") for b in page.blocks)]
+#: Made from the commands themselves (tests/cli); its blocks show how commands are called, with [OPTIONS].
+USAGE = ROOT / "docs" / "reference" / "cli.md"
+PAGES = [
+    page
+    for page in map(read_page, pages())
+    if page.path != USAGE and any(block.kind in ("python", "commands") for block in page.blocks)
+]
 REVIEWS = """id,text
 r1,Great kettle. I use it every day.
 r2,It broke in the first week.
@@ -117,7 +123,7 @@ class Runner:
             time.sleep(0.1)
         assert self.server.stdout is not None
         for line in self.server.stdout:
-            token = re.search(r"\bnl_\w+", line)
+            token = re.search(r"\bnl_[\w-]+", line)
             if token:
                 os.environ["NEXTLABEL_TOKEN"] = token[0]
                 break

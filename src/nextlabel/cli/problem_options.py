@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from nextlabel.cli.merge_flags import merge_flags
-from nextlabel.cli.options import text_option
+from nextlabel.cli.options import text
 from nextlabel.cli.output import say, say_read
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PANEL = "The problem"
 
 
 def _flag(name: str, metavar: str | None, help: str) -> Any:
-    return text_option(name, metavar, help, rich_help_panel=PANEL)
+    return text(name, metavar, help, rich_help_panel=PANEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,13 +74,8 @@ def identical(rate: float | PiecewiseRate, budget: int = 5, horizon: float = 10.
 def value(problem: Problem, lam: float, steps: int) -> float:
     """Sum of the values of the tasks by the fourth-order sweep."""
     U = problem.budget
-<<<<<<< HEAD
     line = make_timeline(problem, steps, "graded")
-    return float(RelaxedProblem(problem, Cut(U, U, U), line).at([lam]).value[0])
-=======
-    line = make_timeline(problem, steps, graded=True)
     return float(RelaxedProblem(problem, Cut(U, U, U), line).at(np.array([lam]))[0, 0])
->>>>>>> main
 
 
 # ---------------------------------------------------------------------------------------------------------- pieces

@@ -32,15 +32,9 @@ CASES = [
 def value(task: Task, U: int, T: float, lam: float, steps: int, *, graded: bool = True) -> tuple[float, float]:
     """Value and labels at the root by the fourth-order sweep."""
     problem = problem_of(task, U, T)
-<<<<<<< HEAD
-    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, "graded" if graded else "even")).at(
-        [lam]
-    )
-    return float(sums.value[0]), float(sums.labels[0])
-=======
-    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, graded=graded)).at(np.array([lam]))
+    line = make_timeline(problem, steps, "graded" if graded else "even")
+    sums = RelaxedProblem(problem, Cut(U, U, U), line).at(np.array([lam]))
     return float(sums[0, 0]), float(sums[1, 0])
->>>>>>> main
 
 
 def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = None) -> float:

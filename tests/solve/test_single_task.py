@@ -216,11 +216,7 @@ def test_kernels_run_uncompiled() -> None:
         "from nextlabel.solve.relaxed import RelaxedProblem\n"
         "from nextlabel.solve.timeline import make_timeline\n"
         "from nextlabel.solve.truncation import Cut\n"
-<<<<<<< HEAD
-        "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, 'graded')).at([0.05]).value[0])\n"
-=======
-        "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, graded=True)).at(np.array([0.05]))[0, 0])\n"
->>>>>>> main
+        "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, 'graded')).at(np.array([0.05]))[0, 0])\n"
     )
     plain = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

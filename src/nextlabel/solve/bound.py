@@ -32,7 +32,7 @@ from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.error_budget import CERTIFIED, error_budget
 from nextlabel.solve.per_arrival import FINISH, ROUGH, SCHEDULE, PricedProblem, PriceOptimum, optimise_prices
@@ -146,14 +146,10 @@ def upper_bound(
 Found = tuple[Optimum, Cut, Floats]
 
 
-def _nothing_to_buy(problem: Problem) -> tuple[ScalarOptimum, Cut, Floats, float, float]:
+def _nothing_to_buy(problem: Problem) -> tuple[Optimum, Cut, Floats, float, float]:
     value = sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes)
-<<<<<<< HEAD
     off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
-    return ScalarOptimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value)
-=======
-    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0)
->>>>>>> main
+    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value)
 
 
 class _Search:
@@ -168,12 +164,8 @@ class _Search:
         self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
         self.given_cap, self.given_flight = cap, flight
         self.progress = progress
-<<<<<<< HEAD
         self.steps = 0  # arrivals and time layers swept for the value that is shown
-        self.top = max(_at_stake(piece) for piece in chunks(problem.classes))
-=======
         self.top = highest_price(problem.classes)
->>>>>>> main
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
@@ -239,13 +231,8 @@ class _Search:
         share = sum(c.count for c in some) / self.problem.tasks
         sample = replace(self.problem, classes=some)
         charged = share * self.charged
-<<<<<<< HEAD
-        best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE)
-        while best.slack > 0.3 * MANY_TOLERANCE * self.scale(best.value) and self._deeper(cut) > cut.depth:
-=======
         best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, None)
-        while best.slack > 0.3 * MANY_TOLERANCE * self._scale(best.value) and self._deeper(cut) > cut.depth:
->>>>>>> main
+        while best.slack > 0.3 * MANY_TOLERANCE * self.scale(best.value) and self._deeper(cut) > cut.depth:
             cut = replace(cut, depth=self._deeper(cut))
             best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, best.price)
         return best.price, cut
@@ -296,15 +283,10 @@ class _Search:
 
     def _prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
         """One price per arrival without a horizon."""
-<<<<<<< HEAD
         line = make_timeline(self.problem)
         self.steps = line.arrivals
         found = self._search_prices(cut, line, scalar.price, PER_ARRIVAL_TOLERANCE)
-        return ScalarOptimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
-=======
-        found = self._search_prices(cut, make_timeline(self.problem), scalar.price, PER_ARRIVAL_TOLERANCE)
         return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
->>>>>>> main
 
     def _chain_prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
         """One price per arrival with a horizon: on a chain, on one of half the step, then certified.
@@ -380,9 +362,3 @@ class _Search:
                 self.steps = max(self.steps, line.arrivals + line.layers)
                 return value
             line = halve_steps(problem, line)
-
-
-def _at_stake(classes: Sequence[TaskClass]) -> float:
-    """What labels can add to a fresh task at most: nobody buys at a higher price."""
-    stack = stack_classes(classes, 1, ENDLESS)
-    return float((stack.ceiling[:, 0] - stack.reward[:, 0]).max())

@@ -55,8 +55,9 @@ def counts_of(classes: Sequence[TaskClass]) -> Floats:
 
 
 def highest_price(classes: Sequence[TaskClass]) -> float:
-    """The most that labels could ever add to one task: nobody buys above it."""
-    return max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(classes))
+    """The most that labels can add to a fresh task, in expectation: nobody buys above it."""
+    roots = (stack_classes(piece, 1, ENDLESS) for piece in chunks(classes))
+    return max(float((stack.ceiling[:, 0] - stack.reward[:, 0]).max()) for stack in roots)
 
 
 def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> Edge:

@@ -54,6 +54,7 @@ def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
         **price,
         "expected_arrivals": result.expected_arrivals,
         "certified": result.certified,
+        "error_budget": result.error_budget,
         "gap": result.gap,
         "lower": result.lower,
         "cap": result.cap,

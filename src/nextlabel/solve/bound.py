@@ -9,8 +9,8 @@ symbol      code              meaning
 =========== ================= ==================================================================
 lam         price, prices     one price for all arrivals (``scalar``) or one for each (``per-arrival``)
 E[arrivals] expected_arrivals sum_l P(worker l arrives before T); U when T is infinite
---          lower             value of a feasible occupation measure of the relaxed problem
---          gap               value - lower: what better prices, or deeper truncation, could still take off
+--          lower             value of a feasible occupation measure; with a finite horizon integrated, not proved
+--          gap               what better prices, or deeper truncation, could still take off
 --          error_budget      what rounding can have taken off, already added to the value (``error_budget``)
 =========== ================= ==================================================================
 
@@ -132,7 +132,7 @@ def upper_bound(
         prices=unit * lam if prices == "per-arrival" else None,
         expected_arrivals=expected_arrivals(problem),
         lower=lower,
-        gap=max(0.0, value - lower),
+        gap=unit * max(0.0, best.value - best.lower),
         error_budget=unit * off,
         certified=off <= CERTIFIED * scale,
         cap=cut.cap,

@@ -19,8 +19,10 @@ sum_x S_x(i_x) - (c + lam) C is a supermartingale: nothing but a label that come
 changes it by sum_j p_j S(child_j) - c - lam - S <= 0. At the end R <= S, so E[sum_x R_x - c C] <= sum_x S_x(i_x) + lam
 E[C]. A label that comes in is in flight now or is given to a worker who comes: C <= f + min(n, workers who come), and
 E[min(n, .)] <= min(n, A). QED. It uses neither how long labels take nor whether they come at all: a label that lapses
-may be given out again, a deadline may cut labels off, waiting is free. It does assume, beside equal workers and the prior, that how long a label takes and whether it lapses do
-not depend on the answer given what was seen, and that the policy does not change who comes and when.
+may be given out again, a deadline may cut labels off, waiting is free.
+
+It does assume, beside equal workers and the prior, that how long a label takes and whether it lapses do not depend on
+the answer given what was seen, and that the policy does not change who comes and when.
 
 If labels in flight are ``sure`` to come in (none lapses), P^w S takes the place of S: giving a label out changes sum_x
 P^{w_x} S_x - (c + lam) (labels given) by P^w (P S - c - lam - S) <= 0, a label that comes in does not in the mean, and

@@ -15,9 +15,9 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.app_state import AppState, app_state
+from nextlabel.service.auth import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
-from nextlabel.service.path_ids import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.request_models import AskRequest, TellRequest
 from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none

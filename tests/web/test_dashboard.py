@@ -633,7 +633,7 @@ class TestReads:
             assert sum(found.by_probability) == found.labelled == sum(r.labels > 0 for r in results)
             classes = store.classes("c")
             tasks = overview_of(store).tasks_in("c", found.hardest, 100)
-            distance = [abs(belief(row.config, classes[t.klass], t.labels, t.node)[0][1] - 0.5) for t in tasks]
+            distance = [abs(belief(row.config, classes[t.class_number], t.labels, t.node)[0][1] - 0.5) for t in tasks]
             assert distance == sorted(distance) and len(tasks) == found.labelled
 
 

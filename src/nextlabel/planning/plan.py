@@ -37,7 +37,7 @@ from nextlabel.solve.progress import Progress, part
 OVERLAPS = (1, 3, 5, 7)
 #: Labels per task at the end of the curve when neither budget nor target says how far.
 SHOWN_LABELS_A_TASK = 8
-#: Labels a task up to which the bound is looked at when no budget is given.
+#: Labels per task up to which the bound is looked at when no budget is given.
 PROVED_LABELS_A_TASK = 64
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6

@@ -181,7 +181,7 @@ def optimise_prices(
                 progress(min(1.0, priced.evaluations / max_evaluations))
             return value, scale * hats.adjoint(come - priced.given)
 
-        found = descend(objective, hats.sample(trial) / scale, iterations)
+        found = descend(objective, hats.sample(trial) / scale, min(iterations, max_evaluations - priced.evaluations))
         trial = hats.spread_out(found * scale)
         account(trial, eps)
     if progress is not None:

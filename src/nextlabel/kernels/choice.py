@@ -50,7 +50,8 @@ def score_groups(
 ) -> float:  # fmt: skip
     """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label."""
     if policy.mode == BY_DRAW:
-        return draw_groups(policy, by_state, active, count, k_draw, ell, scores)
+        facts, quantiles = policy.facts, policy.quantiles
+        return draw_groups(facts, quantiles, policy.tied, by_state, active, count, k_draw, ell, scores)
     best = -np.inf
     if policy.mode == BY_CONFIDENCE:
         log_n = np.log(max(ell, 1))
@@ -58,7 +59,8 @@ def score_groups(
             s = active[g]
             scores[g] = by_state.score[s]
             if scores[g] > -np.inf:
-                scores[g] = confidence(policy.facts, by_state.labels[s], by_state.node[s], log_n)
+                i = by_state.node[s]
+                scores[g] = confidence(policy.facts, by_state.level[i] + by_state.flight[s], i, log_n)
             best = max(best, scores[g])
         return best
     for g in range(active[-1]):

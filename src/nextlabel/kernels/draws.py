@@ -67,11 +67,11 @@ def drawn(
 
 @uncounted
 def draw_groups(
-    facts: Floats, quantiles: Floats, tied: float, by_state: StateScores, active: Ints, count: Ints, key: np.uint64,
-    ell: int, scores: Floats,
+    facts: Floats, quantiles: Floats, tied: float, by_state: StateScores, child: Ints, active: Ints, count: Ints,
+    key: np.uint64, ell: int, scores: Floats,
 ) -> float:  # fmt: skip
     """scores[g] = the best draw of group active[g], -inf if it cannot win or its tasks are full; return the best."""
-    score, node, flight, cap, child = by_state.score, by_state.node, by_state.flight, by_state.cap, by_state.child
+    score, node, flight, cap = by_state.score, by_state.node, by_state.flight, by_state.cap
     first, before, draws = -1, 0, 0
     for g in range(active[-1]):
         s = active[g]

@@ -48,8 +48,6 @@ class StateScores(NamedTuple):
     node: Ints  # (states,)
     flight: Ints  # (states,)
     cap: Floats  # (states,) BY_DRAW: no draw is above it
-    level: Ints  # (nodes,) labels seen
-    child: Ints  # (nodes, J) node after answer j
 
 
 @jit
@@ -85,4 +83,4 @@ def scores_by_state(policy: PolicyArrays, level: Ints, limit: Ints, child: Ints)
                 if policy.rows.shape[0] > 0:
                     column[s] = policy.core[w, i]
     cap = most_drawn(policy.facts, child, flights) if policy.mode == BY_DRAW else np.zeros(0)
-    return StateScores(score, column, node, flight, cap, level, child)
+    return StateScores(score, column, node, flight, cap)

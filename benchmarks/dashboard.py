@@ -166,7 +166,7 @@ def served(campaign_service: CampaignService) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     app = create_app(campaign_service, ServiceSettings(port=port), pages=mount_pages)
-    server = uvicorn.Server(uvicorn.CampaignSettings(app, host="127.0.0.1", port=port, log_config=None))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

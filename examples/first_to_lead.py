@@ -7,6 +7,7 @@ In the folder of this file:
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 import nextlabel as nl
 
@@ -22,7 +23,7 @@ class FirstToLead(nl.StaticPolicy):
     def __init__(self, lead: int = 2) -> None:
         self.lead = lead
 
-    def score(self, view: nl.ClassView) -> np.ndarray:
+    def score(self, view: nl.ClassView) -> NDArray[np.float64]:
         """(flight + 1, nodes): one row for each number of labels in flight, one column for each belief."""
         votes = np.sort(view.counts, axis=1)
         ahead = (votes[:, -1] - votes[:, -2])[None, :]

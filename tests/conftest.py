@@ -19,18 +19,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 HERE = Path(__file__).resolve().parent
 #: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
-NUMERICAL = {
-    "kernels",
-    "beliefs",
-    "crowd",
-    "problem",
-    "learn",
-    "solve",
-    "policies",
-    "simulation",
-    "planning",
-    "backtest",
-}
+NUMERICAL = {"kernels", "beliefs", "problem", "learn", "solve", "policies", "simulation", "planning", "backtesting"}
+assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,10 +23,11 @@ from benchmarks.live.server import Server
 
 WORKERS = 64
 START, END = "<!-- live:start -->", "<!-- live:end -->"
-HEADER = "| what | spent | double assignments | labels lost | state = replay | pairs a second | ask p50 | ask p99 |"
+HEADER = "| what | spent | double assignments | labels lost | state = replay | pairs per second | ask p50 | ask p99 |"
 NOTE = (
     "Policy `index`; a pair is an ask and a tell over HTTP, each on disk before it is acknowledged; the crowd asks "
-    "again at once and runs beside the service on the same machine. The floor is one sync to disk a group of requests."
+    "again at once and runs beside the service on the same machine. The floor is one sync to disk per group of "
+    "requests."
 )
 
 
@@ -61,7 +62,7 @@ def kills(url: str, what: str, tasks: int, number: int) -> str:
     """``number`` times kill -9."""
     id, tokens = prepare(url, tasks, 3 * tasks, WORKERS)
     server = Server(url)
-    account, done = asyncio.run(killed(server, id, tokens, kills=number, random=Random(0), least=0.1, most=2.0))
+    account, done = asyncio.run(killed(server, id, tokens, kills=number, random=Random(0), most=2 * tasks // number))
     server.stop()
     return row(
         f"{what}: {done} x kill -9, {account.broken} broken requests sent again", account, judge(url, id, account)

@@ -1,4 +1,4 @@
-"""kill -9 of the service at random moments while a crowd works; it is started again at once on the same port."""
+"""kill -9 of the service at random points of a crowd's work; it is started again at once on the same port."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from benchmarks.live.server import Server
 
 
 async def killed(
-    server: Server, campaign: str, tokens: dict[str, str], *, kills: int, random: Random, least: float, most: float
+    server: Server, campaign: str, tokens: dict[str, str], *, kills: int, random: Random, most: int
 ) -> tuple[Account, int]:
-    """Kill so many times, ``least`` to ``most`` seconds after each start, then let the crowd finish."""
+    """Kill so many times, each time after at most ``most`` further labels, then let the crowd finish."""
     await asyncio.to_thread(server.start)
     account = Account()
     working = asyncio.create_task(crowd("127.0.0.1", [server.port], campaign, tokens, account=account))
     done = 0
-    while done < kills and not working.done():
-        await asyncio.sleep(random.uniform(least, most))
+    for _ in range(kills):
+        goal = len(account.labels) + random.randint(1, most)
+        while len(account.labels) < goal and not working.done():
+            await asyncio.sleep(0.001)
         if working.done():
             break
         server.kill()

@@ -1,4 +1,7 @@
-"""Draw the figures of the README and of docs/: ``python docs/figures/make_figures.py`` (needs the extra 'figures')."""
+"""Draw budget.png and horizon.png: ``python docs/figures/make_figures.py`` (needs the extra 'figures').
+
+The other figures of the documents are made by commands: see docs/results.md.
+"""
 
 from __future__ import annotations
 

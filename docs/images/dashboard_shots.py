@@ -18,18 +18,19 @@ from PIL import Image
 from playwright.sync_api import Page
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "tests"))
+sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent.parent / "tests")]
+
+from benchmarks.live.server import free_port  # noqa: E402
 
 from browser import PHONE, at, launched  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
 from nextlabel.campaign.settings import CampaignSettings  # noqa: E402
 from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
-from nextlabel.service.settings import Settings  # noqa: E402
+from nextlabel.service.settings import ServiceSettings  # noqa: E402
 from nextlabel.service.tokens import first_token  # noqa: E402
 from nextlabel.store.open import open_store  # noqa: E402
 from nextlabel.web.pages import mount_pages  # noqa: E402
-from service_fixtures import free_port  # noqa: E402
 
 DESKTOP = {"width": 1280, "height": 900}
 TASKS, BUDGET, TOLD = 1200, 3600, 2150
@@ -160,8 +161,8 @@ def main() -> None:
         others(campaign_service)
         id = worked_on(campaign_service, clock)
         port = free_port()
-        app = create_app(campaign_service, Settings(port=port), pages=mount_pages)
-        server = uvicorn.Server(uvicorn.CampaignSettings(app, host="127.0.0.1", port=port, log_config=None))
+        app = create_app(campaign_service, ServiceSettings(port=port), pages=mount_pages)
+        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None))
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         while not server.started:
@@ -204,8 +205,8 @@ def main() -> None:
                     file = {"name": "spring-reviews.csv", "mimeType": "text/csv", "buffer": "\n".join(lines).encode()}
                     page.locator("#file").set_input_files([file])
                     page.get_by_label("Question").fill("Is this review positive?")
-                    page.get_by_label("Labels one a line").fill("negative\npositive")
-                    page.get_by_text("labels an item").wait_for(timeout=60_000)
+                    page.get_by_label("Labels one per line").fill("negative\npositive")
+                    page.get_by_text("labels per item").wait_for(timeout=60_000)
                     page.wait_for_timeout(500)
                     page.screenshot(path=HERE / "new-campaign.png", full_page=True)
                     few_colours(HERE / "new-campaign.png")

@@ -211,7 +211,7 @@ def test_rte_words(on_rte: Backtest) -> None:
 def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> None:
     found = backtest(rte, policies=["index", "overlap"], threshold=0.5, replications=40)
     said = " ".join(sentences(found))
-    assert "overlap is ahead of the index: at 3 labels a task by" in said
+    assert "overlap is ahead of the index: at 3 labels per task by" in said
     assert "What may explain it" in said and "threshold 0.5 is not this crowd's" in said
 
 
@@ -317,7 +317,7 @@ def test_the_same_seed_gives_the_same_digits_whatever_the_jobs(
         (["--policy", "nobody"], "policy 'nobody' is not known"),
         (["--policy", "okg", "--policy", "okg"], "policy 'okg' is given twice"),
         (["--policy", "resolve"], "resolve cannot be replayed"),
-        (["--labels-per-task", "9"], "(9 a task) is asked for"),
+        (["--labels-per-task", "9"], "(9 per task) is asked for"),
         (["--labels-per-task", "three"], "--labels-per-task is 'three'"),
         (["--labels-per-task", "3", "--budget", "100"], "both set the budgets"),
         (["--budget", "0"], "--budget is 0"),

@@ -13,6 +13,7 @@ import pytest
 from nextlabel.campaign.events import KINDS
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.results import results_of
+from nextlabel.campaign.scoring import rank_all
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.problem.tables import prior_table
@@ -21,6 +22,9 @@ from stores import KINDS as STORES
 from stores import Clock, everything, opened
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.json.gz"))
+
+#: Fields that have another name since the recording.
+OLD_NAMES = {"class_number": "klass", "place": "lot"}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -31,16 +35,19 @@ def load(path: Path) -> dict[str, Any]:
 def replayed(store: Any, log: dict[str, Any]) -> dict[str, Any]:
     """The rows after all events, as the recording has them."""
     first, row = log["events"][0], log["state"]["row"]
-    config = CampaignSettings.from_dict(first["data"]["config"])
+    config = CampaignSettings.from_log(first["data"]["config"])
     with store.create(row["id"], config, row["created_at"]) as ledger:
         for one in log["events"]:
             event = ledger.append(one["at"], one["kind"], one["data"])
             apply_event(ledger, event)
+        rank_all(ledger)
     rows = everything(store, row["id"])
+    campaign = asdict(rows["row"])
+    del campaign["rules"]  # new since the recording
     return {
-        "row": {**asdict(rows["row"]), "config": rows["row"].config.to_dict()},
+        "row": {**campaign, "config": rows["row"].config.to_dict()},
         "classes": [prior_table(prior) for prior in rows["classes"]],
-        "tasks": [asdict(task) for task in rows["tasks"]],
+        "tasks": [{OLD_NAMES.get(name, name): value for name, value in asdict(t).items()} for t in rows["tasks"]],
         "groups": sorted([*group, count] for group, count in rows["groups"].items()),
         "leases": [asdict(lease) for lease in rows["leases"]],
         "workers": [asdict(worker) for worker in rows["workers"]],

@@ -8,6 +8,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -22,7 +23,13 @@ from benchmarks.live.server import free_port
 from documents import ROOT, RUNS, Block, Page, missing, missing_number, pages, read_page
 from nextlabel.cli.app import run
 
-PAGES = [page for page in map(read_page, pages()) if any(b.kind in ("python", "commands") for b in page.blocks)]
+#: Made from the commands themselves (tests/cli); its blocks show how commands are called, with [OPTIONS].
+USAGE = ROOT / "docs" / "reference" / "cli.md"
+PAGES = [
+    page
+    for page in map(read_page, pages())
+    if page.path != USAGE and any(block.kind in ("python", "commands") for block in page.blocks)
+]
 REVIEWS = """id,text
 r1,Great kettle. I use it every day.
 r2,It broke in the first week.
@@ -38,10 +45,10 @@ def folder(page: Page, tmp_path: Path, request: pytest.FixtureRequest, monkeypat
     (tmp_path / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
     if any("labels.csv" in block.text for block in page.blocks if block.kind == "commands" and not block.note):
         data = request.getfixturevalue("data")
-        for name in ("rte", "temp"):
-            (tmp_path / name).symlink_to(data / name)
+        for name in ("rte", "temp"):  # copies: a page that writes a file must not write through a link
+            shutil.copytree(data / name, tmp_path / name)
         for name in ("labels.csv", "gold.csv"):
-            (tmp_path / name).symlink_to(data / "rte" / name)
+            shutil.copyfile(data / "rte" / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
@@ -117,7 +124,7 @@ class Runner:
             time.sleep(0.1)
         assert self.server.stdout is not None
         for line in self.server.stdout:
-            token = re.search(r"\bnl_\w+", line)
+            token = re.search(r"\bnl_[\w-]+", line)
             if token:
                 os.environ["NEXTLABEL_TOKEN"] = token[0]
                 break

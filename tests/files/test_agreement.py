@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.cli.app import run
 from nextlabel.service.links import LinkSigner
-from nextlabel.web.dashboard.drafts import UploadedFiles
+from nextlabel.web.dashboard.uploads import UploadedFiles
 from service_fixtures import Service, on_sqlite
 
 TASKS, WORKERS = 12, 4
@@ -112,6 +113,19 @@ def test_a_prior_is_learnt_from_the_labels_that_a_backtest_replays(
         assert run([*command, *more, "--json"]) == 0
         answer = json.loads(capsys.readouterr().out)
         assert (answer["tasks"], answer["labels"]) == (3, 4)
+
+
+def test_a_csv_needs_neither_pandas_nor_pyarrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text(";", True))
+    for name in ("pandas", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
+    words = ["--prior", "1,1", "--policy", "uniform", "--replications", "2", "--jobs", "1", "--json"]
+    for command in (["backtest", str(path), *words], ["prior", str(path), "--json"], ["rates", str(path), "--json"]):
+        assert run(command) == 0, capsys.readouterr().err
+        assert json.loads(capsys.readouterr().out)["read"][0]["labels"] == 48
 
 
 @pytest.mark.parametrize("positive", ["yes", "Yes", "YES"])

@@ -7,10 +7,12 @@ import io
 import json
 import tracemalloc
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -176,7 +178,7 @@ def test_what_is_no_number(text: str) -> None:
 COLUMNS = {"task": ["a", "b", "a"], "worker": ["u", "u", "v"], "label": ["Yes", "no", "yes"]}
 
 
-@pytest.mark.parametrize("make", [dict, pd.DataFrame, pa.table])
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table])
 def test_labels_from_frames_are_those_of_the_file(make: Any, tmp_path: Path) -> None:
     found = nl.read_labels(make(COLUMNS))
     write_csv([dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)], tmp_path / "x.csv")
@@ -265,7 +267,10 @@ def test_tasks_of_every_form(tmp_path: Path) -> None:
     assert tasks("\n\n".join(map(json.dumps, expected)), "jsonl") == expected
     pd.DataFrame(expected).to_parquet(tmp_path / "x.parquet")
     assert tasks((tmp_path / "x.parquet").read_bytes(), "parquet") == expected
-    assert list(TaskReader(pd.DataFrame(expected), "the data frame")) == expected
+    for frame in (pd.DataFrame(expected), pl.DataFrame(expected), pa.Table.from_pylist(expected)):
+        assert list(TaskReader(frame, "the data frame")) == expected
+    moments = pl.DataFrame({"id": ["a", None], "at": [datetime(2026, 1, 31, 9, 30), None]})
+    assert list(TaskReader(moments, "x")) == [{"id": "a", "at": "2026-01-31T09:30:00"}, {"id": None, "at": None}]
     for form in ("csv", "json", "jsonl"):
         text = {"csv": csv_text([["id", "text"], *([t["id"], t["text"]] for t in expected)])}.get(form)
         body = text if text is not None else json.dumps(expected) if form == "json" else json.dumps(expected[0])

@@ -15,12 +15,12 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.methods import learn_prior
-from nextlabel.planning.money import patient_index
 from nextlabel.planning.page import plan_page
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.sentences import sentences
 from nextlabel.planning.tables import curve_rows, overlap_rows
+from nextlabel.policies.budget_rollout import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound

@@ -75,7 +75,7 @@ def value(problem: Problem, lam: float, steps: int) -> float:
     """Sum of the values of the tasks by the fourth-order sweep."""
     U = problem.budget
     line = make_timeline(problem, steps, graded=True)
-    return float(RelaxedProblem(problem, Cut(U, U, U), line).at([lam]).value[0])
+    return float(RelaxedProblem(problem, Cut(U, U, U), line).at(np.array([lam]))[0, 0])
 
 
 # ---------------------------------------------------------------------------------------------------------- pieces

@@ -14,8 +14,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.price_search import first_prices, minimise
 from nextlabel.solve.relaxed import RelaxedProblem
-from nextlabel.solve.scalar import minimise
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, expected_arrivals, make_cut
 from oracles import Task, infinite, poisson_above, relaxed_lp
@@ -34,7 +34,7 @@ def forbidding(problem: Problem, cap: int) -> float:
     """The paper's capped program: best scalar price when no task may have more than ``cap`` labels."""
     cut = make_cut(problem, cap, None)
     closed = RelaxedProblem(problem, cut, make_timeline(problem), forbid=True)
-    return minimise(closed, float(problem.budget), 0.5, 1e-10).value
+    return minimise(closed, float(problem.budget), first_prices(0.5), 1e-10).optimum(problem.budget).value
 
 
 # ---------------------------------------------------------------------------------------------- published numbers
@@ -263,10 +263,8 @@ def test_different_classes_are_summed_at_one_price() -> None:
     bound = upper_bound(problem)
     assert bound.price is not None
     cut = Cut(bound.cap, bound.flight, 200)
-    apart = [
-        float(RelaxedProblem(replace(problem, classes=(c,)), cut, make_timeline(problem)).at([bound.price]).value[0])
-        for c in classes
-    ]
+    price, line = np.array([bound.price]), make_timeline(problem)
+    apart = [float(RelaxedProblem(replace(problem, classes=(c,)), cut, line).at(price)[0, 0]) for c in classes]
     assert bound.value == pytest.approx(math.fsum(apart) + 200 * bound.price, rel=1e-9)
 
 
@@ -279,11 +277,11 @@ def test_three_thousand_priors() -> None:
     some = classes[::60]
     each = math.fsum(
         float(RelaxedProblem(replace(problem, classes=(c,)), Cut(bound.cap, bound.flight, 128), make_timeline(problem))
-              .at([bound.price]).value[0])
+              .at(np.array([bound.price]))[0, 0])
         for c in some
     )  # fmt: skip
     part = RelaxedProblem(replace(problem, classes=some), Cut(bound.cap, bound.flight, 128), make_timeline(problem))
-    assert float(part.at([bound.price]).value[0]) == pytest.approx(each, rel=1e-9)
+    assert float(part.at(np.array([bound.price]))[0, 0]) == pytest.approx(each, rel=1e-9)
     assert bound.gap <= 1e-5 * bound.value
     few = upper_bound(replace(problem, classes=classes[::10], budget=900))
     assert bound.per_task == pytest.approx(few.per_task, abs=0.02)

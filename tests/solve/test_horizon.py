@@ -32,8 +32,8 @@ CASES = [
 def value(task: Task, U: int, T: float, lam: float, steps: int, *, graded: bool = True) -> tuple[float, float]:
     """Value and labels at the root by the fourth-order sweep."""
     problem = problem_of(task, U, T)
-    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, graded=graded)).at([lam])
-    return float(sums.value[0]), float(sums.labels[0])
+    sums = RelaxedProblem(problem, Cut(U, U, U), make_timeline(problem, steps, graded=graded)).at(np.array([lam]))
+    return float(sums[0, 0]), float(sums[1, 0])
 
 
 def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = None) -> float:

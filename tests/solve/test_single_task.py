@@ -30,8 +30,8 @@ def sweep(task: Task, U: int, lam: float, cut: Cut | None = None, *, forbid: boo
     """Value and labels at the root."""
     problem = problem_of(task, U)
     relaxed = RelaxedProblem(problem, cut or Cut(U, U, U), make_timeline(problem), forbid=forbid)
-    sums = relaxed.at([lam])
-    return float(sums.value[0]), float(sums.labels[0])
+    sums = relaxed.at(np.array([lam]))
+    return float(sums[0, 0]), float(sums[1, 0])
 
 
 def all_values(task: Task, U: int, lam: float, cap: int, flight: int) -> tuple[np.ndarray, np.ndarray, IndexWork]:
@@ -170,11 +170,11 @@ def test_settled_values_are_the_full_sweep(task: Task, U: int, lam: float) -> No
     problem = problem_of(task, U)
     cut, line = Cut(150, 2, 300 if U >= 300 else U), make_timeline(problem)
     relaxed = RelaxedProblem(problem, cut, line)
-    sums = relaxed.at([lam])
+    sums = relaxed.at(np.array([lam]))
     assert relaxed.swept == 0
-    assert 0 <= float(sums.slack[0]) <= TRUNCATION
-    closed = float(RelaxedProblem(problem, cut, line, forbid=True).at([lam]).value[0])
-    assert float(sums.value[0]) == pytest.approx(closed, abs=TRUNCATION)
+    assert 0 <= float(sums[2, 0]) <= TRUNCATION
+    closed = float(RelaxedProblem(problem, cut, line, forbid=True).at(np.array([lam]))[0, 0])
+    assert float(sums[0, 0]) == pytest.approx(closed, abs=TRUNCATION)
 
 
 @pytest.mark.parametrize("task", [Task(), Task(3, 1.5, 0.6, r=1.0), Task(1, 1, 0.5, r=10.0)])
@@ -212,10 +212,11 @@ def test_kernels_run_uncompiled() -> None:
         "from nextlabel.solve.index import roots as index_roots\n"
         "index_roots.FIRST_PRICES = 16\n"
         "print(index_table(p, tolerance=1e-5).index(0, (0, 0), 0, 3), check_indexability(p, prices=10).violations)\n"
+        "import numpy as np\n"
         "from nextlabel.solve.relaxed import RelaxedProblem\n"
         "from nextlabel.solve.timeline import make_timeline\n"
         "from nextlabel.solve.truncation import Cut\n"
-        "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, graded=True)).at([0.05]).value[0])\n"
+        "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, graded=True)).at(np.array([0.05]))[0, 0])\n"
     )
     plain = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

@@ -420,7 +420,7 @@ def test_priors_of_their_own(campaign_service: CampaignService) -> None:
     campaign_service.add_tasks(id, [{"id": f"s{k}", "score": (k + 1) / 102} for k in range(100)])
     tasks = campaign_service.store.tasks(id, -1, 1000)
     assert all(task.score is not None for task in tasks)
-    best = max(tasks, key=lambda task: (task.score, task.lot))
+    best = max(tasks, key=lambda task: (task.score, task.place))
     assert ask(campaign_service, id, "ann").task == best.key
     for step in range(60):
         campaign_service.tell(ask(campaign_service, id, f"w{step % 5}").id, "yes" if step % 2 else "no")

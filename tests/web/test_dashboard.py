@@ -16,10 +16,13 @@ import pytest
 from itsdangerous import TimestampSigner
 from playwright.sync_api import Browser, Page, expect
 
-from browser import DESKTOP, PHONE, at, check_accessible, chromium
+from browser import DESKTOP, PHONE, TIMEOUT_MS, at, check_accessible, chromium
+from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.planning.plan import plan as make_plan
+from nextlabel.problem.problem import Problem
 from nextlabel.service.tokens import new_token
 from nextlabel.web.dashboard.access import local_path
 from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
@@ -294,7 +297,7 @@ class TestCampaign:
         page.goto("/campaigns/hard")
         table = page.get_by_role("group", name="Hardest items")
         expect(table.get_by_role("row")).to_have_count(3)
-        table.get_by_role("link", name="By worker").first.click()
+        table.get_by_role("link", name="Labels by worker").first.click()
         expect(page.get_by_role("heading", name="Labels by worker")).to_be_visible()
         leases = service.campaign_service.store.leases("hard", [int(page.url.rpartition("/")[2])])
         expect(page.get_by_role("group", name="Labels by worker").get_by_role("row")).to_have_count(1 + len(leases))
@@ -337,7 +340,7 @@ class TestCampaign:
         assert page.evaluate("window.ran") is None
         page.goto("/campaigns/hostile/links")
         page.get_by_label("Names of workers").fill(SCRIPT)
-        page.get_by_role("button", name="Make links").click()
+        page.get_by_role("button", name="Create links").click()
         expect(page.get_by_role("group", name="Links")).to_contain_text(SCRIPT)
         assert page.evaluate("window.ran") is None
 
@@ -365,7 +368,7 @@ class TestCampaign:
         assert "There are no tasks yet." in bare
 
     def test_every_kind_of_event_is_a_sentence(self, service: Service) -> None:
-        service.campaign("eventful", tasks=4, lease_seconds=30, budget=6)
+        service.campaign("eventful", tasks=4, lease_seconds=3600, budget=6)
         with service.http() as http:
             told = asked(service, "eventful", "ann")
             http.post(f"/leases/{told}/tell", json={"label": "yes"})
@@ -373,7 +376,7 @@ class TestCampaign:
             http.post(f"/leases/{told}/renew")
             http.post(f"/leases/{asked(service, 'eventful', 'bob')}/release")
             late = asked(service, "eventful", "cy")
-            service.clock.ahead += 31
+            service.clock.ahead += 3601
             http.post(f"/leases/{late}/tell", json={"label": "no"})
             for verb in ("pause", "resume"):
                 http.post(f"/campaigns/eventful/{verb}")
@@ -405,7 +408,7 @@ class TestLinks:
         service.campaign("linked", question="Is it so?")
         page.goto("/campaigns/linked/links")
         page.get_by_label("Names of workers").fill("ann\nbob, carl\nann")
-        page.get_by_role("button", name="Make links").click()
+        page.get_by_role("button", name="Create links").click()
         expect(page.get_by_role("heading", name="3 links")).to_be_visible()
         address = page.get_by_role("group", name="Links").get_by_role("link").first.get_attribute("href")
         prolific = page.get_by_label("Link for Prolific").input_value()
@@ -448,11 +451,11 @@ class TestNewCampaign:
         page.get_by_label("A model’s score").select_option("model")
         page.get_by_label("model", exact=True).uncheck()
         page.get_by_label("key", exact=True).uncheck()
-        expect(page.locator("#budget-said")).to_have_text(
-            re.compile(r"3\.0 labels an item: about \d\d\.\d% right, at most \d\d\.\d%\."), timeout=60_000
+        expect(page.locator("#budget-text")).to_have_text(
+            re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d%\."), timeout=TIMEOUT_MS
         )
         page.get_by_label("Labels that may be bought").fill("10")
-        expect(page.locator("#budget-said")).to_contain_text("2.0 labels an item")
+        expect(page.locator("#budget-text")).to_contain_text("2.0 labels per item")
         page.get_by_label("Question").fill("Which?")
         page.get_by_role("button", name="Create campaign").click()
         expect(page.get_by_role("status")).to_contain_text("The campaign is ready: 5 tasks, a budget of 10 labels.")
@@ -519,7 +522,9 @@ class TestNewCampaign:
         page.goto("/new")
         large = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a\n" + b"x\n" * 1_200_000}
         page.locator("#file").set_input_files([large])  # type: ignore[list-item]
-        expect(page.get_by_role("status")).to_contain_text("The file has 2.3 MiB and this page takes 2.0 MiB")
+        expect(page.get_by_role("status")).to_contain_text(
+            "The file has 2.3 MiB, but this page accepts at most 2.0 MiB"
+        )
         assert page.url.endswith("/new")
 
     def test_a_file_larger_than_other_requests_may_be(self, service: Service, page: Page) -> None:
@@ -536,7 +541,7 @@ class TestNewCampaign:
             file = {"name": "x.csv", "mimeType": "text/csv", "buffer": b"a;b\n1;2\n3;4\n"}
             page.locator("#file").set_input_files([file])  # type: ignore[list-item]
             page.get_by_role("button", name="Continue").click()
-            page.get_by_role("link", name="Work out what a budget buys").click()
+            page.get_by_role("link", name="Show what a budget buys").click()
             expect(page.locator("#budget-table tbody tr")).not_to_have_count(0)
             page.get_by_role("button", name="Create campaign").click()
             expect(page.get_by_role("status")).to_contain_text("The campaign is ready: 2 tasks")
@@ -626,7 +631,7 @@ class TestReads:
             assert sum(found.by_probability) == found.labelled == sum(r.labels > 0 for r in results)
             classes = store.classes("c")
             tasks = overview_of(store).tasks_in("c", found.hardest, 100)
-            distance = [abs(belief(row.config, classes[t.klass], t.labels, t.node)[0][1] - 0.5) for t in tasks]
+            distance = [abs(belief(row.config, classes[t.class_number], t.labels, t.node)[0][1] - 0.5) for t in tasks]
             assert distance == sorted(distance) and len(tasks) == found.labelled
 
 
@@ -650,6 +655,13 @@ class TestWords:
         assert list(curve.expected) == sorted(curve.expected)
         assert all(e <= b + 1e-12 for e, b in zip(curve.expected, curve.most, strict=True))
         assert make_curve(10, 20, ()).why
+        plan = make_plan(
+            Problem.identical(1000, 8000, Beta(1, 1), arrival_rate=0.25, completion_rate=1.0),
+            most=8000,
+            replications=20,
+        )
+        assert list(curve.most) == list(plan.bound)
+        assert list(curve.expected) == list(np.maximum.accumulate(np.minimum(plan.index, plan.bound)))
         assert len(kinds_of([0.1, 0.9, 0.5, 0.0, 1.0, 0.2])) == 5 and kinds_of([]) == ()
 
 

@@ -30,8 +30,8 @@ def choose_budgets(
     for U in asked:
         if not 1 <= U <= most:
             raise InputError(
-                f"a budget of {U:,} labels ({U / K:.3g} a task) is asked for, and the {K:,} replayed tasks have "
-                f"{most:,} ({most / K:.3g} a task).",
+                f"a budget of {U:,} labels ({U / K:.3g} per task) is asked for, and the {K:,} replayed tasks have "
+                f"{most:,} ({most / K:.3g} per task).",
                 "Give fewer, e.g. --labels-per-task 3.",
             )
     top = max(asked[-1], min(LARGEST_OVERLAP * K, most))

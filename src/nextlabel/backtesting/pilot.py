@@ -56,7 +56,7 @@ def hold_out(
         )
     drawn = np.random.default_rng(seed).permutation(able)[:size]
     aside = recorded.subset(np.sort(drawn))
-    learnt = learn_prior(LabelCounts.of_padded(aside.labels), method, seed=seed, draws=99)
+    learnt = learn_prior(LabelCounts.of_padded(aside.labels), method, seed=seed, draws=0)
     assert isinstance(learnt.prior, Beta)  # two answers, one component
     if threshold is not None:
         d, source = threshold, "given"

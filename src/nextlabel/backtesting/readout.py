@@ -8,7 +8,7 @@ dawid-skene  each worker has a confusion matrix, learnt with the answers (crowd-
 
 The first two look at a task's counts alone and are read off a tally of ends. Dawid-Skene needs to know who gave which
 label: those that a task got are the first of its draw. A tie counts half, or is decided one way.
-Guarantee: the same draws for all read-outs. Cost of Dawid-Skene: about a second a fit of some thousand labels.
+Guarantee: the same draws for all read-outs. Cost of Dawid-Skene: about a second per fit of some thousand labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def decisions(readout: str, prior: Beta, threshold: float, depth: int) -> Ints:
 
 
 def accuracy_of(decision: Ints, gold: Ints, ties: str) -> float:
-    """Accuracy of one decision a task, where the truth is known."""
+    """Accuracy of one decision per task, where the truth is known."""
     known = gold >= 0
     return float(credits(decision[known], ties)[np.arange(int(known.sum())), gold[known]].mean())
 

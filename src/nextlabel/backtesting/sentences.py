@@ -11,7 +11,7 @@ from nextlabel.backtesting.result import Backtest, PolicyAccuracy
 from nextlabel.backtesting.savings import Saving
 from nextlabel.prose import listed
 
-#: Overlaps that the sentences are about, if the set has them; with three labels a task most sets leave no room.
+#: Overlaps that the sentences are about, if the set has them; with three labels per task most sets leave no room.
 NAMED, FEW = (5, 7), 3
 #: What the model expects and what it gets differ by so much, and a better cut gains so much, before it is a reason.
 MISFIT, BETTER_CUT = 0.02, 0.01
@@ -62,7 +62,7 @@ def _saving_sentence(found: Backtest, one: Saving) -> str:
     what = f"the accuracy of overlap {one.overlap} ({one.overlap_accuracy:.4f} by {one.overlap_readout})"
     if one.saved is None or one.labels is None:
         return f"{one.policy} does not reach {what} with the labels it was given."
-    each = f"{one.labels / found.tasks:.2f} labels a task"
+    each = f"{one.labels / found.tasks:.2f} labels per task"
     if one.flat:
         return f"{one.policy} has {what} at {each}, but its curve is flat: more labels hardly change anything."
     low, high = percent_saved(one.low), percent_saved(one.high)
@@ -135,7 +135,7 @@ def _ahead(found: Backtest, readout: str) -> list[str]:
 def _lead(one: PolicyAccuracy, found: Backtest) -> str:
     assert one.minus_index is not None
     by = f"{one.minus_index.mean:.4f} ±{one.minus_index.half_width:.4f}"
-    return f"at {one.budget / found.tasks:.3g} labels a task by {by}"
+    return f"at {one.budget / found.tasks:.3g} labels per task by {by}"
 
 
 def _why(found: Backtest, ahead: list[PolicyAccuracy]) -> str:
@@ -185,19 +185,19 @@ def no_room(found: Backtest) -> list[str]:
         share = f"all tasks have {FEW} labels or fewer" if few == 1 else f"{few:.0%} of the tasks have {FEW} or fewer"
         out.append(
             f"No room: {share}, so there is nothing to choose. A rule that saves labels on easy tasks cannot spend "
-            "them on hard ones, which have none left; a set with 7 or more labels a task would tell."
+            "them on hard ones, which have none left; a set with 7 or more labels per task would tell."
         )
     elif counts.min() == counts.max():
         m = int(counts[0])
         near = [one for one in found.points if one.asked and one.budget > 0.9 * m * found.tasks]
         if near:
-            out.append(f"Near {m} labels a task every rule has used every label there is, and all are alike.")
+            out.append(f"Near {m} labels per task every rule has used every label there is, and all are alike.")
     first = [one for one in found.overlaps if one.budget == 1]
     for one in first[:1]:
         gain = found.ceilings.get(one.readout, 1.0) - one.accuracy.mean
         if gain < 0.01:
             out.append(
-                f"Little room: one label a task has {one.accuracy.mean:.4f} and all of them "
+                f"Little room: one label per task has {one.accuracy.mean:.4f} and all of them "
                 f"{found.ceilings[one.readout]:.4f}."
             )
     return out

@@ -3,11 +3,13 @@
 ============ ===================================================================================================
 kind         data
 ============ ===================================================================================================
-created      config
-tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] new ones, batch (key, if any)
+created      config, rate_memory (observations that the rates remember)
+tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
+             places [uniform, ...] of the tasks in their group, most_labels and most_in_flight of these tasks,
+             ranked (from now on tasks are chosen by a score of their own)
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables
-labelled     lease, label, counted
-late         lease, label, counted
+labelled     lease, label, counted, last (the task can have no more labels)
+late         lease, label, counted, last
 expired      lease
 released     lease
 renewed      lease, expires_at
@@ -19,6 +21,9 @@ tuned        rho, arrival_rate, completion_rate: tables follow the rates that we
 closed       reason: why no task of the campaign gets another label
 reopened     --
 ============ ===================================================================================================
+
+Everything that a constant of the code, chance or a policy decided is in the data. Logs of the first version lack
+rate_memory, places, limits, ranked and last: ``legacy_log`` has them.
 """
 
 from __future__ import annotations

@@ -76,12 +76,12 @@ class Ledger(Protocol):
         """How many tasks are in each state that has any; not to be changed by the caller."""
         ...
 
-    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
-        """Of the group's tasks that the worker never held: the first at or after ``lot``, round the end if need be."""
+    def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
+        """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         ...
 
     def best(self, worker: str) -> TaskRow | None:
-        """Of the tasks with a score that the worker never held: the one with the largest, then the largest lot."""
+        """Of the tasks with a score that the worker never held: the one with the largest, then the largest place."""
         ...
 
     def any_score(self) -> bool:

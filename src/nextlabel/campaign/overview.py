@@ -18,7 +18,7 @@ class RecentAnswer:
     """One label of a worker, and the state of its task now; ``seconds`` only if the label came in time."""
 
     label: int
-    klass: int
+    class_number: int
     node: int
     labels: int
     seconds: float | None

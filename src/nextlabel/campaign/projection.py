@@ -1,7 +1,9 @@
 """What an event changes: the one place where a campaign's rows are written, live and when it is rebuilt from its log.
 
-``apply_event(ledger, event)`` has the rows follow one event that is already in the log. It decides nothing: whatever
-depends on the policy, the clock or chance is in the event.
+``apply_event(ledger, event)`` makes the rows follow one event that is already in the log. It decides nothing: whatever
+depends on the policy, the clock, chance or limits is in the event, or in ``legacy_log`` for the first version's logs.
+Scores of ranked tasks are not part of the state that a log means: ``rank`` computes them in a live campaign, and a
+replay leaves them out until its end.
 """
 
 from __future__ import annotations
@@ -10,91 +12,105 @@ from collections.abc import Callable
 from typing import Any
 
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign import scoring
+from nextlabel.campaign import legacy_log
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
-from nextlabel.campaign.rates import note_arrival, note_end
+from nextlabel.campaign.rates import observe_arrival, observe_end
 from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.rules import Limits, Rules
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import NotFoundError
 from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
 from nextlabel.problem.tables import prior_from
 
-
-def apply_event(ledger: Ledger, event: Event) -> None:
-    """Rows after the event."""
-    _PROJECTIONS[event.kind](ledger, event, event.data)
+#: The score of a task in a state.
+Rank = Callable[[Ledger, TaskRow, TaskState], float | None]
 
 
-def found(ledger: Ledger, id: str) -> LeaseRow:
-    """A lease that must be there."""
+def unranked(ledger: Ledger, task: TaskRow, state: TaskState) -> None:
+    """No score, for a replay."""
+
+
+def apply_event(ledger: Ledger, event: Event, rank: Rank = unranked) -> None:
+    """Bring the rows to the state after the event."""
+    _PROJECTIONS[event.kind](ledger, event, rank)
+
+
+def get_lease(ledger: Ledger, id: str) -> LeaseRow:
+    """A lease by id, or a NotFoundError."""
     lease = ledger.lease(id)
     if lease is None:
         raise NotFoundError("there is no such lease.", "Ask for a task and use the lease's id.")
     return lease
 
 
-def _nothing(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The campaign's row was made from the event's config when the campaign was created."""
+    ledger.row.rules = Rules(event.data.get("rate_memory", legacy_log.RATE_MEMORY))
 
 
-def _tasks_added(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    row, config = ledger.row, ledger.row.config
-    few = row.classes <= scoring.FEW_CLASSES
+def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row, config, data = ledger.row, ledger.row.config, event.data
     ledger.add_classes([prior_from(prior) for prior in data["classes"]])
     row.classes += len(data["classes"])
+    first, before = data["first"], row.rules.ranked
+    if "places" in data:
+        limits = Limits(first, data["most_labels"], data["most_in_flight"])
+        row.rules = row.rules.with_tasks(limits, data["ranked"])
+        places = data["places"]
+    else:
+        limits = legacy_log.legacy_limits(config.most_labels, config.most_in_flight, row.classes)
+        row.rules = Rules(row.rules.rate_memory, legacy_log.legacy_ranked(row.classes), (limits,))
+        places = [chance(config.seed, PLACES, number) for number in range(first, first + len(data["tasks"]))]
     tasks = [
-        TaskRow(number, name, payload, klass, chance(config.seed, PLACES, number))
-        for number, (name, payload, klass) in enumerate(data["tasks"], start=data["first"])
+        TaskRow(number, key, payload, class_number, place)
+        for number, ((key, payload, class_number), place) in enumerate(zip(data["tasks"], places, strict=True), first)
     ]
-    many = row.classes > scoring.FEW_CLASSES
-    if many:
-        for task, score in zip(tasks, scoring.scores(config, ledger.classes(), tasks), strict=True):
-            task.score = score
-    if many and few and row.tasks:
-        ledger.rescore(lambda some: scoring.scores(config, ledger.classes(), some))
+    for task in tasks:
+        task.score = rank(ledger, task, task.state)
+    if rank is not unranked and row.tasks and row.rules.ranked and not before:
+        ledger.rescore(lambda some: [rank(ledger, task, task.state) for task in some])
     ledger.add_tasks(tasks)
     row.tasks += len(tasks)
     if data.get("batch"):
         ledger.add_batch(data["batch"], (ledger.batch(data["batch"]) or 0) + len(tasks))
 
 
-def _leased(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _leased(ledger: Ledger, event: Event, rank: Rank) -> None:
     row = ledger.row
     row.given += 1
     row.reserved += 1
-    note_arrival(row, event.at)
-    task = ledger.task(data["task"])
-    ledger.add_lease(
-        LeaseRow(data["lease"], task.number, data["worker"], LEASED, event.at, data["expires_at"], event.seq)
-    )
-    _move(ledger, task, assign(task.state))
-    tally = ledger.worker(data["worker"])
+    observe_arrival(row, event.at)
+    task = ledger.task(event.data["task"])
+    worker, until = event.data["worker"], event.data["expires_at"]
+    ledger.add_lease(LeaseRow(event.data["lease"], task.number, worker, LEASED, event.at, until, event.seq))
+    _move(ledger, task, assign(task.state), rank)
+    tally = ledger.worker(worker)
     tally.given += 1
     tally.last_at = event.at
 
 
-def _labelled(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease = _ended(ledger, event, LABELLED)
-    lease.label, lease.counted = data["label"], data["counted"]
+def _labelled(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease = _end(ledger, event, LABELLED)
+    lease.label, lease.counted = event.data["label"], event.data["counted"]
     ledger.save_lease(lease)
     row, task = ledger.row, ledger.task(lease.task)
     row.reserved -= 1
     row.kept += 1
-    note_end(row, event.at - lease.leased_at, True)
+    observe_end(row, event.at - lease.leased_at, True)
     tally = ledger.worker(lease.worker)
     tally.labels += 1
     tally.seconds += event.at - lease.leased_at
     if lease.counted:
-        _count(ledger, event, task, complete(task.state, data["label"], _child(ledger)))
+        _count_label(ledger, event, task, complete(task.state, event.data["label"], _child(ledger)), rank)
     else:
-        _move(ledger, task, withdraw(task.state))
+        _move(ledger, task, withdraw(task.state), rank)
 
 
-def _late(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease = _ended(ledger, event, LATE)
-    lease.label, lease.counted = data["label"], data["counted"]
+def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease = _end(ledger, event, LATE)
+    lease.label, lease.counted = event.data["label"], event.data["counted"]
     ledger.save_lease(lease)
     ledger.row.kept += 1
     ledger.row.late += 1
@@ -103,31 +119,31 @@ def _late(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
     tally.late += 1
     if lease.counted:
         task = ledger.task(lease.task)
-        _count(ledger, event, task, complete(assign(task.state), data["label"], _child(ledger)))
+        _count_label(ledger, event, task, complete(assign(task.state), event.data["label"], _child(ledger)), rank)
 
 
-def _expired(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease = _gone(ledger, event, EXPIRED)
+def _expired(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease = _end_without_label(ledger, event, EXPIRED, rank)
     ledger.row.expired += 1
     ledger.worker(lease.worker).expired += 1
-    note_end(ledger.row, min(lease.expires_at, event.at) - lease.leased_at, False)
+    observe_end(ledger.row, min(lease.expires_at, event.at) - lease.leased_at, False)
 
 
-def _released(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease = _gone(ledger, event, RELEASED)
+def _released(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease = _end_without_label(ledger, event, RELEASED, rank)
     ledger.row.released += 1
     ledger.worker(lease.worker).released += 1
-    note_end(ledger.row, event.at - lease.leased_at, False)
+    observe_end(ledger.row, event.at - lease.leased_at, False)
 
 
-def _renewed(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease = found(ledger, data["lease"])
-    lease.expires_at = data["expires_at"]
+def _renewed(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease = get_lease(ledger, event.data["lease"])
+    lease.expires_at = event.data["expires_at"]
     ledger.save_lease(lease)
 
 
-def _undone(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    lease, row = found(ledger, data["lease"]), ledger.row
+def _undone(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease, row = get_lease(ledger, event.data["lease"]), ledger.row
     task = ledger.task(lease.task)
     tally = ledger.worker(lease.worker)
     tally.labels -= 1
@@ -139,74 +155,74 @@ def _undone(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
         if task.closed_seq is not None:
             row.full -= 1
         task.labels, task.closed_seq, task.last_seq = task.labels - 1, None, event.seq
-        _move(ledger, task, take_back(task.state, data["label"], _counts(ledger)))
+        _move(ledger, task, take_back(task.state, event.data["label"], _counts(ledger)), rank)
     else:
-        _move(ledger, task, assign(task.state))
+        _move(ledger, task, assign(task.state), rank)
     lease.status, lease.ended_at, lease.label, lease.counted = LEASED, None, None, None
     ledger.save_lease(lease)
 
 
-def _paused(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _paused(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.paused = True
 
 
-def _resumed(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _resumed(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.paused = False
     if ledger.row.last_arrival is not None:
         ledger.row.last_arrival = event.at  # nobody could arrive during the pause
 
 
-def _changed(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _changed(ledger: Ledger, event: Event, rank: Rank) -> None:
     for name in ("budget", "deadline", "lease_seconds"):
-        if name in data:
-            setattr(ledger.row, name, data[name])
+        if name in event.data:
+            setattr(ledger.row, name, event.data[name])
 
 
-def _tuned(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    ledger.row.rho = data["rho"]
+def _tuned(ledger: Ledger, event: Event, rank: Rank) -> None:
+    ledger.row.rho = event.data["rho"]
 
 
-def _closed(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
-    ledger.row.closed_seq, ledger.row.closed_reason = event.seq, data["reason"]
+def _closed(ledger: Ledger, event: Event, rank: Rank) -> None:
+    ledger.row.closed_seq, ledger.row.closed_reason = event.seq, event.data["reason"]
 
 
-def _reopened(ledger: Ledger, event: Event, data: dict[str, Any]) -> None:
+def _reopened(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.closed_seq = ledger.row.closed_reason = None
 
 
-def _ended(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
-    lease = found(ledger, event.data["lease"])
+def _end(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
+    lease = get_lease(ledger, event.data["lease"])
     lease.status, lease.ended_at = status, event.at
     return lease
 
 
-def _gone(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
+def _end_without_label(ledger: Ledger, event: Event, status: LeaseStatus, rank: Rank) -> LeaseRow:
     """A lease that ended without a label: its reservation is given back."""
-    lease = _ended(ledger, event, status)
+    lease = _end(ledger, event, status)
     ledger.save_lease(lease)
     ledger.row.reserved -= 1
     task = ledger.task(lease.task)
-    _move(ledger, task, withdraw(task.state))
+    _move(ledger, task, withdraw(task.state), rank)
     return lease
 
 
-def _count(ledger: Ledger, event: Event, task: TaskRow, state: TaskState) -> None:
-    """A label that counts: it is spent, and the task's last one if it can have no more."""
+def _count_label(ledger: Ledger, event: Event, task: TaskRow, state: TaskState, rank: Rank) -> None:
+    """A label that counts: it is spent, and the event says whether it is the last that the task can have."""
     row = ledger.row
     row.spent += 1
     task.labels += 1
     task.last_seq = event.seq
-    if task.labels >= scoring.limits(row.config, row.classes)[0]:
+    last = event.data.get("last")
+    if last is None:
+        last = task.labels >= row.rules.limits_of(task.number).most_labels  # a log of the first version
+    if last:
         task.closed_seq = event.seq
         row.full += 1
-    _move(ledger, task, state)
+    _move(ledger, task, state, rank)
 
 
-def _move(ledger: Ledger, task: TaskRow, state: TaskState) -> None:
-    score = None
-    if ledger.row.classes > scoring.FEW_CLASSES:
-        score = scoring.score(ledger.row.config, ledger.classes()[task.klass], task.labels, state)
-    ledger.move(task, state, score)
+def _move(ledger: Ledger, task: TaskRow, state: TaskState, rank: Rank) -> None:
+    ledger.move(task, state, rank(ledger, task, state))
 
 
 def _child(ledger: Ledger) -> Any:
@@ -217,8 +233,8 @@ def _counts(ledger: Ledger) -> Any:
     return simplex(ledger.row.config.answers, ledger.row.config.most_labels)[2]
 
 
-_PROJECTIONS: dict[str, Callable[[Ledger, Event, dict[str, Any]], None]] = {
-    "created": _nothing,
+_PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
+    "created": _created,
     "tasks_added": _tasks_added,
     "leased": _leased,
     "labelled": _labelled,

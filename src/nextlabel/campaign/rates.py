@@ -8,7 +8,7 @@ mu     completions / work_s            labels per second that a lease is out: th
                                        an exponential time, leases that end without a label being censored
 ====== =============================== ===============================================================
 
-Each new observation takes 1/MEMORY off the weight of the old ones, so that rates follow a changing crowd.
+Each new observation takes 1/rate_memory off the weight of the old ones, so that rates follow a changing crowd.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import math
 
 from nextlabel.campaign.rows import CampaignRow
 
-#: Observations that are remembered, and how many must be there before rates are used.
-MEMORY, ENOUGH = 500, 20
+#: Observations that new campaigns remember (``Rules.rate_memory``), and how many must be there before rates are used.
+RATE_MEMORY, ENOUGH = 500, 20
 #: A lease lasts so many mean completion times: e^-6 = 0.25% of exponential times are longer. Before that is known:
 LEASE_MEANS, FIRST_LEASE_S, SHORTEST_LEASE_S, LONGEST_LEASE_S = 6.0, 900.0, 30.0, 86_400.0
 #: Tables are for rho = 2^k; they change when the rho that was learnt is further than that from theirs (in doublings).
@@ -27,21 +27,21 @@ BAND, LEAST_RHO, MOST_RHO = 0.75, 0.25, 32.0
 #: so), and tables for the rho that was learnt are not worth their time yet.
 FAR = 64
 
-_FADE = 1.0 - 1.0 / MEMORY
 
-
-def note_arrival(row: CampaignRow, at: float) -> None:
+def observe_arrival(row: CampaignRow, at: float) -> None:
     """A worker got a lease."""
     if row.last_arrival is not None:
-        row.arrivals = row.arrivals * _FADE + 1.0
-        row.arrival_s = row.arrival_s * _FADE + max(at - row.last_arrival, 0.0)
+        fade = 1.0 - 1.0 / row.rules.rate_memory
+        row.arrivals = row.arrivals * fade + 1.0
+        row.arrival_s = row.arrival_s * fade + max(at - row.last_arrival, 0.0)
     row.last_arrival = at
 
 
-def note_end(row: CampaignRow, seconds: float, completed: bool) -> None:
+def observe_end(row: CampaignRow, seconds: float, completed: bool) -> None:
     """A lease ended after ``seconds``, with a label or without."""
-    row.completions = row.completions * _FADE + (1.0 if completed else 0.0)
-    row.work_s = row.work_s * _FADE + max(seconds, 0.0)
+    fade = 1.0 - 1.0 / row.rules.rate_memory
+    row.completions = row.completions * fade + (1.0 if completed else 0.0)
+    row.work_s = row.work_s * fade + max(seconds, 0.0)
 
 
 def arrival_rate(row: CampaignRow) -> float | None:

@@ -45,7 +45,7 @@ def results_of(row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskR
     names = row.config.labels
     out: list[Result] = []
     for task in tasks:
-        truth, counts = belief(row.config, classes[task.klass], task.labels, task.node)
+        truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
         best = int(np.argmax(truth))
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(

@@ -9,9 +9,10 @@ kept                     labels told, counted or not
 arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
 rho                      r / mu that the policy's tables are for
+rules                    what the log says about limits, ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
-lot                      where a task stands when any of its group will do, uniform in [0, 1)
-score                    value of a label for the task, kept only where tasks have priors of their own; None: no room
+place                    where a task stands when any task of its group will do, uniform in [0, 1)
+score                    value of a label for the task, only where tasks are ranked; None: it can have no label now
 ======================== ==============================================================================
 """
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nextlabel.campaign.rules import NEW_RULES, Rules
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, State
 from nextlabel.campaign.transitions import LeaseStatus
@@ -40,6 +42,7 @@ class CampaignRow:
     deadline: float | None
     lease_seconds: float | None
     rho: float
+    rules: Rules = NEW_RULES
     paused: bool = False
     seq: int = 0
     last_at: float = 0.0
@@ -79,8 +82,8 @@ class TaskRow:
     number: int
     key: str
     payload: Any
-    klass: int
-    lot: float
+    class_number: int
+    place: float
     node: int = 0
     w: int = 0
     labels: int = 0
@@ -96,7 +99,7 @@ class TaskRow:
     @property
     def group(self) -> Group:
         """The tasks that are as good as this one."""
-        return self.klass, self.node, self.w
+        return self.class_number, self.node, self.w
 
 
 @dataclass(slots=True)

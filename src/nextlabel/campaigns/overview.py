@@ -40,7 +40,7 @@ class PlainOverview:
         """Tasks of these groups."""
         place = {group: n for n, group in enumerate(groups)}
         found = [task for task in self._tasks(id) if task.group in place]
-        return sorted(found, key=lambda task: (place[task.group], task.lot))[:limit]
+        return sorted(found, key=lambda task: (place[task.group], task.place))[:limit]
 
     def tasks_numbered(self, id: str, numbers: Iterable[int]) -> dict[int, TaskRow]:
         """The tasks with these numbers, as far as there are any."""
@@ -66,7 +66,7 @@ class PlainOverview:
                 task = tasks_now[lease.task]
                 in_time = lease.status == LABELLED and lease.ended_at is not None
                 seconds = (lease.ended_at or 0.0) - lease.leased_at if in_time else None
-                found.append(RecentAnswer(lease.label, task.klass, task.node, task.labels, seconds))
+                found.append(RecentAnswer(lease.label, task.class_number, task.node, task.labels, seconds))
         return found
 
     def _tasks(self, id: str) -> list[TaskRow]:

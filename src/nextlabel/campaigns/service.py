@@ -14,7 +14,7 @@ from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.scoring import FEW_CLASSES
+from nextlabel.campaign.scoring import rank_all
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.table_cache import TableCache
@@ -42,8 +42,9 @@ class CampaignService:
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         try:
             with self.store.create(name, config, self.clock()) as ledger:
-                ledger.append(ledger.row.created_at, "created", {"config": config.to_dict()})
-                _take_in(Commands(ledger, self.table_cache, ledger.row.created_at), tasks, FIRST_BATCH)
+                commands = Commands(ledger, self.table_cache, ledger.row.created_at)
+                commands.begin()
+                _take_in(commands, tasks, FIRST_BATCH)
         except ConflictError as error:
             try:
                 row = self.store.row(name)
@@ -127,6 +128,7 @@ class CampaignService:
                     ledger.row.seq, ledger.row.last_at = event.seq, event.at
                     apply_event(ledger, event)
                 if len(some) < 1000:
+                    rank_all(ledger)
                     break
                 if progress is not None:
                     progress(ledger.row.seq / total)
@@ -135,7 +137,7 @@ class CampaignService:
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
-        if 0 < row.classes <= FEW_CLASSES:
+        if row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 
     def close(self) -> None:

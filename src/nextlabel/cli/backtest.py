@@ -6,25 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli import options as opt
 from nextlabel.cli.flag_values import parse_number, parse_prior
-from nextlabel.cli.options import (
-    JOBS,
-    Duplicates,
-    Jobs,
-    Json,
-    LabelColumn,
-    Labels,
-    Out,
-    Positive,
-    Report,
-    Seed,
-    TaskColumn,
-    WorkerColumn,
-    positive,
-    refuse_idle,
-    text_option,
-    whole,
-)  # fmt: skip
 from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
@@ -35,14 +18,14 @@ if TYPE_CHECKING:
 
 def backtest(
     context: typer.Context,
-    labels: Labels,
+    labels: opt.Labels,
     gold: Annotated[
         str | None,
-        text_option("--gold", "FILE", "The truth: task, label. Default: what all labels of a task say together."),
+        opt.text("--gold", "FILE", "The truth: task, label. Default: what all labels of a task say together."),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        text_option(
+        opt.text(
             "--policy",
             "NAME",
             "A policy, or your own as module:Class; repeatable. "
@@ -51,24 +34,19 @@ def backtest(
     ] = None,
     labels_per_task: Annotated[
         list[float] | None,
-        positive(
-            "--labels-per-task",
-            "X",
-            "3",
-            "A budget, as labels per task; repeatable. Default: 3, 4, 5, 6.",
-            show_default=False,
-        ),
+        opt.positive("--labels-per-task", "X", "3", "A budget, as labels per task; repeatable. Default: 3, 4, 5, 6."),
     ] = None,
     budget: Annotated[
-        list[int] | None,
-        whole("--budget", "U", 1, "2400", "A budget, as labels in all; repeatable.", show_default=False),
+        list[int] | None, opt.whole("--budget", "U", 1, "2400", "A budget, as labels in all; repeatable.")
     ] = None,
-    pilot_tasks: Annotated[int, whole("--pilot-tasks", "N", 2, "50", "Tasks held out to learn the prior from.")] = 50,
+    pilot_tasks: Annotated[
+        int, opt.whole("--pilot-tasks", "N", 2, "50", "Tasks held out to learn the prior from.")
+    ] = 50,
     method: Annotated[Literal["moments", "ml"], typer.Option(help="How the prior is learnt from them.")] = "moments",
-    prior: Annotated[str | None, text_option("--prior", "A,B", "The prior of a task, instead of a learnt one.")] = None,
+    prior: Annotated[str | None, opt.text("--prior", "A,B", "The prior of a task, instead of a learnt one.")] = None,
     threshold: Annotated[
         str | None,
-        text_option(
+        opt.text(
             "--threshold",
             "D",
             "The truth of a task is 1 if its theta is above D. "
@@ -76,15 +54,14 @@ def backtest(
         ),
     ] = None,
     arrival_rate: Annotated[
-        float | None, positive("--arrival-rate", "R", "0.1", "Workers per unit of time.", show_default=False)
+        float | None, opt.positive("--arrival-rate", "R", "0.1", "Workers per unit of time.")
     ] = None,
     completion_rate: Annotated[
-        float | None,
-        positive("--completion-rate", "MU", "0.4", "A label takes a time of 1/MU on average.", show_default=False),
+        float | None, opt.positive("--completion-rate", "MU", "0.4", "A label takes a time of 1/MU on average.")
     ] = None,
     in_flight: Annotated[
         str | None,
-        text_option(
+        opt.text(
             "--in-flight", "RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once."
         ),
     ] = None,
@@ -97,25 +74,23 @@ def backtest(
     ] = "half",
     readout: Annotated[
         list[str] | None,
-        text_option(
-            "--readout", "NAME", "posterior, majority or dawid-skene; repeatable. Default: posterior, majority."
-        ),
+        opt.text("--readout", "NAME", "posterior, majority or dawid-skene; repeatable. Default: posterior, majority."),
     ] = None,
-    replications: Annotated[int, whole("--replications", "N", 2, "200", "Replays of each policy.")] = 200,
-    seed: Seed = 0,
-    jobs: Jobs = JOBS,
-    task_column: TaskColumn = "task",
-    worker_column: WorkerColumn = "worker",
-    label_column: LabelColumn = "label",
-    positive_label: Positive = None,
-    duplicates: Duplicates = "first",
-    out: Out = None,
-    report: Report = None,
-    as_json: Json = False,
+    replications: Annotated[int, opt.whole("--replications", "N", 2, "200", "Replays of each policy.")] = 200,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = opt.JOBS,
+    task_column: opt.TaskColumn = "task",
+    worker_column: opt.WorkerColumn = "worker",
+    label_column: opt.LabelColumn = "label",
+    positive_label: opt.Positive = None,
+    duplicates: opt.Duplicates = "first",
+    out: opt.Out = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Replay recorded labels under each policy: accuracy by budget, the ceiling, and labels saved."""
     if prior is not None:
-        refuse_idle(context, ["pilot_tasks", "method"], "a learnt prior, without --prior")
+        opt.refuse_idle(context, ["pilot_tasks", "method"], "a learnt prior, without --prior")
     if labels_per_task and budget:
         raise InputError("--labels-per-task and --budget both set the budgets.", "Give one of them.")
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, refuse_idle, text_option
+from nextlabel.cli.options import Json, refuse_idle, text
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
@@ -24,7 +24,7 @@ def exact(
     context: typer.Context,
     policy: Annotated[
         str | None,
-        text_option(
+        text(
             "--policy",
             "NAME",
             "Also evaluate a policy exactly, such as index or your own as module:Class, and show the upper bound.",
@@ -32,9 +32,7 @@ def exact(
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"] | None,
-        text_option(
-            "--ties", None, "With --policy: which of several tasks tied in the index is taken. Default: random."
-        ),
+        text("--ties", None, "With --policy: which of several tasks tied in the index is taken. Default: random."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.options import Cap, Flight, Json, text_option, whole
+from nextlabel.cli.options import Cap, Flight, Json, text, whole
 from nextlabel.cli.output import print_json, print_table, say, working
 from nextlabel.cli.output_files import checked_file
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
@@ -46,24 +46,22 @@ def index(
     flags: ProblemFlags,
     state: Annotated[
         list[str] | None,
-        text_option(
+        text(
             "--state",
             "A,B,W",
             "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: "
             "the labels of answer 0, 1, 2, ..., then W.",
         ),
     ] = None,
-    left: Annotated[
-        int | None, whole("--left", "N", 1, "6", "Arrivals left. Default: the budget.", show_default=False)
-    ] = None,
+    left: Annotated[int | None, whole("--left", "N", 1, "6", "Arrivals left. Default: the budget.")] = None,
     time_left: Annotated[
-        str | None, text_option("--time-left", "T", "With --horizon: time left. Default: the horizon.")
+        str | None, text("--time-left", "T", "With --horizon: time left. Default: the horizon.")
     ] = None,
     task_class: Annotated[int, whole("--class", "C", 0, "1", "The class of tasks in the file, counted from 0.")] = 0,
     cap: Cap = None,
     flight: Flight = None,
     check: Annotated[bool, typer.Option("--check", help="Also check that the problem is indexable.")] = False,
-    save: Annotated[str | None, text_option("--save", "FILE", "Save the whole table to this file.")] = None,
+    save: Annotated[str | None, text("--save", "FILE", "Save the whole table to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """The index of task states: the greatest price at which one more label is worth buying."""

@@ -14,8 +14,8 @@ from nextlabel.cli.flag_values import parse_number, parse_whole
 from nextlabel.errors import InputError
 
 
-def text_option(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
-    """An option whose default, if there is one, is said by its help text."""
+def text(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
+    """An option whose default, if there is one, is named in its help text."""
     return typer.Option(name, metavar=metavar, help=help, show_default=False, **rest)
 
 
@@ -29,8 +29,8 @@ def positive(name: str, metavar: str, example: str, help: str, **rest: Any) -> A
     """An option that takes a number above 0."""
     hint = f"Give a number above 0, e.g. {name} {example}."
 
-    def parse(text: Any) -> float:
-        number = float(parse_number(name, str(text), hint))
+    def parse(given: Any) -> float:
+        number = float(parse_number(name, str(given), hint))
         if not 0 < number < float("inf"):
             raise InputError(f"{name} is {number:g}, which is not a positive number.", hint)
         return number
@@ -39,7 +39,7 @@ def positive(name: str, metavar: str, example: str, help: str, **rest: Any) -> A
 
 
 def _whole_parser(name: str, least: int, hint: str) -> Callable[[Any], int]:
-    return lambda text: parse_whole(name, str(text), least, hint)
+    return lambda given: parse_whole(name, str(given), least, hint)
 
 
 def given(context: typer.Context, name: str) -> bool:
@@ -65,15 +65,14 @@ JOBS = 2
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Seed = Annotated[int, whole("--seed", "S", 0, "0", SEED_HELP)]
 Jobs = Annotated[int, whole("--jobs", "N", 1, "2", "Cores of this machine to use; the digits do not depend on it.")]
-Out = Annotated[str | None, text_option("--out", "DIR", "Write tables and figures to this folder.")]
-Report = Annotated[str | None, text_option("--report", "FILE", "Write one self-contained HTML page.")]
+Out = Annotated[str | None, text("--out", "DIR", "Write tables and figures to this folder.")]
+Report = Annotated[str | None, text("--report", "FILE", "Write one self-contained HTML page.")]
 Prices = Annotated[
     Literal["scalar", "per-arrival"],
     typer.Option("--prices", help="The bound uses one price for all labels, or one for each arrival."),
 ]
 Cap = Annotated[
-    int | None,
-    whole("--cap", "N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.", show_default=False),
+    int | None, whole("--cap", "N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.")
 ]
 Flight = Annotated[
     int | None,
@@ -83,8 +82,7 @@ Flight = Annotated[
     ),
 ]  # fmt: skip
 Labels = Annotated[
-    str,
-    typer.Argument(metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON."),
+    str, typer.Argument(metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON.")
 ]
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
@@ -94,7 +92,7 @@ Duplicates = Annotated[
     typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),
 ]
 Positive = Annotated[
-    str | None, text_option("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
+    str | None, text("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
 ]
 Db = Annotated[
     str,
@@ -105,7 +103,7 @@ Db = Annotated[
 DB = "nextlabel.db"
 PublicUrl = Annotated[
     str | None,
-    text_option(
+    text(
         "--public-url", "URL", "The address that links begin with. Default: the one that serve listens on."
     ),
 ]  # fmt: skip

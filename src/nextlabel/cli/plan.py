@@ -9,7 +9,7 @@ import typer
 
 from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.merge_flags import refuse_contradictions
-from nextlabel.cli.options import JOBS, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.options import JOBS, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
@@ -26,18 +26,16 @@ if TYPE_CHECKING:
 def plan(
     flags: ProblemFlags,
     context: typer.Context,
-    target: Annotated[str | None, text_option("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
+    target: Annotated[str | None, text("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
     pilot: Annotated[
-        str | None,
-        text_option("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet or Label Studio JSON."),
+        str | None, text("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet or Label Studio JSON.")
     ] = None,
     method: Annotated[
         Literal["ml", "moments", "mixture"], typer.Option(help="With --pilot: how the prior is learnt.")
     ] = "ml",
     positive: Positive = None,
     replications: Annotated[
-        int | None,
-        whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.", show_default=False),
+        int | None, whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = JOBS,
@@ -87,7 +85,7 @@ def plan(
 def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
     for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
         if given is not None:
-            raise InputError(f"--pilot and {name} both say what is known of a task.", "Give one of them.")
+            raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
     with working(f"Learning from {path}"):
         from nextlabel.planning.pilot import read_pilot
 

@@ -168,11 +168,7 @@ def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     from nextlabel.learn.information import as_mixture
 
     mixture = as_mixture(one.prior)
-    numbers = (
-        f"{one.log_likelihood:,.2f}",
-        f"{one.bic:,.1f}",
-        _shown_p(one.p_value),
-    )
+    numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", _shown_p(one.p_value))
     lines: list[tuple[str, ...]] = []
     for i, (v, c) in enumerate(zip(mixture.weights, mixture.components, strict=True)):
         single = len(mixture.weights) == 1

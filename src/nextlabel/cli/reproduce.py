@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import print_json, print_table, working
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ def reproduce(
         Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "all"], typer.Argument(help="The study to run.")
     ],
     data: Annotated[
-        str | None,
-        text_option("--data", "DIR", "For fig2: the folder with rte/ and temp/ (labels.csv and gold.csv in each)."),
+        str | None, text("--data", "DIR", "For fig2: the folder with rte/ and temp/ (labels.csv and gold.csv in each).")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few replications and small problems, for a first look.")
@@ -32,12 +31,9 @@ def reproduce(
     seed: Seed = 0,
     jobs: Jobs = JOBS,
     replications: Annotated[
-        int | None,
-        whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.", show_default=False),
+        int | None, whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.")
     ] = None,
-    tasks: Annotated[
-        int | None, whole("--tasks", "K", 2, "100", "For delay: only this number of tasks.", show_default=False)
-    ] = None,
+    tasks: Annotated[int | None, whole("--tasks", "K", 2, "100", "For delay: only this number of tasks.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""

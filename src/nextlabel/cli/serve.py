@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import DB, Db, PublicUrl, text_option, whole
+from nextlabel.cli.options import DB, Db, PublicUrl, text, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
 
@@ -16,20 +16,17 @@ def serve(
     db: Db = DB,
     host: Annotated[
         str | None,
-        text_option("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
+        text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
     ] = None,
-    port: Annotated[
-        int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.", show_default=False)
-    ] = None,
+    port: Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")] = None,
     processes: Annotated[
-        int | None,
-        whole("--processes", "N", 1, "4", "Processes that answer requests. Default: 1.", show_default=False),
+        int | None, whole("--processes", "N", 1, "4", "Processes that answer requests. Default: 1.")
     ] = None,
     public_url: PublicUrl = None,
     open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Serve metrics without a token.")] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
-        text_option("--log-level", None, "The least severity that is logged. Default: info."),
+        text("--log-level", None, "The least severity that is logged. Default: info."),
     ] = None,
 ) -> None:
     """Run campaigns: HTTP API, workers' page and dashboard. Ctrl-C stops it without losing anything.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text_option, whole
+from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import command_line, print_json, print_table, say, working
 from nextlabel.cli.output_files import check_outputs
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
@@ -29,9 +29,7 @@ def simulate(
     context: typer.Context,
     policy: Annotated[
         list[str] | None,
-        text_option(
-            "--policy", "NAME", "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform."
-        ),
+        text("--policy", "NAME", "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform."),
     ] = None,
     replications: Annotated[int, whole("--replications", "N", 1, "1000", "Campaigns simulated per policy.")] = 1000,
     seed: Seed = 0,
@@ -40,7 +38,7 @@ def simulate(
         Literal["local", "dask"], typer.Option(help="Where to run: this machine, or an existing Dask cluster.")
     ] = "local",
     scheduler: Annotated[
-        str | None, text_option("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
+        str | None, text("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
     ] = None,
     pending: Annotated[
         Literal["wait", "discard"],
@@ -48,10 +46,7 @@ def simulate(
     ] = "wait",
     prices: Prices = "scalar",
     most_labels: Annotated[
-        int | None,
-        whole(
-            "--most-labels", "N", 1, "64", "Labels that one task can get at most. Default: chosen.", show_default=False
-        ),
+        int | None, whole("--most-labels", "N", 1, "64", "Labels that one task can get at most. Default: chosen.")
     ] = None,
     out: Out = None,
     as_json: Json = False,
@@ -107,7 +102,7 @@ def simulate(
 
 
 def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
-    from nextlabel.simulation.report import difference_rows, policy_rows
+    from nextlabel.simulation.summary import difference_rows, policy_rows
 
     return {
         "bound_per_task": study.bound.per_task,
@@ -123,7 +118,7 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulation.report import difference_rows, policy_table, verdict
+    from nextlabel.simulation.summary import difference_rows, policy_table, verdict
 
     header, rows = policy_table(study)
     spent = sum(result.seconds for result in study.results)

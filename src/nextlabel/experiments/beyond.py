@@ -4,7 +4,7 @@
              this prior against the index policy of the one Beta with the same mean and variance; and the same two where
              half the tasks are easy yes and half easy no, which one Beta cannot say at all.
 ``answers``  three answers, Dirichlet(1, 1, 1): policies and the bound against labels per task.
-``money``    a correct task is worth 1: net value against the cost of a label, the budget being a ceiling of 10 a task.
+``money``    a correct task is worth 1: net value against the cost of a label, with a ceiling of 10 labels per task.
 """
 
 from __future__ import annotations

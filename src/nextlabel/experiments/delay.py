@@ -1,8 +1,8 @@
 """Which policies stay good when many labels are in flight: r / mu from a fraction of a label to one for every task.
 
-U = 3K, Beta(1, 1), mu = 0.4; r grows with K, so that r / (mu K), the labels in flight a task, is the same at every K.
+U = 3K, Beta(1, 1), mu = 0.4; r grows with K, so that r / (mu K), the labels in flight per task, is the same at every K.
 Gaps are estimated by the martingale at the per-arrival prices; the gap to the scalar bound differs by a constant.
-``resolve`` solves 60 times a replication, so it is shown at 100 tasks, with fewer replications.
+``resolve`` solves 60 times in each replication, so it is shown at 100 tasks, with fewer replications.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Tables that are in memory or in Parquet files: pandas, Polars and Arrow tables, and mappings from names to columns.
 
-No package is imported for them: a column is anything with ``to_numpy`` or that can be gone through. Parquet needs
-pyarrow (the extra ``data``) and is read in batches. Moments become ``datetime``; NaN, NaT and None are blank cells.
+No package is imported for them: a column is anything that can be iterated over. Parquet needs pyarrow (the extra
+``data``) and is read in batches. Moments become ``datetime``; NaN and NaT become None, a blank cell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -19,10 +19,27 @@ from nextlabel.files.report import TableReport
 BATCH = 1 << 14
 
 
+class DataFrameLike(Protocol):
+    """What is asked of a data frame: the names of its columns, and a column by its name."""
+
+    @property
+    def columns(self) -> Any:
+        """The names."""
+        ...
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """A column."""
+        ...
+
+
+#: Tables that are in memory.
+Frame = DataFrameLike | Mapping[str, Sequence[Any]]
+
+
 class FrameTable:
     """A data frame, or a mapping from names to columns of one length."""
 
-    def __init__(self, frame: Any, name: str, format: str = "data frame") -> None:
+    def __init__(self, frame: Frame, name: str, format: str = "data frame") -> None:
         self._frame = frame
         self.columns = [str(column).strip() for column in self._names()]
         self.report = TableReport(name, format)
@@ -33,7 +50,8 @@ class FrameTable:
         """All rows at once, of the columns at ``places`` or of all; the first row is row 1."""
         names = self._names()
         wanted = range(len(names)) if places is None else places
-        columns = [cells_of(self._frame[names[k]]) for k in wanted]
+        frame: Any = self._frame
+        columns = [cells_of(frame[names[k]]) for k in wanted]
         length = len(columns[0]) if columns else 0
         if any(len(column) != length for column in columns):
             raise FileFormatError(f"the columns of {self.report.name} differ in length.", "Give every row all cells.")
@@ -42,7 +60,7 @@ class FrameTable:
             yield Batch(range(1, length + 1), columns)
 
     def _names(self) -> list[Any]:
-        frame = self._frame
+        frame: Any = self._frame
         return list(frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None) or frame.columns)
 
 
@@ -76,7 +94,7 @@ class ParquetTable:
                 yield Batch(range(first, first + len(some)), [cells_of(some[name]) for name in wanted])
 
 
-def is_frame(source: object) -> bool:
+def is_frame(source: object) -> TypeGuard[Frame]:
     """Whether something is a table in memory."""
     named = hasattr(source, "columns") or hasattr(source, "column_names")
     return isinstance(source, Mapping) or (named and hasattr(source, "__getitem__"))
@@ -89,9 +107,15 @@ def cells_of(column: Any) -> list[Any]:
 
         column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)  # nanoseconds would need pandas
     if hasattr(column, "to_pylist"):
-        return list(column.to_pylist())
-    values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    if isinstance(values, np.ndarray):
-        values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
-        return list(values.tolist())
-    return list(values)
+        values = column.to_pylist()
+    else:
+        values = column.to_numpy() if hasattr(column, "to_numpy") else column
+        if isinstance(values, np.ndarray):
+            values = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+            values = values.tolist()
+    return [None if _missing(value) else value for value in values]
+
+
+def _missing(value: Any) -> bool:
+    """NaN, and pandas' NaT and NA, which cannot be compared."""
+    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NaTType", "NAType")

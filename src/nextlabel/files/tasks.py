@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from typing import IO, Any
 
 from nextlabel.errors import FileFormatError, InputError
@@ -92,7 +93,7 @@ class TaskReader:
     def _rows(self, table: Table) -> Iterator[Any]:
         for batch in table.batches():
             for number, *cells in zip(batch.numbers, *batch.columns, strict=True):
-                row = dict(zip(table.columns, cells, strict=True))
+                row: dict[str, Any] = dict(zip(table.columns, map(_plain, cells), strict=True))
                 prior = row.get("prior")
                 if prior is None or prior == "":
                     row.pop("prior", None)
@@ -129,6 +130,11 @@ def guess_columns(names: Sequence[str]) -> tuple[str, str]:
     low = {name.lower(): name for name in reversed(names)}
     found = [next((low[name] for name in usual if name in low), "") for usual in (ID_NAMES, SCORE_NAMES)]
     return found[0], found[1]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as JSON can hold it: moments as text."""
+    return cell.isoformat() if isinstance(cell, date) else cell
 
 
 def _json(text: str, what: str) -> Any:

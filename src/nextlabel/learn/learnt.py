@@ -32,7 +32,7 @@ class LearntPrior:
 
     @property
     def per_task(self) -> float:
-        """Log likelihood a task."""
+        """Log likelihood per task."""
         return self.log_likelihood / self.tasks
 
     @property

@@ -72,7 +72,7 @@ def learn_prior(
     """The prior of ``labels`` by one method: "moments", "ml" or "mixture".
 
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``LabelCounts``. Chance enters the test of the
-    fit and the mixture's starts.
+    fit, which ``draws=0`` leaves out, and the mixture's starts.
     """
     counts = LabelCounts.of(labels)
     _check(counts, method, components)
@@ -84,7 +84,7 @@ def learn_prior(
     else:
         found = _by_moments(evidence.counts) if method == "moments" else _by_likelihood(evidence.counts)
     learnt = _judged(counts, found, evidence.note)
-    if counts.answers > 2:
+    if counts.answers > 2 or draws == 0:
         return learnt
     refit: Literal["moments", "likelihood"] = "moments" if method == "moments" else "likelihood"
     return replace(learnt, p_value=goodness_of_fit(counts, learnt.prior, refit, seed, draws).p_value)

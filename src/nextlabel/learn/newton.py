@@ -16,7 +16,7 @@ from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.information import derivatives
 from nextlabel.learn.walls import LIGHTEST
 
-#: Gradient a task at which the climb ends, and its most steps.
+#: Gradient per task at which the climb ends, and its most steps.
 TOLERANCE, MOST_STEPS = 1e-9, 100
 
 

@@ -1,1 +1,1 @@
-"""What a requester asks before spending: how many labels, what they buy, and whether it would have helped last time."""
+"""What a requester asks before spending: how many labels, what they buy, and where to stop."""

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 from nextlabel.planning.result import Money
-from nextlabel.policies.index import Index
+from nextlabel.policies.budget_rollout import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.curve import bound_curve
-from nextlabel.solve.index.table import index_table
-from nextlabel.solve.truncation import make_cut
-
-#: Labels of one task that the index models in full, and its accuracy.
-CAP, TOLERANCE = 8, 1e-5
-
-
-def patient_index(problem: Problem) -> Index:
-    """The index policy of the campaign without deadline, with a table small enough for any budget."""
-    endless = replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
-    cap = min(CAP, make_cut(endless, None, None).cap)
-    return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
 
 
 def where_to_stop(

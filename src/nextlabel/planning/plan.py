@@ -24,8 +24,9 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.errors import InputError
-from nextlabel.planning.money import patient_index, where_to_stop
+from nextlabel.planning.money import where_to_stop
 from nextlabel.planning.result import Plan, crossing
+from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.curve import ValueCurve, value_curve
@@ -34,9 +35,9 @@ from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.progress import Progress, part
 
 OVERLAPS = (1, 3, 5, 7)
-#: Budgets of the curve, and labels a task at its end when neither budget nor target says how far.
-POINTS, SHOWN_LABELS_A_TASK = 33, 8
-#: Labels a task up to which the bound is looked at when no budget is given.
+#: Labels per task at the end of the curve when neither budget nor target says how far.
+SHOWN_LABELS_A_TASK = 8
+#: Labels per task up to which the bound is looked at when no budget is given.
 PROVED_LABELS_A_TASK = 64
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6
@@ -159,8 +160,7 @@ def _last_top(problem: Problem) -> int:
 def _curve(
     problem: Problem, top: int, count: int, seed: int, engine: Engine | None, progress: Progress | None
 ) -> ValueCurve:
-    budgets = np.unique(np.round(np.linspace(0, top, POINTS)).astype(np.int64))
     policy = patient_index(problem.with_budget(top))
     return value_curve(
-        problem, policy, budgets.tolist(), replications=count, seed=seed, engine=engine, progress=progress
+        problem, policy, curve_budgets(top).tolist(), replications=count, seed=seed, engine=engine, progress=progress
     )

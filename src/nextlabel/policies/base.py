@@ -30,7 +30,7 @@ from nextlabel.problem.units import reward_unit
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
 MOST_IN_FLIGHT = 24
-#: Beliefs of one task; with more than two answers they limit the labels a task.
+#: Beliefs of one task; with more than two answers they limit the labels per task.
 MOST_NODES = 60_000
 
 

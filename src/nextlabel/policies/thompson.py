@@ -1,7 +1,7 @@
 """Thompson sampling: draw theta from the posterior, and the labels in flight from it; largest theta R1 + (1-theta) R2.
 
 'Largest theta' would leave tasks unlabelled and cannot be what the paper ran; this reading draws the gain of one more
-label. Draws come from tabulated quantiles (LEVELS logit-spaced levels a node, linear between them).
+label. Draws come from tabulated quantiles (LEVELS logit-spaced levels per node, linear between them).
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +28,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns
-from nextlabel.files.frames import FrameTable, is_frame
+from nextlabel.files.frames import Frame, FrameTable
 from nextlabel.files.numbers import number
 from nextlabel.files.open_table import Table, open_stream, open_table
 from nextlabel.files.report import TableReport
@@ -56,13 +55,13 @@ class ItemScores:
         were = "was" if self.moved == 1 else "were"
         return (
             f"{self.moved:,} of {len(self.values):,} scores {were} moved to {LEAST:g} or {1 - LEAST:g} ({path}): "
-            "labels could say nothing of a task that is certain beforehand."
+            "labels could say nothing about a task that is certain beforehand."
         )
 
 
-def read_scores(source: str | os.PathLike[str] | Any, column: str = DEFAULT_COLUMN) -> ItemScores:
+def read_scores(source: str | os.PathLike[str] | Frame, column: str = DEFAULT_COLUMN) -> ItemScores:
     """The scores in ``column`` of a file with a header, or of a data frame."""
-    if is_frame(source):
+    if not isinstance(source, str | os.PathLike):
         return _scores(FrameTable(source, "the data frame"), column)
     with open_stream(source) as stream:
         return _scores(open_table(stream, os.fspath(source)), column)

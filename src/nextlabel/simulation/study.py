@@ -75,7 +75,7 @@ class Study:
     pending: str
 
     def __str__(self) -> str:
-        from nextlabel.simulation.report import study_text
+        from nextlabel.simulation.summary import study_text
 
         return study_text(self)
 

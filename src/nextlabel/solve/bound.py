@@ -33,9 +33,9 @@ from nextlabel.kernels.supersolution import backward_above
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.per_arrival import FINISH, ROUGH, SCHEDULE, PricedProblem, PriceOptimum, optimise_prices
+from nextlabel.solve.price_search import Optimum, first_prices, minimise
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, chunks, counts_of, no_delay_edge, stack_classes
-from nextlabel.solve.scalar import ScalarOptimum, minimise
+from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, counts_of, highest_price, no_delay_edge, stack_classes
 from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import (
     CAP_TOLERANCE,
@@ -74,7 +74,7 @@ CHAIN_TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy earns more than ``value`` in expectation."""
+    """No policy earns more than ``value`` in expectation; ``certified``: the theorem's conditions hold for it."""
 
     value: float
     per_task: float
@@ -124,7 +124,7 @@ def upper_bound(
         expected_arrivals=expected_arrivals(problem),
         lower=lower,
         gap=max(0.0, value - lower),
-        certified=True,
+        certified=_holds(value, lower, best.price, lam),
         cap=cut.cap,
         flight=cut.flight,
         method=prices,
@@ -133,12 +133,18 @@ def upper_bound(
     )
 
 
-Found = tuple[ScalarOptimum, Cut, Floats]
+def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
+    """Whether the theorem covers the result: numbers throughout, no price below 0, no feasible plan above the bound."""
+    paid = np.append(prices, price)
+    return bool(np.isfinite([value, lower]).all() and np.all((paid >= 0.0) & np.isfinite(paid)) and lower <= value)
+
+
+Found = tuple[Optimum, Cut, Floats]
 
 
 def _nothing_to_buy(problem: Problem) -> Found:
     value = sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes)
-    return ScalarOptimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0)
+    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0)
 
 
 class _Search:
@@ -152,7 +158,7 @@ class _Search:
         self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
         self.given_cap, self.given_flight = cap, flight
         self.progress = progress
-        self.top = max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(problem.classes))
+        self.top = highest_price(problem.classes)
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
@@ -174,7 +180,7 @@ class _Search:
             best = replace(best, value=value, lower=min(max(best.lower, one.lower), value))
         return best, cut, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
 
-    def _scalar(self) -> tuple[ScalarOptimum, Cut, Timeline]:
+    def _scalar(self) -> tuple[Optimum, Cut, Timeline]:
         problem = self.problem
         line = make_timeline(problem, FIRST_STEPS, graded=True)
         cut = self._affordable(make_cut(problem, self.given_cap, self.given_flight), line)
@@ -182,14 +188,20 @@ class _Search:
         if self.many:
             guess, cut = self._learn_from_sample(cut, line)
         while True:
-            relaxed = RelaxedProblem(problem, cut, line)
-            best = minimise(relaxed, self.charged, self.top, self.tolerance, guess, self.progress)
+            relaxed = RelaxedProblem(problem, cut, line, top=self.top)
+            best = self._best_price(relaxed, self.charged, guess, self.progress)
             if relaxed.swept > 0:
                 return self._with_cap(cut, line, best)
             deeper = self._deeper(cut)
             if best.slack <= self.tolerance * self._scale(best.value) or deeper == cut.depth:
                 return replace(best, lower=best.lower - best.slack), cut, line
             cut, guess = replace(cut, depth=deeper), best.price
+
+    def _best_price(
+        self, relaxed: RelaxedProblem, charged: float, guess: float | None, progress: Progress | None = None
+    ) -> Optimum:
+        lines = minimise(relaxed, charged, first_prices(self.top, guess), self.tolerance, progress)
+        return lines.optimum(charged)
 
     def _affordable(self, cut: Cut, line: Timeline) -> Cut:
         """Lower a cap that the user did not ask for until one sweep fits."""
@@ -205,10 +217,10 @@ class _Search:
         share = sum(c.count for c in some) / self.problem.tasks
         sample = replace(self.problem, classes=some)
         charged = share * self.charged
-        best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE)
+        best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, None)
         while best.slack > 0.3 * MANY_TOLERANCE * self._scale(best.value) and self._deeper(cut) > cut.depth:
             cut = replace(cut, depth=self._deeper(cut))
-            best = minimise(RelaxedProblem(sample, cut, line), charged, self.top, MANY_TOLERANCE, best.price)
+            best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, best.price)
         return best.price, cut
 
     def _scale(self, value: float) -> float:
@@ -219,7 +231,7 @@ class _Search:
         depth = min(3 * cut.depth // 2, self.problem.budget, deepest(self.problem.answers))
         return depth if self.classes * nodes_of(self.problem.answers, depth) <= LATTICE_WORK else cut.depth
 
-    def _with_cap(self, cut: Cut, line: Timeline, best: ScalarOptimum) -> tuple[ScalarOptimum, Cut, Timeline]:
+    def _with_cap(self, cut: Cut, line: Timeline, best: Optimum) -> tuple[Optimum, Cut, Timeline]:
         """Raise the cap until forbidding more labels costs next to nothing; the forbidding value is the primal side."""
         guess = best.price
         for cap in [cut.cap, *(c for c in CAPS if c > cut.cap)]:
@@ -228,9 +240,10 @@ class _Search:
                 if higher is None:
                     break
                 cut = higher
-                best = minimise(RelaxedProblem(self.problem, cut, line), self.charged, self.top, self.tolerance, guess)
-            closed = RelaxedProblem(self.problem, cut, line, forbid=True)
-            lower = minimise(closed, self.charged, self.top, self.tolerance, best.price).lower
+                open_ = RelaxedProblem(self.problem, cut, line, top=self.top)
+                best = self._best_price(open_, self.charged, guess)
+            closed = RelaxedProblem(self.problem, cut, line, forbid=True, top=self.top)
+            lower = self._best_price(closed, self.charged, best.price).lower
             best = replace(best, lower=min(lower, best.value))
             if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self._scale(best.value):
                 break
@@ -254,12 +267,12 @@ class _Search:
             return float(lam[0]) * self.charged
         return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.problem))
 
-    def _prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
+    def _prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
         """One price per arrival without a horizon."""
         found = self._search_prices(cut, make_timeline(self.problem), scalar.price, PER_ARRIVAL_TOLERANCE)
-        return ScalarOptimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
+        return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
 
-    def _chain_prices(self, scalar: ScalarOptimum, cut: Cut) -> tuple[ScalarOptimum, Floats, Cut]:
+    def _chain_prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
         """One price per arrival with a horizon: on a chain, on one of half the step, then certified.
 
         The error of the chain falls like the square of its step, so that what halving it changes is three times what is
@@ -278,7 +291,7 @@ class _Search:
         fine = self._search_prices(cut, halve_steps(self.problem, line), rough.prices, CHAIN_TOLERANCE, FINISH)
         value = self._certified(cut, fine.prices, PER_ARRIVAL_TOLERANCE)
         lower = min(fine.lower - abs(fine.value - rough.value), value)
-        return ScalarOptimum(scalar.price, value, lower, 0.0), fine.prices, cut
+        return Optimum(scalar.price, value, lower, 0.0), fine.prices, cut
 
     def _search_prices(
         self,
@@ -294,7 +307,7 @@ class _Search:
         prices = np.zeros(line.arrivals) + start
         return optimise_prices(priced, prices, self.top, tolerance, evaluations, self.progress, schedule)
 
-    def _certified_scalar(self, best: ScalarOptimum, cut: Cut, lam: Floats) -> ScalarOptimum:
+    def _certified_scalar(self, best: Optimum, cut: Cut, lam: Floats) -> Optimum:
         """The common price's bound by a supersolution instead of integration."""
         value = self._certified(cut, lam, STEP_TOLERANCE)
         # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.

@@ -3,9 +3,9 @@
 ========= ============ ==========================================================================
 symbol    code         meaning
 ========= ============ ==========================================================================
-lam       prices       a grid of prices, falling
-S(lam)    values       sum over tasks of the no-delay values at cost c + lam
-L(lam)    labels       sum over tasks of the labels bought at that price, -dS/dlam
+lam       lines        a grid of prices, falling (``price_search``)
+S(lam)    lines        sum over tasks of the no-delay values at cost c + lam
+L(lam)    lines        sum over tasks of the labels bought at that price, -dS/dlam
 A(U)      arrivals     E[workers who come, at most U]; U itself when T is infinite
 ========= ============ ==========================================================================
 
@@ -33,13 +33,14 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.units import in_units, reward_unit
-from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, stack_classes
+from nextlabel.problem.units import in_units
+from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
+from nextlabel.solve.progress import Progress, on_all_cores
+from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes
 from nextlabel.solve.truncation import no_delay_depth
 
-#: Prices of the grid, for few classes and for many; the lowest as a share of the highest.
+#: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
-LOWEST = 1e-5
 REFINEMENTS = 2
 #: Labels of one task that are looked at, for few classes: low prices buy many.
 DEEP = 256
@@ -50,9 +51,7 @@ class BoundCurve:
     """B(U) for every budget U, from lines S(lam) + lam A(U)."""
 
     problem: Problem
-    prices: Floats
-    values: Floats
-    labels: Floats
+    lines: PriceLines
 
     def arrivals(self, budgets: Ints | Floats) -> Floats:
         """A(U)."""
@@ -66,16 +65,11 @@ class BoundCurve:
 
     def value(self, budgets: Ints | Floats) -> Floats:
         """B(U), per task."""
-        A = self.arrivals(budgets)
-        lines = self.values[:, None] + self.prices[:, None] * A
-        return np.asarray(lines.min(axis=0) / self.problem.tasks, dtype=np.float64)
+        return self.lines.value(self.arrivals(budgets)) / self.problem.tasks
 
     def price(self, budgets: Ints | Floats) -> Floats:
         """The price of the bound at budget U: the slope of K B on the right of it, lam P(N > U)."""
-        A = self.arrivals(budgets)
-        lines = self.values[:, None] + self.prices[:, None] * A
-        least = lines <= lines.min(axis=0) + 1e-12 * reward_unit(self.problem) * self.problem.tasks
-        price = np.where(least, self.prices[:, None], np.inf).min(axis=0)
+        price = self.lines.price(self.arrivals(budgets))
         if self.problem.finite:
             price = price * pdtrc(np.asarray(budgets, dtype=np.float64), self.problem.mean_arrivals)
         return np.asarray(price, dtype=np.float64)
@@ -84,12 +78,13 @@ class BoundCurve:
         """The least budget whose bound reaches ``target`` a task: no policy gets there with less. None: none does."""
         wanted = target * self.problem.tasks
         # B(U) >= wanted iff every line is: A >= (wanted - S) / lam for all prices above 0, and S >= wanted at price 0.
-        short = self.values < wanted
-        if np.any(short & (self.prices <= 0.0)):
+        values, prices = self.lines.sums[0], self.lines.prices
+        short = values < wanted
+        if np.any(short & (prices <= 0.0)):
             return None
         if not short.any():
             return 0
-        least = float(((wanted - self.values[short]) / self.prices[short]).max())
+        least = float(((wanted - values[short]) / prices[short]).max())
         if not self.problem.finite:
             return int(np.ceil(least - 1e-9))
         if least >= self.problem.mean_arrivals:
@@ -105,48 +100,42 @@ def bound_curve(problem: Problem) -> BoundCurve:
     """Evaluate the no-delay problem of all classes at a grid of prices; the problem's own budget limits the depth."""
     original = problem
     problem, unit = in_units(problem)
-    pieces = chunks(problem.classes)
     depth = no_delay_depth(problem)
-    if len(problem.classes) <= MANY:
+    few = len(problem.classes) <= MANY
+    if few:
         depth = max(depth, min(DEEP, problem.budget, deepest(problem.answers)))
-    top = max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in pieces)
-    count = PRICES if len(problem.classes) <= MANY else FEW_PRICES
-    prices = np.append(top * np.geomspace(1.0, LOWEST, count), 0.0)
+    sums = NoDelaySums(problem, depth)
+    lines = trace(sums, fine_prices(sums.top, PRICES if few else FEW_PRICES))
+    lines = refine_corners(sums, lines, REFINEMENTS if few else 0, 0.0)
+    by_row = np.array([unit, 1.0, unit])[:, None]
+    return BoundCurve(original, PriceLines(unit * lines.prices, by_row * lines.sums, unit * lines.scale))
 
-    def evaluate(some: Floats) -> Floats:
-        totals = np.zeros((2, len(some)))
-        for piece in pieces:
-            totals += _chunk(piece, depth, some + problem.label_cost)
+
+class NoDelaySums:
+    """Evaluates the no-delay problem, a chunk of classes at a time, however many arrivals there are."""
+
+    def __init__(self, problem: Problem, depth: int) -> None:
+        self.problem, self.depth, self.tasks = problem, depth, problem.tasks
+        self.top = highest_price(problem.classes)
+
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
+        """(3, P) S, L and what the end of the lattices may have added to S."""
+        totals = np.zeros((3, len(prices)))
+        pieces, paid = chunks(self.problem.classes), prices + self.problem.label_cost
+        for part in on_all_cores(lambda piece: _chunk(piece, self.depth, paid), pieces, progress):
+            totals += part
         return totals
-
-    totals = evaluate(prices)
-    for _ in range(REFINEMENTS if len(problem.classes) <= MANY else 0):
-        # S is convex and piecewise linear: where the tangents of neighbours meet there is a corner, or nearly.
-        more = _corners(prices, totals)
-        prices, totals = np.concatenate([prices, more]), np.concatenate([totals, evaluate(more)], axis=1)
-        falling = np.argsort(-prices, kind="stable")
-        prices, totals = prices[falling], totals[:, falling]
-    return BoundCurve(original, unit * prices, unit * totals[0], totals[1])
-
-
-def _corners(prices: Floats, totals: Floats) -> Floats:
-    """Prices at which the tangents of neighbouring prices meet."""
-    values, slopes = totals[0], -totals[1]
-    rise = slopes[:-1] - slopes[1:]
-    bent = rise > 1e-12
-    at = (values[1:] - values[:-1] + slopes[:-1] * prices[:-1] - slopes[1:] * prices[1:])[bent] / rise[bent]
-    return np.asarray(np.clip(at, prices[1:][bent], prices[:-1][bent]), dtype=np.float64)
 
 
 def _chunk(classes: Sequence[TaskClass], depth: int, prices: Floats) -> Floats:
-    """sum of S and of L over the tasks of some classes, at every price."""
+    """S, L and what the end of the lattices may have added, over the tasks of some classes, at every price."""
     stack = stack_classes(classes, depth, ENDLESS)
     counts = counts_of(classes)
     out, work = np.empty((len(classes), 4)), np.empty((3, stack.nodes))
-    totals = np.zeros((2, len(prices)))
+    totals = np.zeros((3, len(prices)))
     for p, lam in enumerate(prices):
         no_delay(stack.arrays, float(lam), np.zeros(depth + 1), work, out)
-        totals[:, p] = counts @ out[:, 0], counts @ out[:, 1]
+        totals[:, p] = counts @ out[:, 0], counts @ out[:, 1], counts @ (stack.spread * out[:, 3])
     return totals
 
 

@@ -16,7 +16,6 @@ Guarantee: ``value`` is never below the true sum, ``slack`` bounds how far above
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,15 +36,6 @@ CHUNK = 32
 ENDLESS = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxed:
-    """Sums over all tasks at each of the prices asked for."""
-
-    value: Floats
-    labels: Floats
-    slack: Floats
-
-
 def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
     """The classes in pieces of CHUNK."""
     return [classes[i : i + CHUNK] for i in range(0, len(classes), CHUNK)]
@@ -64,6 +54,11 @@ def counts_of(classes: Sequence[TaskClass]) -> Floats:
     return np.array([c.count for c in classes], dtype=np.float64)
 
 
+def highest_price(classes: Sequence[TaskClass]) -> float:
+    """The most that labels could ever add to one task: nobody buys above it."""
+    return max(float(stack_classes(piece, 1, ENDLESS).spread.max()) for piece in chunks(classes))
+
+
 def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> Edge:
     """Value and labels of the states on the edge when they go on without delay at price ``lam``."""
     shape = (len(lattices.reward), EDGE_ROWS + 1, grid.states)
@@ -75,8 +70,13 @@ def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> E
 class RelaxedProblem:
     """Evaluates the relaxed problem at common prices, a chunk of classes at a time, on all cores."""
 
-    def __init__(self, problem: Problem, cut: Cut, timeline: Timeline, *, forbid: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, cut: Cut, timeline: Timeline, *, forbid: bool = False, top: float | None = None
+    ) -> None:
+        """``top``: the price above which nobody buys, if it is known already."""
         self.problem = problem
+        self.tasks = problem.tasks
+        self.top = highest_price(problem.classes) if top is None else top
         self.cut = cut
         self.timeline = timeline
         self.forbid = forbid
@@ -88,13 +88,13 @@ class RelaxedProblem:
         # A single chunk keeps its lattices from price to price; many would not fit and are made again.
         self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
 
-    def at(self, prices: Sequence[float], progress: Progress | None = None) -> Relaxed:
-        """Evaluate at every price, the cost of a label on top, in one pass over the classes."""
-        grid = np.asarray(prices, dtype=np.float64) + self.problem.label_cost
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
+        """(3, P) V, N and slack at every price, the cost of a label on top, in one pass over the classes."""
+        grid = prices + self.problem.label_cost
         total = np.zeros((3, len(grid)))
         for part in on_all_cores(lambda piece: self._chunk(piece, grid), self._pieces, progress):
             total += part
-        return Relaxed(total[0], total[1], total[2])
+        return total
 
     def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:
         stack = self._kept if self._kept is not None else stack_classes(classes, self.cut.depth, self.problem.budget)

@@ -16,6 +16,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.scoring import rank
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.errors import ConflictError, NotFoundError
@@ -101,17 +102,17 @@ class MemoryLedger:
             found[task.group] = found.get(task.group, 0) + 1
         return found
 
-    def pick(self, group: Group, worker: str, lot: float) -> TaskRow | None:
+    def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         free = [task for task in self._tasks if task.group == group and task.number not in self._held(worker)]
         if not free:
             return None
-        return replace(min(free, key=lambda task: (task.lot < lot, task.lot)))
+        return replace(min(free, key=lambda task: (task.place < start, task.place)))
 
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
         held = self._held(worker)
-        free = [(task.score, task.lot, task.number) for task in self._tasks if task.score is not None]
+        free = [(task.score, task.place, task.number) for task in self._tasks if task.score is not None]
         free = [entry for entry in free if entry[2] not in held]
         return self.task(max(free)[2]) if free else None
 
@@ -288,5 +289,5 @@ def _replayed(old: MemoryLedger, events: int) -> MemoryLedger:
     for event in old.events[:events]:
         ledger.row.seq, ledger.row.last_at = event.seq, event.at
         ledger.events.append(event)
-        apply_event(ledger, event)
+        apply_event(ledger, event, rank)
     return ledger

@@ -8,6 +8,7 @@ from typing import Any
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.rules import rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.store.prepared import Row
 from nextlabel.store.statements import FIXED
@@ -19,7 +20,7 @@ _CHANGING = tuple(name for name in _NAMES if name not in FIXED)
 
 @lru_cache(maxsize=1024)
 def _config(text: str) -> CampaignSettings:
-    return CampaignSettings.from_dict(json.loads(text))
+    return CampaignSettings.from_log(json.loads(text))
 
 
 def campaign_from(row: Row) -> tuple[int, CampaignRow]:
@@ -28,6 +29,7 @@ def campaign_from(row: Row) -> tuple[int, CampaignRow]:
     number = int(values.pop("number"))
     values["config"] = _config(values["config"])
     values["paused"] = bool(values["paused"])
+    values["rules"] = rules_from_json(values["rules"])
     return number, CampaignRow(**values)
 
 
@@ -38,7 +40,7 @@ def campaign_values(row: CampaignRow) -> dict[str, Any]:
 
 def changing_values(row: CampaignRow) -> dict[str, Any]:
     """What may change in the life of a campaign."""
-    return {name: getattr(row, name) for name in _CHANGING}
+    return {**{name: getattr(row, name) for name in _CHANGING}, "rules": rules_to_json(row.rules)}
 
 
 def event_from(row: Row) -> Event:
@@ -57,7 +59,7 @@ def task_values(campaign: int, task: TaskRow) -> dict[str, Any]:
     """The inverse."""
     return {
         "campaign": campaign, "number": task.number, "key": task.key, "payload": json.dumps(task.payload),
-        "klass": task.klass, "lot": task.lot, "node": task.node, "w": task.w, "labels": task.labels,
+        "klass": task.class_number, "lot": task.place, "node": task.node, "w": task.w, "labels": task.labels,
         "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq,
     }  # fmt: skip
 

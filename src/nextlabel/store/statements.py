@@ -91,8 +91,9 @@ _in_group = and_(
     tasks.c.node == bindparam("node"),
     tasks.c.w == bindparam("w"),
 )
-pick_from = select(*TASK).where(_in_group, tasks.c.lot >= bindparam("lot"), _never_held).order_by(tasks.c.lot).limit(1)
-pick_before = select(*TASK).where(_in_group, tasks.c.lot < bindparam("lot"), _never_held).order_by(tasks.c.lot).limit(1)
+_by_place = select(*TASK).where(_in_group, _never_held).order_by(tasks.c.lot).limit(1)
+pick_from = _by_place.where(tasks.c.lot >= bindparam("start"))
+pick_before = _by_place.where(tasks.c.lot < bindparam("start"))
 _scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
 best_task = select(*TASK).where(_scored, _never_held).order_by(tasks.c.score.desc(), tasks.c.lot.desc()).limit(1)
 scored_task = select(tasks.c.number).where(_scored).limit(1)

@@ -1,4 +1,4 @@
-"""What the commands of ``nextlabel campaign`` share: the service on a database, and a campaign in a few words."""
+"""What the commands of ``nextlabel campaign`` share: the service on a database, and a summary of a campaign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.options import text_option
+from nextlabel.cli.options import text
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import NotFoundError
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
-IdColumn = Annotated[str | None, text_option("--task-column", "NAME", "The column with the tasks. Default: id.")]
-ScoreColumn = Annotated[
-    str | None, text_option("--score-column", "NAME", "The column with a model's scores. Default: score.")
-]
+IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
+ScoreColumn = Annotated[str | None, text("--score-column", "NAME", "The column with a model's scores. Default: score.")]
 #: Fields of a campaign's row that ``--json`` prints.
 FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
 

@@ -20,7 +20,7 @@ from nextlabel.cli.campaign.common import (
     state_of,
 )  # fmt: skip
 from nextlabel.cli.flag_values import parse_number, parse_prior
-from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
+from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
 from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
@@ -50,7 +50,7 @@ def create(
     strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
     label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
     most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
-    id: Annotated[str | None, text_option("--id", "ID", "The campaign's id. Default: a random one.")] = None,
+    id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
     db: Db = DB,

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.campaign.common import Id, service_at
-from nextlabel.cli.options import DB, Db, Json, refuse_idle, text_option
+from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.output_files import checked_file
 from nextlabel.files.write import csv_text, whole_file
@@ -25,7 +25,7 @@ Form = Literal["csv", "jsonl"]
 def export(
     context: typer.Context,
     id: Id,
-    save: Annotated[str | None, text_option("--save", "FILE", "Write to this file. Default: stdout.")] = None,
+    save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
     form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per task.")] = "csv",
     db: Db = DB,
     as_json: Json = False,

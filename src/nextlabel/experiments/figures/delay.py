@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw(rows: list[Row]) -> Figure:
-    """Gap to the per-arrival bound against the labels in flight a task."""
+    """Gap to the per-arrival bound against the labels in flight per task."""
     with drawing() as plt:
         sizes = values_of(rows, "tasks")
         width = 4.0 + 3.6 * len(sizes)

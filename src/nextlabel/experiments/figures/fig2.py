@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw(rows: list[Row]) -> Figure:
-    """Accuracy against gold by labels a task: RTE by the number of tasks, TEMP, the order of labels, labels saved."""
+    """Accuracy against gold by labels per task: RTE by the number of tasks, TEMP, the order of labels, labels saved."""
     with drawing() as plt:
         figure, panels = plt.subplots(4, 3, figsize=(14, 15.5), layout="constrained")
         sizes = sorted(values_of(pick(rows, set="rte"), "tasks"))
@@ -43,7 +43,7 @@ def _accuracy(axes: Axes, rows: Sequence[Row], title: str) -> None:
     for policy in in_order(values_of(some, "policy")):
         draw_line(axes, pick(some, policy=policy), "ratio", "accuracy", "half_width", **look(policy))
     axes.set_ylim(bottom=0.99 * min(row["accuracy"] for row in pick(some, policy="uniform")))
-    axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
+    axes.set(xlabel="labels per task U/K", ylabel="accuracy against gold")
     axes.set_title(f"{title}, {rows[0]['tasks']} tasks, {_threshold(rows[0])}")
 
 
@@ -57,7 +57,7 @@ def _orders(axes: Axes, rows: Sequence[Row], title: str) -> None:
             style = {**look(policy), "linestyle": lines[order], "label": "_"}
             draw_line(axes, some, "ratio", "accuracy", "half_width", **style)
     axes.legend(handles=[Line2D([], [], color=INK, linestyle=line, label=order) for order, line in lines.items()])
-    axes.set(xlabel="labels a task U/K", ylabel="accuracy against gold")
+    axes.set(xlabel="labels per task U/K", ylabel="accuracy against gold")
     axes.set_title(f"{title}, ½: order of labels (index, uniform)")
 
 
@@ -70,5 +70,5 @@ def _saved(axes: Axes, rows: Sequence[Row], title: str) -> None:
                 **{**look(policy), "label": "_"},
             )  # fmt: skip
     axes.axhline(0, color=INK, linewidth=1)
-    axes.set(xlabel="labels a task U/K", ylabel="labels saved at equal accuracy, %")
+    axes.set(xlabel="labels per task U/K", ylabel="labels saved at equal accuracy, %")
     axes.set_title(f"{title}, threshold {rows[0]['threshold']:.2g}: labels saved against uniform")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw(rows: list[Row]) -> Figure:
-    """Total gap against K, one panel a ratio of labels to tasks."""
+    """Total gap against K, one panel for each ratio of labels to tasks."""
     with drawing() as plt:
         ratios = values_of(rows, "ratio")
         lines = -(-len(ratios) // 2)

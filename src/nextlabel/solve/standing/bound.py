@@ -46,12 +46,14 @@ from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import ProblemError
 from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import TaskClass, whole
-from nextlabel.solve.price_lines import PriceLines, trace
+from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.standing.sums import StandingSums
 
 #: Prices of the first grid and rounds of refinement, for as many price-nodes as this; the last digits that are wanted.
 PRICES, LEAST_PRICES, REFINEMENTS, WORK = 160, 32, 5, 300_000_000
 TOLERANCE = 1e-10
+#: Corners are refined where that may lower the curve by at least this share.
+CORNER = 1e-6
 #: More classes than this: price and depth are learnt from a sample, and the last digits are left.
 MANY, SAMPLE, MANY_PRICES, MANY_TOLERANCE = 256, 1024, 20, 1e-6
 #: Labels that lattices reach beyond the furthest task: at first the most of these that make no more nodes than that.
@@ -120,10 +122,11 @@ def standing_bound(
         raise ProblemError(f"mean arrivals {mean_arrivals!r} is not a number of at least 0.", "Leave it out.")
     returned = out - known if sure else out
     N = min(left, mean_arrivals) + returned
-    search = _Search(classes, stand, label_cost, sure)
+    search = _DepthSearch(classes, stand, label_cost, sure)
     sums, lines = search.run(N)
     K = sums.tasks
-    upper = float(lines.value(np.array([N]))[0])
+    best = lines.optimum(N)
+    upper = best.value
     return Standing(
         tasks=K,
         labels_left=left,
@@ -131,8 +134,8 @@ def standing_bound(
         now=sums.now / K,
         upper=upper / K,
         gap=(upper - sums.now) / K,
-        slack=max(0.0, upper - lines.lower(N)) / K,
-        price=lines.price(N),
+        slack=(upper - best.lower + best.slack) / K,
+        price=float(lines.price(np.array([N]))[0]),
         ceiling=sums.ceiling / K,
         seconds=perf_counter() - begin,
         lines=lines,
@@ -141,8 +144,8 @@ def standing_bound(
     )
 
 
-class _Search:
-    """One bound: how deep the lattices are and which prices are tried."""
+class _DepthSearch:
+    """Finds how deep the lattices must be, and traces the prices on them."""
 
     def __init__(self, classes: Sequence[TaskClass], groups: Groups, label_cost: float, sure: bool) -> None:
         self.classes, self.groups, self.label_cost, self.sure = classes, groups, label_cost, sure
@@ -156,12 +159,13 @@ class _Search:
             return sums, lines
         # Learn price and depth from a spread-out sample of the classes, then go through all of them once or twice.
         some = np.isin(self.groups.entry, self.used[:: max(1, len(self.used) // SAMPLE)])
-        sample = _Search(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost, self.sure)
+        sample = _DepthSearch(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost, self.sure)
         there = N * sample.groups.tasks / self.groups.tasks
         grown = len(self.used) / len(sample.used)
         _, lines, margin = sample._deepened(there, MANY_TOLERANCE, 0.3 * MANY_TOLERANCE, grown)
         sums = self._sums(margin)
-        return sums, trace(sums, N, MANY_PRICES, MANY_TOLERANCE, 0, lines.price(there))
+        guess = float(lines.price(np.array([there]))[0])
+        return sums, minimise(sums, N, fine_prices(sums.top, MANY_PRICES, guess), MANY_TOLERANCE)
 
     def _deepened(
         self, N: float, tolerance: float, depth_tolerance: float, grown: float
@@ -172,8 +176,11 @@ class _Search:
         while True:
             sums = self._sums(margin)
             count = int(np.clip(WORK // (4 * sums.nodes), LEAST_PRICES, PRICES))
-            lines = trace(sums, N, count, tolerance, REFINEMENTS if count == PRICES and grown == 1.0 else 0)
-            if lines.excess(N) <= depth_tolerance * lines.scale or not sums.open or 2.5 * sums.nodes > most:
+            rounds = REFINEMENTS if count == PRICES and grown == 1.0 else 0
+            lines = refine_corners(sums, trace(sums, fine_prices(sums.top, count)), rounds, CORNER)
+            lines = refine(sums, N, lines, tolerance)
+            enough = lines.optimum(N).slack <= depth_tolerance * lines.scale
+            if enough or not sums.open or 2.5 * sums.nodes > most:
                 return sums, lines, margin
             margin = 3 * margin // 2
 

@@ -28,7 +28,7 @@ from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.standing import move_one_label, standing_sums
 from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
-from nextlabel.solve.progress import on_all_cores
+from nextlabel.solve.progress import Progress, on_all_cores
 
 #: Classes of a chunk.
 CHUNK = 32
@@ -78,9 +78,9 @@ class StandingSums:
         self.now, self.ceiling = float(facts[:, 0].sum()), float(facts[:, 1].sum())
         self.top = max(float(facts[:, 2].max()) - label_cost, 0.0)
 
-    def at(self, prices: Floats) -> Floats:
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
         """(3, P) S, L and e at ``prices``, which fall."""
-        parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)))
+        parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)), progress)
         total = np.sum(list(parts), axis=0)
         total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
         return np.asarray(total, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""What a budget buys, before a campaign is made: the curve of ``planning.plan`` for tasks like those of the file.
+"""What a budget buys, before a campaign is created: the curve of ``nextlabel plan`` for tasks like those of the file.
 
-A plan for many tasks is that of ``SAMPLE`` tasks with the budgets scaled: a task's expected value depends on the labels
-a task, and on the number of tasks in the third digit at most. Scores of a model are put into ``KINDS`` kinds of tasks.
+For many tasks, ``SAMPLE`` tasks are solved and the budgets scaled: the expected value of a task depends on the labels
+per task, and on the number of tasks only in the third digit. Scores of a model are grouped into ``KINDS`` classes.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.campaign.intake import LEAST_SCORE
 from nextlabel.errors import NextlabelError
-from nextlabel.planning.plan import plan as make_plan
+from nextlabel.policies.budget_rollout import BudgetRollout, curve_budgets, patient_index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.tables import beta_of_score
+from nextlabel.solve.curve import bound_curve
 
-SAMPLE, REPLICATIONS, LABELS_A_TASK, KINDS = 1000, 20, 8, 5
-#: Labels of a campaign in flight before anything is known, and what a score is worth: as ``campaign.Config`` has them.
+SAMPLE, REPLICATIONS, LABELS_PER_TASK, KINDS = 1000, 20, 8, 5
+#: Labels in flight before rates are learnt, and what a score is worth: the defaults of ``campaign.declaration``.
 RHO, STRENGTH = 0.25, 4.0
-MOST_KEPT, MOST_ANSWERS = 200, 12
+CACHED_CURVES, MOST_ANSWERS = 200, 12
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetCurve:
-    """Expected accuracy and what it is at most, by budget; ``scaled``: for fewer tasks than asked."""
+    """Expected accuracy and upper bound by budget, ``scaled`` if computed for fewer tasks; or ``why`` there is none."""
 
     budgets: tuple[int, ...]
     expected: tuple[float, ...]
@@ -50,7 +51,7 @@ Key = tuple[int, int, tuple[float, ...]]
 
 
 class Curves:
-    """Curves by what they are for, each worked out once."""
+    """Curves, each computed once."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
@@ -58,19 +59,19 @@ class Curves:
         self._lock = Lock()
 
     def ask(self, tasks: int, answers: int, scores: Sequence[float] = ()) -> Future[BudgetCurve]:
-        """The curve for so many tasks; ``scores`` are some of the tasks' scores, none: every answer equally likely."""
+        """The curve for so many tasks; ``scores`` are some of their scores, none if all answers are equally likely."""
         key = (tasks, answers, kinds_of(scores))
         with self._lock:
             known = self._known.get(key)
             if known is None or (known.done() and known.exception() is not None):
-                if len(self._known) >= MOST_KEPT:
+                if len(self._known) >= CACHED_CURVES:
                     self._known.pop(next(iter(self._known)))
                 known = self._known[key] = self._pool.submit(make_curve, *key)
         return known
 
 
 def kinds_of(scores: Sequence[float]) -> tuple[float, ...]:
-    """Scores as a few kinds of equally many tasks."""
+    """The mean scores of a few groups of equally many tasks."""
     if not len(scores):
         return ()
     parts = np.array_split(np.sort(np.asarray(scores, dtype=np.float64)), KINDS)
@@ -78,7 +79,7 @@ def kinds_of(scores: Sequence[float]) -> tuple[float, ...]:
 
 
 def make_curve(tasks: int, answers: int, kinds: tuple[float, ...]) -> BudgetCurve:
-    """Solve and simulate it."""
+    """Solve and simulate the curve."""
     if answers > MOST_ANSWERS:
         return BudgetCurve((), (), (), tasks, False, f"There is no curve for more than {MOST_ANSWERS} labels.")
     sample = min(tasks, SAMPLE)
@@ -89,13 +90,14 @@ def make_curve(tasks: int, answers: int, kinds: tuple[float, ...]) -> BudgetCurv
         )
     else:
         entries = (TaskClass(sample, Beta(1, 1) if answers == 2 else Dirichlet((1.0,) * answers)),)
-    most = LABELS_A_TASK * sample
+    problem = Problem(entries, LABELS_PER_TASK * sample, RHO, 1.0)
+    solved = curve_budgets(problem.budget)
     try:
-        plan = make_plan(Problem(entries, most, RHO, 1.0), most=most, replications=REPLICATIONS)
+        bound = bound_curve(problem).value(solved)
+        rollout = BudgetRollout.of(problem, patient_index(problem), solved)
+        simulated = (rollout.run(0, 0, REPLICATIONS)[:, :, 0] / sample).mean(axis=0)
     except NextlabelError as error:
         return BudgetCurve((), (), (), tasks, False, f"There is no curve: {error.message}")
-    budgets = np.round(plan.budgets * (tasks / sample)).astype(np.int64)
-    expected = np.maximum.accumulate(np.minimum(plan.index, plan.bound))  # proved, and with more budget never less
-    return BudgetCurve(
-        tuple(budgets.tolist()), tuple(expected.tolist()), tuple(plan.bound.tolist()), tasks, sample < tasks
-    )
+    budgets = np.round(solved * (tasks / sample)).astype(np.int64)
+    expected = np.maximum.accumulate(np.minimum(simulated, bound))  # never above the bound, never falling
+    return BudgetCurve(tuple(budgets.tolist()), tuple(expected.tolist()), tuple(bound.tolist()), tasks, sample < tasks)

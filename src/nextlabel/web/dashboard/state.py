@@ -16,9 +16,9 @@ from nextlabel.campaigns.overview import overview_of
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import BackgroundCache
 from nextlabel.web.dashboard.budget_curve import Curves
-from nextlabel.web.dashboard.drafts import UploadedFiles
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
 from nextlabel.web.dashboard.state_summary import StateSummary, summarise_states
+from nextlabel.web.dashboard.uploads import UploadedFiles
 from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers
 
 #: Threads for slow computations; campaigns whose priors are cached.
@@ -34,7 +34,7 @@ class DashboardState:
         self.app, self.store = app, app.campaign_service.store
         self.overview = overview_of(self.store)
         pool = self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
-        self.curves, self.drafts = Curves(pool), UploadedFiles(app.links)
+        self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
             pool, self._compute_forecast, FAILED, FORECAST_INTERVAL_S

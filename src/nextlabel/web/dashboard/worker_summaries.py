@@ -44,6 +44,6 @@ def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAn
     seconds = [one.seconds for one in said if one.seconds is not None]
     if not said:
         return WorkerSummary(None, None, 0)
-    label, klass, node, level = np.array([(s.label, s.klass, s.node, s.labels) for s in said], dtype=np.int64).T
+    label, klass, node, level = np.array([(s.label, s.class_number, s.node, s.labels) for s in said], dtype=np.int64).T
     believed = truths(row.config, classes, klass, node, level).argmax(axis=1)
     return WorkerSummary(median(seconds) if seconds else None, float((believed == label).mean()), len(said))

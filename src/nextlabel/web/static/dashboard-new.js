@@ -1,27 +1,27 @@
-// A new campaign: a file that is dropped, and what a budget buys.
+// A new campaign: dropping a file, and what a budget buys.
 
 import { curves, interpolate, percent, percentShort, roomy } from "./dashboard-charts.js";
 
 const drop = document.getElementById("drop");
 const form = document.getElementById("make");
 
-function dropping() {
+function watchDrop() {
   const file = document.getElementById("file");
-  const said = document.getElementById("drop-said");
+  const message = document.getElementById("drop-text");
   const send = () => {
     if (!file.files.length) return;
-    const most = +drop.dataset.most - 4096;  // the form itself takes some
+    const most = +drop.dataset.most - 4096;  // the form itself needs some bytes
     if (file.files[0].size > most) {
       const [has, takes] = [file.files[0].size, most].map((n) => `${(n / 1048576).toFixed(1)} MiB`);
-      said.textContent = `The file has ${has} and this page takes ${takes}: send it by the API, or raise the service’s limit.`;
+      message.textContent = `The file has ${has}, but this page accepts at most ${takes}. Use the API, or raise the service’s limit.`;
       file.value = "";
       return;
     }
-    said.textContent = `Reading ${file.files[0].name}…`;
+    message.textContent = `Reading ${file.files[0].name}…`;
     drop.requestSubmit();
   };
   file.addEventListener("change", send);
-  send(); // a file that was chosen before this script was there
+  send(); // a file that was chosen before this script ran
   for (const kind of ["dragenter", "dragover"]) {
     drop.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -37,39 +37,39 @@ function dropping() {
   });
 }
 
-function planning() {
+function watchForm() {
   const budget = document.getElementById("budget");
   const labels = document.getElementById("labels");
   const score = document.getElementById("score");
-  const said = document.getElementById("budget-said");
+  const message = document.getElementById("budget-text");
   const table = document.querySelector("#budget-table tbody");
   const element = document.getElementById("chart-budget");
-  let chart, known, asked = "", timer;
+  let chart, curve, asked = "", timer;
 
   const answers = () => labels.value.split("\n").filter((line) => line.trim()).length;
   const wanted = () => Number(budget.value.replace(/[, ]/g, ""));
 
-  function buys() {
-    if (!known) return;
+  function describeBudget() {
+    if (!curve) return;
     const U = wanted();
     if (!Number.isFinite(U) || U <= 0) {
-      said.textContent = "Give a whole number of labels.";
+      message.textContent = "Give a whole number of labels.";
       return;
     }
-    const last = known.budgets.at(-1);
+    const last = curve.budgets.at(-1);
     const at = Math.min(U, last);
-    const expected = interpolate(known.budgets, known.expected, at);
-    const most = interpolate(known.budgets, known.most, at);
+    const expected = interpolate(curve.budgets, curve.expected, at);
+    const most = interpolate(curve.budgets, curve.most, at);
     const each = (U / form.dataset.rows).toFixed(1);
-    said.textContent = U > last
-      ? `${each} labels an item: more than the curve shows, ${percent(expected)} or better.`
-      : `${each} labels an item: about ${percent(expected)} right, at most ${percent(most)}.`;
-    if (known.scaled) said.textContent += " Worked out for 1,000 items and scaled.";
+    message.textContent = U > last
+      ? `${each} labels per item: beyond the curve, ${percent(expected)} or better.`
+      : `${each} labels per item: about ${percent(expected)} correct, at most ${percent(most)}.`;
+    if (curve.scaled) message.textContent += " Computed for 1,000 items and scaled.";
     chart.mark([[at, null, "line-strong", ""], [at, expected, "accent", ""]]);
   }
 
-  function show(curve) {
-    known = curve;
+  function show(newCurve) {
+    curve = newCurve;
     const data = [curve.budgets, curve.expected, curve.most];
     if (chart) chart.set(data);
     else {
@@ -91,7 +91,7 @@ function planning() {
       }
       return [row];
     }));
-    buys();
+    describeBudget();
   }
 
   async function ask() {
@@ -100,21 +100,21 @@ function planning() {
     const query = new URLSearchParams({ answers: J, score: J === 2 ? score.value : "" }).toString();
     if (query === asked) return;
     asked = query;
-    said.textContent = "Working out what a budget buys…";
+    message.textContent = "Computing what a budget buys…";
     try {
       for (let tries = 0; tries < 10; tries++) {
-        const response = await fetch(`/new/${form.dataset.draft}/curve?${query}`, { headers: { accept: "application/json" } });
+        const response = await fetch(`/new/${form.dataset.upload}/curve?${query}`, { headers: { accept: "application/json" } });
         if (query !== asked) return;
         if (response.status === 202) continue;
         if (!response.ok) throw new Error();
         const curve = await response.json();
         if (query !== asked) return;
-        if (curve.why) said.textContent = curve.why;
+        if (curve.why) message.textContent = curve.why;
         else show(curve);
         return;
       }
     } catch {
-      if (query === asked) said.textContent = "What a budget buys could not be worked out now.";
+      if (query === asked) message.textContent = "What a budget buys could not be computed.";
     }
   }
 
@@ -124,15 +124,15 @@ function planning() {
   };
   labels.addEventListener("input", soon);
   score.addEventListener("change", soon);
-  budget.addEventListener("input", buys);
+  budget.addEventListener("input", describeBudget);
   ask();
 
   form.addEventListener("submit", () => {
     document.getElementById("submit").disabled = true;
-    document.getElementById("submit-said").textContent = "Taking the items in…";
+    document.getElementById("submit-text").textContent = "Adding the items…";
   });
   addEventListener("pageshow", () => { document.getElementById("submit").disabled = false; });
 }
 
-if (drop) dropping();
-if (form) planning();
+if (drop) watchDrop();
+if (form) watchForm();

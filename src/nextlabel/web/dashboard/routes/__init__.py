@@ -12,7 +12,7 @@ GET  /campaigns/{id}/tasks/{n}     one task with its labels by worker
 GET  /campaigns/{id}/links, POST   links for workers
 GET  /campaigns/{id}/results.csv   results; also .jsonl
 GET  /new, POST                    choose a file
-GET  /new/{draft}, POST            describe the file and create the campaign
-GET  /new/{draft}/curve            what a budget buys, as JSON; 202 while it is computed
+GET  /new/{upload}, POST            describe the file and create the campaign
+GET  /new/{upload}/curve            what a budget buys, as JSON; 202 while it is computed
 ================================== =================================================================
 """

@@ -1,4 +1,4 @@
-"""A new campaign: a file, what it is, and there it is."""
+"""Creating a campaign: upload a file, then describe it."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.declaration import MOST_ANSWERS
+from nextlabel.campaign.declaration import MOST_ANSWERS, declared
 from nextlabel.errors import InputError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.numbers import number
 from nextlabel.service.app_state import app_state
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.budget_curve import BudgetCurve
-from nextlabel.web.dashboard.campaign_form import Form, create_campaign
-from nextlabel.web.dashboard.drafts import UploadedFile
+from nextlabel.web.dashboard.campaign_form import CampaignForm, create_campaign
 from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
+from nextlabel.web.dashboard.uploads import UploadedFile
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
-#: Seconds that an answer waits for a curve; rows whose scores make it up.
-CURVE_S, SCORES = 20.0, 2000
+#: Seconds that a request waits for a curve; rows whose scores are used for it.
+CURVE_WAIT_S, SCORES = 20.0, 2000
 
 
 @router.get("/new")
 async def choose_file(request: Request) -> Response:
-    """The first step."""
+    """The first step: choose a file."""
     return _first(request)
 
 
 @router.post("/new")
 async def take_file(request: Request) -> Response:
-    """Read the file through and keep it."""
+    """Read the file and keep it."""
     dashboard = dashboard_state(request)
     async with request.form(max_files=1) as form:
         given = form.get("file")
@@ -46,58 +46,62 @@ async def take_file(request: Request) -> Response:
             if not isinstance(given, UploadFile) or not given.filename:
                 raise InputError("no file was chosen.", "Choose a CSV file with a header.")
             file: IO[bytes] = given.file
-            draft = await to_thread.run_sync(dashboard.drafts.keep, file, given.filename)
+            upload = await to_thread.run_sync(dashboard.uploads.keep, file, given.filename)
         except InputError as error:
-            return _first(request, _said(error), 422)
-    return RedirectResponse(f"/new/{draft.id}", 303)
+            return _first(request, _message(error), 422)
+    return RedirectResponse(f"/new/{upload.id}", 303)
 
 
-@router.get("/new/{draft}")
-def describe(draft: str, request: Request, curve: str = "") -> Response:
-    """The second step: what the columns are, question, labels and budget."""
+@router.get("/new/{upload}")
+def describe(upload: str, request: Request, curve: str = "") -> Response:
+    """The second step: columns, question, labels and budget."""
     dashboard = dashboard_state(request)
-    kept = dashboard.drafts.find(draft)
-    form = Form.suggested(kept)
-    known = (
-        dashboard.curves.ask(kept.rows, 2, _scores(dashboard, kept, form.score_column)).result(60) if curve else None
-    )
+    kept = dashboard.uploads.find(upload)
+    form = CampaignForm.suggested(kept)
+    known: BudgetCurve | None = None
+    if curve:
+        scores = _scores(dashboard, kept, form.score_column)
+        try:
+            known = dashboard.curves.ask(kept.rows, 2, scores).result(CURVE_WAIT_S)
+        except TimeoutError:
+            return _page(kept, form, None, "The curve is still being computed. Load this page again in a moment.")
     return _page(kept, form, known)
 
 
-@router.post("/new/{draft}")
-async def make(draft: str, request: Request) -> Response:
-    """Make the campaign, with all its tasks or not at all."""
+@router.post("/new/{upload}")
+async def create(upload: str, request: Request) -> Response:
+    """Create the campaign, with all its tasks or not at all."""
     dashboard = dashboard_state(request)
     sent = await request.form()
-    form = Form.read(dict(sent), [str(name) for name in sent.getlist("shown")])
-    kept = await to_thread.run_sync(dashboard.drafts.find, draft)
+    form = CampaignForm.read(dict(sent), [str(name) for name in sent.getlist("shown")])
+    kept = await to_thread.run_sync(dashboard.uploads.find, upload)
 
-    def found() -> str:
-        with dashboard.drafts.open(kept) as file:
+    def run() -> str:
+        with dashboard.uploads.open(kept) as file:
             id = create_campaign(app_state(request).campaign_service, kept, file, form)
-        dashboard.drafts.drop(kept)
+        dashboard.uploads.drop(kept)
         return id
 
     try:
-        id = await to_thread.run_sync(found)
+        id = await to_thread.run_sync(run)
     except InputError as error:
-        return _page(kept, form, None, _said(error), 422)
+        return _page(kept, form, None, _message(error), 422)
     return RedirectResponse(f"/campaigns/{id}/links?made=1", 303)
 
 
-@router.get("/new/{draft}/curve")
+@router.get("/new/{upload}/curve")
 async def curve(
-    draft: str, request: Request, answers: Annotated[int, Query(ge=2, le=MOST_ANSWERS)] = 2, score: str = ""
+    upload: str, request: Request, answers: Annotated[int, Query(ge=2, le=MOST_ANSWERS)] = 2, score: str = ""
 ) -> Response:
-    """What a budget buys for the file's tasks."""
+    """What a budget buys for the tasks of the file, as JSON."""
     dashboard = dashboard_state(request)
 
     def ask() -> Any:
-        kept = dashboard.drafts.find(draft)
+        kept = dashboard.uploads.find(upload)
         return dashboard.curves.ask(kept.rows, answers, _scores(dashboard, kept, score) if answers == 2 else ())
 
     future = await to_thread.run_sync(ask)
-    done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=CURVE_S)
+    done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=CURVE_WAIT_S)
     if not done:
         return Response(status_code=202)
     found: BudgetCurve = future.result()
@@ -112,13 +116,13 @@ async def curve(
     )
 
 
-def _scores(dashboard: DashboardState, draft: UploadedFile, column: str) -> list[float]:
+def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> list[float]:
     """The first scores of a file that are probabilities."""
-    if column not in draft.columns:
+    if column not in upload.columns:
         return []
-    place = draft.columns.index(column)
+    place = upload.columns.index(column)
     found: list[float] = []
-    with dashboard.drafts.open(draft) as file:
+    with dashboard.uploads.open(upload) as file:
         cells = chain.from_iterable(batch.columns[0] for batch in DelimitedTable(file, "the file").batches([place]))
         for cell in islice(cells, SCORES):
             with suppress(ValueError):
@@ -127,13 +131,15 @@ def _scores(dashboard: DashboardState, draft: UploadedFile, column: str) -> list
 
 
 def _first(request: Request, problem: str = "", status: int = 200) -> Response:
-    most = app_state(request).settings.max_upload_bytes  # ``service.limits`` lets this much through to this address
+    most = app_state(request).settings.max_upload_bytes  # as ``service.body_limits`` allows at this address
     return page("dashboard/new_file.html", status, problem=problem, most=most)
 
 
-def _page(draft: UploadedFile, form: Form, known: BudgetCurve | None, problem: str = "", status: int = 200) -> Response:
-    return page("dashboard/new.html", status, draft=draft, form=form, known=known, problem=problem)
+def _page(
+    upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int = 200
+) -> Response:
+    return page("dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared)
 
 
-def _said(error: InputError) -> str:
+def _message(error: InputError) -> str:
     return f"{sentence(error.message)} {error.hint}".strip()

@@ -29,7 +29,7 @@ def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], req
     if task is None:
         raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
     classes = dashboard.classes(row)
-    truth, counts = belief(row.config, classes[task.klass], task.labels, task.node)
+    truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
     return page(
         "dashboard/task.html",
         title=title_of(row),

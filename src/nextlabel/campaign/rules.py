@@ -1,0 +1,58 @@
+"""What a campaign's log says about how it is read: limits of tasks, how candidates are ranked, the memory of rates.
+
+Every value comes from an event, so that a log means the same under any later constants of the code. Logs of the first
+version lack them: ``legacy_log`` has what that version did.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+
+class Limits(NamedTuple):
+    """Most labels, and most workers at once, of each task from number ``first`` on."""
+
+    first: int
+    most_labels: int
+    most_in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks."""
+
+    rate_memory: int
+    ranked: bool = False
+    limits: tuple[Limits, ...] = ()
+
+    def limits_of(self, task: int) -> Limits:
+        """The limits of a task, which are those that it was added with."""
+        for limits in reversed(self.limits):
+            if task >= limits.first:
+                return limits
+        raise LookupError(f"no limits for task {task}")
+
+    def with_tasks(self, limits: Limits, ranked: bool) -> Rules:
+        """The rules after tasks with these limits were added; those of earlier tasks stay."""
+        same = bool(self.limits) and self.limits[-1][1:] == limits[1:]
+        return replace(self, ranked=ranked, limits=self.limits if same else (*self.limits, limits))
+
+
+#: Of a campaign before its first event; ``created`` says what holds.
+NEW_RULES: Final = Rules(rate_memory=1)
+
+
+@lru_cache(maxsize=1024)
+def rules_to_json(rules: Rules) -> str:
+    """One line of JSON."""
+    return json.dumps({"rate_memory": rules.rate_memory, "ranked": rules.ranked, "limits": rules.limits})
+
+
+@lru_cache(maxsize=1024)
+def rules_from_json(text: str) -> Rules:
+    """The inverse."""
+    table = json.loads(text)
+    return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]))

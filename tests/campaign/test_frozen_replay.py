@@ -1,0 +1,93 @@
+"""What a log means does not depend on constants of the code, and adding tasks never closes those that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from nextlabel.campaign import commands, legacy_log, rates, scoring, settings
+from nextlabel.campaigns.service import CampaignService
+from stores import KINDS, Clock, everything, opened, service_of_store, simple
+
+
+@pytest.fixture(params=KINDS)
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
+    with opened(request.param, tmp_path) as store:
+        service = service_of_store(store, Clock())
+        yield service
+        service.table_cache.close()
+
+
+def scored(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"s{k}", "score": round(0.2 + 0.005 * k, 4)} for k in range(count)]
+
+
+def work(service: CampaignService, id: str, labels: int, seed: int) -> int:
+    """So many asks of new workers, answered at once; returns the labels that counted."""
+    random, counted = Random(seed), 0
+    for k in range(labels):
+        service.clock.forward(5.0)  # type: ignore[attr-defined]
+        lease = service.ask(id, f"w{seed}-{k}")
+        if lease:
+            counted += bool(service.tell(lease.id, random.choice(["no", "yes"])).counted)
+    return counted
+
+
+def test_constants_of_the_code_do_not_change_what_a_log_means(
+    service: CampaignService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = service.create(simple(200, policy="okg", most_labels=9), tasks=["a", "b", "c"]).id
+    work(service, id, 25, 1)
+    service.add_tasks(id, scored(70))
+    work(service, id, 40, 2)
+    before = everything(service.store, id)
+    assert before["row"].rules.ranked and before["row"].full > 0
+    monkeypatch.setattr(scoring, "FEW_CLASSES", 3)
+    monkeypatch.setattr(scoring, "DEPTH", 5)
+    monkeypatch.setattr(scoring, "FLIGHT", 2)
+    monkeypatch.setattr(rates, "RATE_MEMORY", 7)
+    monkeypatch.setattr(commands, "RATE_MEMORY", 7)
+    monkeypatch.setattr(settings, "MOST_LABELS", 4)
+    monkeypatch.setattr(commands, "chance", lambda seed, what, number: 0.5)
+    monkeypatch.setattr(legacy_log, "MOST_LABELS", 1)
+    scoring.score.cache_clear()
+    service.rebuild(id)
+    after = everything(service.store, id)
+    scoring.score.cache_clear()
+    for rows in (before, after):
+        rows["tasks"] = [replace(task, score=0.0 if task.score is not None else None) for task in rows["tasks"]]
+    assert after == before
+
+
+def test_many_priors_leave_the_limits_of_earlier_tasks_alone(service: CampaignService) -> None:
+    """Tasks with more labels than new ones may get are neither closed nor counted as full."""
+    id = service.create(simple(1000, policy="okg"), tasks=["a", "b"]).id
+    assert work(service, id, 40, 1) == 40
+    held = service.ask(id, "ann")
+    assert held
+    service.add_tasks(id, scored(70))
+    row = service.store.row(id)
+    assert [tuple(limits) for limits in row.rules.limits] == [(0, 64, 24), (2, 12, 4)]
+    assert service.tell(held.id, "yes").counted and service.store.row(id).full == 0
+    work(service, id, 100, 2)
+    row, tasks = service.store.row(id), service.store.tasks(id, -1, 100)
+    assert row.closed_reason is None and row.full == sum(task.closed_seq is not None for task in tasks)
+    assert max(task.labels for task in tasks[:2]) > 12 and all(task.score is not None for task in tasks[:2])
+    assert all(task.labels <= 12 for task in tasks[2:])
+
+
+def test_a_ranked_campaign_finishes_when_every_task_has_its_own_limit(service: CampaignService) -> None:
+    id = service.create(simple(1000, policy="uniform", most_labels=3), tasks=["a"]).id
+    service.add_tasks(id, scored(65))
+    work(service, id, 3 * 66, 1)
+    row = service.store.row(id)
+    assert (row.spent, row.full, row.closed_reason) == (198, 66, "finished")
+    lease = max(service.store.leases(id, range(66)), key=lambda lease: lease.seq)
+    service.undo(lease.id)
+    assert service.store.row(id).full == 65 and service.store.row(id).state == "open"
+    assert service.tell(lease.id, "no").counted and service.store.row(id).closed_reason == "finished"

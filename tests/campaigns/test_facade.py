@@ -47,7 +47,7 @@ def test_a_lease_or_its_id() -> None:
 @pytest.mark.parametrize("prior", [nl.Beta(2, 1), (2, 1), [2, 1], {"kind": "beta", "alpha": 2, "beta": 1}])
 def test_priors_in_every_form(prior: Any) -> None:
     with campaign(prior=prior) as c:
-        assert c.status.config.prior == nl.Beta(2, 1)
+        assert c.status.settings.prior == nl.Beta(2, 1)
 
 
 @pytest.mark.parametrize("deadline", [datetime(2033, 5, 18, 3, 33, 20, tzinfo=UTC), "2033-05-18T03:33:20Z", 2e9])
@@ -104,11 +104,11 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         tasks = {lease.task for worker in "abc" if (lease := c.ask(worker))}
         assert tasks == {"0", "1", "2"}
     with campaign(policy=my_rules.FewestLabels()) as c:
-        assert c.status.config.policy == "my_rules:FewestLabels"
+        assert c.status.settings.policy == "my_rules:FewestLabels"
     with pytest.raises(nl.InputError, match="cannot be made again from its name"):
         campaign(policy=my_rules.FewestLabels(sign=1.0))
     with campaign(policy=nl.OKG()) as c:
-        assert c.status.config.policy == "okg"
+        assert c.status.settings.policy == "okg"
 
 
 def test_the_certificate_is_one_object_until_something_happens() -> None:

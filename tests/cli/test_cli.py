@@ -178,7 +178,7 @@ class TestBadInput:
             ("budget = 3\n[[tasks]]\ncount = 1\ncolour = 'red'", ["unknown key 'colour'", "count, prior, threshold"]),
             ("budget = 3\nhorizon = 0\n[[tasks]]\ncount = 1", ["horizon is 0", "above 0"]),
             ("budget = 3.5\n[[tasks]]\ncount = 1", ["budget is 3.5", "whole number"]),
-            ("budget = [3\n\n", ["not TOML", "README"]),
+            ("budget = [3\n\n", ["not TOML", "docs/guide.md"]),
         ],
     )
     def test_file(self, nextlabel: Nextlabel, tmp_path: Path, text: str, words: list[str]) -> None:

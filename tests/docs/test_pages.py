@@ -8,6 +8,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -44,10 +45,10 @@ def folder(page: Page, tmp_path: Path, request: pytest.FixtureRequest, monkeypat
     (tmp_path / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
     if any("labels.csv" in block.text for block in page.blocks if block.kind == "commands" and not block.note):
         data = request.getfixturevalue("data")
-        for name in ("rte", "temp"):
-            (tmp_path / name).symlink_to(data / name)
+        for name in ("rte", "temp"):  # copies: a page that writes a file must not write through a link
+            shutil.copytree(data / name, tmp_path / name)
         for name in ("labels.csv", "gold.csv"):
-            (tmp_path / name).symlink_to(data / "rte" / name)
+            shutil.copyfile(data / "rte" / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path

@@ -182,13 +182,23 @@ class CampaignSettings:
         values["labels"] = tuple(values["labels"])
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
-        settings = object.__new__(cls)
-        settings.__dict__.update({f.name: values[f.name] for f in fields(cls)})
-        return settings
+        return _unchecked({f.name: values[f.name] for f in fields(cls)})
+
+    def updated(self, *, budget: int, deadline: float | None, lease_seconds: float | None) -> CampaignSettings:
+        """The same with the current values of what may change, which were checked when they changed."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
 
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
+
+
+def _unchecked(values: dict[str, Any]) -> CampaignSettings:
+    """Settings from values that were checked before, perhaps by an earlier version."""
+    settings = object.__new__(CampaignSettings)
+    settings.__dict__.update(values)
+    return settings
 
 
 def checked_labels(labels: Any) -> tuple[str, ...]:
@@ -278,7 +288,9 @@ def policy_name(policy: Any) -> str:
         raise InputError(f"policy {policy!r} is not a policy.", "Give a name such as index, or module:Class.")
     kind = type(policy)
     name = policy.name if POLICIES.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
-    hint = "Put the class into a module that can be imported, with a constructor that needs no arguments."
-    if kind.__module__ == "__main__" or vars(make_policy(name)) != vars(policy):
-        raise InputError(f"policy {name!r} cannot be made again from its name.", hint)
+    if kind.__module__ == "__main__" or repr(vars(make_policy(name))) != repr(vars(policy)):
+        raise InputError(
+            f"policy {name!r} cannot be made again from its name.",
+            "Put the class into a module that can be imported, with a constructor that needs no arguments.",
+        )
     return name

@@ -73,9 +73,9 @@ class Certificate:
     now: float
     upper: float
     gap: float
-    slack: float
     price: float
     ceiling: float
+    slack: float
     arrivals: float | None
     more: tuple[More, ...]
     seconds: float
@@ -119,7 +119,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     curve = zip(points.tolist(), bound.curve(points.astype(np.float64)).tolist(), strict=True)
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
-        bound.slack, bound.price, bound.ceiling, arrivals, more, bound.seconds, tuple(curve),
+        bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, tuple(curve),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
@@ -50,7 +50,7 @@ def status_of(row: CampaignRow) -> CampaignStatus:
     """The status of a campaign's row."""
     return CampaignStatus(
         row.id, row.state, row.closed_reason, row.closed_seq,
-        replace(row.config, budget=row.budget, deadline=row.deadline, lease_seconds=row.lease_seconds),
+        row.config.updated(budget=row.budget, deadline=row.deadline, lease_seconds=row.lease_seconds),
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, lease_seconds(row), arrival_rate(row),
         completion_rate(row), row.rho,

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, heavy imports inside the verb."""
+"""The command line: one file per command; heavy imports are inside the commands, so that ``--help`` is quick."""

@@ -48,8 +48,8 @@ RENAMED = {
 }
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _verb in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, token, demo):
-    app.command()(_verb)
+for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, token, demo):
+    app.command()(_command)
 app.add_typer(campaign, name="campaign")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,39 +40,35 @@ def demo(
     check_port("127.0.0.1", port)
     folder = Path(out)
     check_outputs(out)
-    with working("Preparing the policy's tables"):
-        from nextlabel.demo.crowd import SPEED_UP
-        from nextlabel.demo.run import WORKERS, demo_run, play
+    with ExitStack() as stack:
+        with working("Preparing the policy's tables"):
+            from nextlabel.demo.crowd import SPEED_UP
+            from nextlabel.demo.run import WORKERS, demo_run, play
 
-        stands = demo_run(folder, port, tasks, labels_per_task, seed)
-        on = stands.__enter__()
-    try:
-        say(f"Dashboard: {on.url}/   token: {on.token}")
+            campaign = stack.enter_context(demo_run(folder, port, tasks, labels_per_task, seed))
+        say(f"Dashboard: {campaign.url}/   token: {campaign.token}")
         say(
-            f"{counted(tasks, 'item')}, {counted(on.config.budget, 'label')} to buy, {len(WORKERS)} simulated workers "
-            f"at {SPEED_UP:.0f} times a person's speed, over HTTP."
+            f"{counted(tasks, 'item')}, {counted(campaign.config.budget, 'label')} to buy, {len(WORKERS)} simulated "
+            f"workers at {SPEED_UP:.0f} times a person's speed, over HTTP."
         )
         with working("The crowd is labelling") as progress:
-            found = play(on, progress)
-        _leave(on, found, folder)
-        _show(on, found, folder, time.perf_counter() - begun, as_json)
+            found = play(campaign, progress)
+        _write_results(campaign, found, folder)
+        _show(campaign, found, folder, time.perf_counter() - begun, as_json)
         if keep_serving:
-            say(f"Still serving at {on.url}/ (Ctrl-C ends it).")
-            try:
+            say(f"Still serving at {campaign.url}/ (Ctrl-C ends it).")
+            with suppress(KeyboardInterrupt):
                 while True:
                     time.sleep(3600)
-            except KeyboardInterrupt:
-                say("nextlabel demo ended.")
-    finally:
-        stands.__exit__(None, None, None)
+            say("nextlabel demo ended.")
 
 
-def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
-    """Results and figure."""
+def _write_results(campaign: DemoRun, found: Outcome, folder: Path) -> None:
+    """The table of results and the figure."""
     from nextlabel.demo.outcome import draw
     from nextlabel.files.write import write_csv
 
-    truth = {item.id: item.truth for item in on.sample}
+    truth = {item.id: item.truth for item in campaign.sample}
     rows = [
         {
             "task": result.task,
@@ -81,32 +78,29 @@ def _leave(on: DemoRun, found: Outcome, folder: Path) -> None:
             "hidden_truth": truth[result.task],
             "text": result.payload["text"],
         }
-        for result in on.client.results(on.campaign)
+        for result in campaign.client.results(campaign.campaign)
     ]
     write_csv(rows, folder / "results.csv")
     draw(found, folder / "demo.png")
 
 
-def _show(on: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
+def _show(campaign: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
     saved, same = found.saved, found.overlap_same
     if as_json:
         print_json(
             {
-                "campaign": on.campaign, "items": found.items, "labels": found.labels, "right": found.right,
+                "campaign": campaign.campaign, "items": found.items, "labels": found.labels, "right": found.right,
                 "expected": found.expected, "upper": found.upper_at_start, "gap": found.upper_at_start - found.expected,
                 "fixed_overlap_labels": same, "saved": saved, "seconds": seconds, "folder": str(folder),
             }
         )  # fmt: skip
     else:
         rows = [
-            ["labels bought", f"{found.labels:,} of {on.config.budget:,}"],
+            ["labels bought", f"{found.labels:,} of {campaign.config.budget:,}"],
             ["right, against the hidden truth", f"{found.right:.2%}"],
             ["right, as the campaign itself expects", f"{found.expected:.2%}"],
             ["at most, whatever the policy (at the start)", f"{found.upper_at_start:.2%}"],
-            [
-                "fixed overlap needs for the same",
-                "more than 40 labels per item" if same is None else f"{same:,.0f} labels",
-            ],
+            ["fixed overlap needs for the same", "over 40 labels per item" if same is None else f"{same:,.0f} labels"],
             ["saved against fixed overlap", "not known" if saved is None else f"{saved:.0%}"],
         ]
         caption = (
@@ -115,8 +109,8 @@ def _show(on: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bo
         )
         print_table("Certificate", ["", ""], rows, caption)
         sys.stdout.flush()
-    say(f"Left in {folder}/: results.csv, demo.png, demo.db.")
-    say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {on.token})")
+    say(f"Wrote results.csv, demo.png and demo.db to {folder}.")
+    say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {campaign.token})")
 
 
 def _spread(found: Outcome) -> float:

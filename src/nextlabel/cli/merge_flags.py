@@ -23,7 +23,7 @@ CONTRADICTIONS = (
     ("prior", "strength", "--strength goes with --scores"),
     ("tasks", "scores", "the file of scores has one row per task"),
     ("truth", "scores", "each score is that task's probability of truth 1"),
-    ("accuracy", "strength", "a score is either the prior of the truth or worth so many labels"),
+    ("accuracy", "strength", "a score is either the prior of the truth or worth a number of labels"),
     ("accuracy", "threshold", "with workers of known accuracy the truth has no threshold"),
     ("utility", "value", "the value of a correct task is in the matrix"),
     ("utility", "reward", "a utility matrix is a reward of its own"),

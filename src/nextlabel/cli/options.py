@@ -15,7 +15,7 @@ from nextlabel.errors import InputError
 
 
 def text(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
-    """An option whose default, if there is one, is said by its help text."""
+    """An option whose default, if there is one, is named in its help text."""
     return typer.Option(name, metavar=metavar, help=help, show_default=False, **rest)
 
 

@@ -85,7 +85,7 @@ def plan(
 def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
     for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
         if given is not None:
-            raise InputError(f"--pilot and {name} both say what is known of a task.", "Give one of them.")
+            raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
     with working(f"Learning from {path}"):
         from nextlabel.planning.pilot import read_pilot
 

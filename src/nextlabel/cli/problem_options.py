@@ -81,33 +81,33 @@ class ProblemFlags:
     ] = None
 
     def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
-        """The checked Problem; ``read`` takes up what was met in files of scores, for ``--json``."""
+        """The checked Problem; reports on files of scores are appended to ``read``, for ``--json``."""
         from nextlabel.problem.toml import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         merge_flags(table, self)
         reports: list[TableReport] = []
         problem = problem_from_table(table, say, reports)
-        said = say_read(*reports)
+        found = say_read(*reports)
         if read is not None:
-            read += said
+            read += found
         return problem
 
 
-def takes_problem(verb: Callable[..., None]) -> Callable[..., None]:
-    """Replace the first parameter of ``verb``, a ProblemFlags, by one option for each of its fields."""
+def takes_problem(function: Callable[..., None]) -> Callable[..., None]:
+    """Replace the first parameter of a command, a ProblemFlags, by one option for each of its fields."""
     names = [field.name for field in fields(ProblemFlags)]
     hints = get_type_hints(ProblemFlags, include_extras=True)
-    own_hints = get_type_hints(verb, include_extras=True)
-    own = [p.replace(annotation=own_hints[p.name]) for p in list(inspect.signature(verb).parameters.values())[1:]]
+    own_hints = get_type_hints(function, include_extras=True)
+    own = [p.replace(annotation=own_hints[p.name]) for p in list(inspect.signature(function).parameters.values())[1:]]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[name]) for name in names
     ]
 
-    @wraps(verb)
+    @wraps(function)
     def command(**arguments: Any) -> None:
         flags = ProblemFlags(**{name: arguments.pop(name) for name in names})
-        verb(flags, **arguments)
+        function(flags, **arguments)
 
     parameters = [*shared, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own)]
     vars(command)["__signature__"] = inspect.Signature(parameters)

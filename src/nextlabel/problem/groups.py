@@ -61,7 +61,7 @@ def fresh_groups(classes: Sequence[TaskClass]) -> Groups:
 
 
 def group_tasks(entry: Any, node: Any, w: Any) -> Groups:
-    """Groups from one row a task, in the order of (class, node, w)."""
+    """Groups from one row per task, in the order of (class, node, w)."""
     rows = np.column_stack([_whole(entry), _whole(node), _whole(w)])
     states, members = np.unique(rows, axis=0, return_counts=True)
     entries, nodes, flights = (np.ascontiguousarray(states[:, k]) for k in range(3))

@@ -96,6 +96,6 @@ class PiecewiseRate:
         return float(rates @ np.diff(np.append(starts, horizon)))
 
     def describe(self) -> str:
-        """A few words."""
+        """The rate in words."""
         every = "" if not isfinite(self.period) else f", every {self.period:g}"
         return f"arrival rate {', '.join(f'{rate:g} from {start:g}' for start, rate in self.pieces)}{every}"

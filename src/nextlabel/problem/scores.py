@@ -55,7 +55,7 @@ class ItemScores:
         were = "was" if self.moved == 1 else "were"
         return (
             f"{self.moved:,} of {len(self.values):,} scores {were} moved to {LEAST:g} or {1 - LEAST:g} ({path}): "
-            "labels could say nothing of a task that is certain beforehand."
+            "labels could say nothing about a task that is certain beforehand."
         )
 
 

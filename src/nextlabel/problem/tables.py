@@ -161,8 +161,8 @@ def reward_table(reward: Reward) -> Table | str:
 def _make(what: str, kinds: dict[str, Kind], table: Table, example: str) -> Any:
     name = table.get("kind")
     if not isinstance(name, str) or name not in kinds:
-        said = f"a {what} has no kind" if name is None else f"{what} kind {name!r} is not known"
-        raise ProblemError(f"{said}.", f"Known kinds: {', '.join(kinds)}, e.g. {example}.")
+        message = f"a {what} has no kind" if name is None else f"{what} kind {name!r} is not known"
+        raise ProblemError(f"{message}.", f"Known kinds: {', '.join(kinds)}, e.g. {example}.")
     kind = kinds[name]
     known_keys(table, ("kind", *kind.needs, *kind.may), f"a {what} of kind {name!r}")
     for key in kind.needs:

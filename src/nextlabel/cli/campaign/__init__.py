@@ -17,5 +17,5 @@ from nextlabel.cli.campaign.resume import resume
 from nextlabel.cli.campaign.status import status
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
-for _verb in (create, add, status, pause, resume, budget, deadline, links, export, events, rebuild):
-    app.command()(_verb)
+for _command in (create, add, status, pause, resume, budget, deadline, links, export, events, rebuild):
+    app.command()(_command)

@@ -1,4 +1,4 @@
-"""What the commands of ``nextlabel campaign`` share: the service on a database, and a campaign in a few words."""
+"""What the commands of ``nextlabel campaign`` share: the service on a database, and a summary of a campaign."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import IO, Any
 
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.declaration import declared
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
 from nextlabel.campaign.settings import CampaignSettings
@@ -29,7 +29,7 @@ class CampaignForm:
 
     name: str = ""
     question: str = ""
-    labels: str = "no\nyes"
+    labels: str = declared("labels").example.replace(",", "\n")
     budget: str = ""
     shown: tuple[str, ...] = ()
     id_column: str = ""
@@ -111,14 +111,11 @@ def read_time(text: str) -> float | None:
         raise InputError(f"deadline {text[:40]!r} is not a time.", "Give e.g. 2026-07-01T12:00.") from None
 
 
-def _cost(text: str) -> float:
+def _cost(text: str) -> Any:
     try:
-        cost = float(text) if text.strip() else 0.0
+        return float(text) if text.strip() else declared("label_cost").default
     except ValueError:
-        cost = math.nan
-    if not 0 <= cost < 1:
-        raise InputError(f"label cost {text[:40]!r} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
-    return cost
+        raise InputError(f"label cost {text[:40]!r} is not a number.", "Give e.g. 0.02, or leave it empty.") from None
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:

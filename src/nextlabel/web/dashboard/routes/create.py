@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.declaration import MOST_ANSWERS
+from nextlabel.campaign.declaration import MOST_ANSWERS, declared
 from nextlabel.errors import InputError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.numbers import number
@@ -138,7 +138,7 @@ def _first(request: Request, problem: str = "", status: int = 200) -> Response:
 def _page(
     upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int = 200
 ) -> Response:
-    return page("dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem)
+    return page("dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared)
 
 
 def _message(error: InputError) -> str:

@@ -41,4 +41,7 @@ def data() -> Path:
         pytest.skip(
             f"recorded labels (Snow et al., EMNLP 2008) are not at {folder}; NEXTLABEL_DATA names another folder"
         )
+    rows = len((folder / "rte" / "labels.csv").read_bytes().splitlines()) - 1
+    if rows != RTE_LABELS:
+        pytest.fail(f"{folder}/rte/labels.csv has {rows} labels, not {RTE_LABELS:,}: it is another file, or damaged")
     return folder

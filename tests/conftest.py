@@ -22,6 +22,8 @@ HERE = Path(__file__).resolve().parent
 NUMERICAL = {"kernels", "beliefs", "problem", "learn", "solve", "policies", "simulation", "planning", "backtesting"}
 assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
+RTE_LABELS = 8_000
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:

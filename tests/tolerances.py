@@ -6,6 +6,9 @@ REWARD = 1e-13
 #: Identities that hold up to rounding: martingales, recursions, symmetry.
 ROUNDING = 1e-12
 
+#: What moving an input by one unit in the last place may move a value that is not searched for.
+LAST_BITS = 1e-12
+
 #: The promised error of cutting off arrivals left once values have settled.
 TRUNCATION = 1e-10
 

@@ -1,9 +1,9 @@
 """``python -m benchmarks.live.routing``: what a shorter way to the busiest routes would gain, for docs/decisions/0022.
 
-Three services run side by side on campaigns alike and take turns: ``plain`` calls the endpoints of
-``service.routes.work`` as FastAPI does, ``route class`` through ``WorkRoute``, which injects no dependencies, and
-``direct`` from a middleware of its own before FastAPI's router runs. Load of 1, 8 and 64 workers. The processor time of
-the service per request hardly depends on what else the machine does; the other columns do.
+Three services run side by side on campaigns alike, whose policy needs no tables, and take turns: ``FastAPI`` finds and
+calls the endpoints of ``service.routes.work`` itself, ``route class`` calls them by a FastAPI route class without
+dependency injection, and ``WorkRouter`` is the service as it is. Load of 1, 8 and 64 workers. The processor time of the
+service per request depends least on what else the machine does.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import uvicorn
 from fastapi import Request
 from fastapi.routing import APIRoute
-from starlette.middleware import Middleware
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
 
 from benchmarks.__main__ import others, processor
 from benchmarks.live.campaign import prepare
@@ -32,45 +32,34 @@ from benchmarks.live.crowd import Account, crowd
 from benchmarks.live.server import free_port
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
-from nextlabel.service.auth import API
 from nextlabel.service.routes import work
 from nextlabel.store.open import open_store
 
-VARIANTS = ("plain", "route class", "direct")
+VARIANTS = ("FastAPI", "route class", "WorkRouter")
 WORKERS = (1, 8, 64)
 
 
-class Direct:
-    """Calls endpoints of the form ``(name, request) -> response`` itself; everything else goes to FastAPI."""
+class PlainRoute(APIRoute):
+    """Calls ``endpoint(id, request)`` without dependency injection."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._routes: dict[tuple[str, str], APIRoute] = {}
-        for route in work.router.routes:
-            assert isinstance(route, APIRoute)
-            _, kind, _, verb = route.path.split("/")
-            self._routes[kind, verb] = route
-        self._path = re.compile(rf"{API}/([a-z]+)/([^/]+)/([a-z]+)")
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        (parameter,) = self.param_convertors
+        endpoint = self.endpoint
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        match = self._path.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if match is None or (match[1], match[3]) not in self._routes:
-            await self._app(scope, receive, send)
-            return
-        route = self._routes[match[1], match[3]]
-        name = route.path.split("/")[2].strip("{}")
-        scope["route"], scope["path_params"] = route, {name: match[2]}
-        response = await route.endpoint(match[2], Request(scope, receive))
-        await response(scope, receive, send)
+        async def handler(request: Request) -> Response:
+            return await endpoint(request.path_params[parameter], request)
+
+        return handler
 
 
 def serve(variant: str, url: str, port: int) -> None:
     """One service, until it is killed."""
-    if variant == "plain":
-        work.WorkRoute.get_route_handler = APIRoute.get_route_handler  # type: ignore[method-assign]
+    if variant == "route class":
+        for route in work.router.routes:
+            route.__class__ = PlainRoute
     app = create_app(CampaignService(open_store(url)), close_service=True)
-    if variant == "direct":
-        app.user_middleware.append(Middleware(Direct))
+    if variant != "WorkRouter":
+        app.user_middleware = [entry for entry in app.user_middleware if entry.cls is not work.WorkRouter]
     uvicorn.run(app, host="127.0.0.1", port=port, loop="uvloop", http="httptools", log_config=None, access_log=False)
 
 
@@ -101,18 +90,18 @@ def quantiles(account: Account, used: float) -> tuple[float, float, float, float
     return 1e3 * used / requests, requests / account.seconds, 1e3 * low, 1e3 * high
 
 
-def compare(pairs: int, rounds: int) -> None:
+def compare(pairs: int, rounds: int, crowds: list[int]) -> None:
     """The table: medians over the rounds."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         services = {}
         for variant in VARIANTS:
             url = str(Path(folder) / f"{variant.replace(' ', '-')}.db")
-            id, tokens = prepare(url, 20_000, 60_000, max(WORKERS))
+            id, tokens = prepare(url, 20_000, 60_000, max(WORKERS), policy="okg-pending")
             services[variant] = (id, tokens, *start(variant, url))
         print("| workers | way to the route | service's CPU per request | requests per second | ask p50 | ask p99 |")
         print("|---|---|---|---|---|---|")
         try:
-            for workers in WORKERS:
+            for workers in crowds:
                 found: dict[str, list[tuple[float, float, float, float]]] = {variant: [] for variant in VARIANTS}
                 for turn in range(rounds + 1):
                     for variant in VARIANTS:
@@ -137,6 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live.routing", description=__doc__)
     parser.add_argument("--serve", nargs=3, metavar=("VARIANT", "URL", "PORT"), help="run one service")
     parser.add_argument("--pairs", type=int, default=600, help="asks and tells of one turn")
+    parser.add_argument("--workers", type=int, nargs="+", default=list(WORKERS), help="workers at once")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each service")
     options = parser.parse_args()
     if options.serve:
@@ -144,7 +134,7 @@ def main() -> None:
         serve(variant, url, int(port))
         return
     before = others()
-    compare(options.pairs, options.rounds)
+    compare(options.pairs, options.rounds, options.workers)
     print(f"\n{processor()}, {os.cpu_count()} cores, load of the machine when it began: {before}.")
 
 

@@ -103,7 +103,17 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
                 if s.w < tables.static.shape[0] - 1:
                     count[s.w * nodes + starts[c] + s.node] += 1
                     free[s.w * nodes + starts[c] + s.node] += x not in mine
-            expected = _choice(tables, by_state, count, free, config.budget - spent - out, spent + out, given)
+            expected = _choice(
+                tables,
+                by_state,
+                arrays.level,
+                arrays.child,
+                count,
+                free,
+                config.budget - spent - out,
+                spent + out,
+                given,
+            )
             c, node, w = data["state"]
             assert state[data["task"]] == (node, w) and klass[data["task"]] == c
             assert data["task"] not in mine
@@ -130,14 +140,14 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     assert [task.state for task in campaign_service.store.tasks(id, -1, 1000)] == state
 
 
-def _choice(tables, by_state, count, free, n: int, ell: int, number: int) -> int:
+def _choice(tables, by_state, level, child, count, free, n: int, ell: int, number: int) -> int:
     """What ``rollout.play_events`` does at an arrival, groups without a task for this worker taken out in turn."""
     shut: set[int] = set()
     while True:
         states = [s for s in np.flatnonzero(count) if s not in shut]
         active = np.array([*states, len(states)], dtype=np.int64)
         scores = np.zeros(len(active))
-        best = score_groups(tables, by_state, active, count, n, ell, 0, 0.0, draw_key(5), scores)
+        best = score_groups(tables, by_state, level, child, active, count, n, ell, 0, 0.0, draw_key(5), scores)
         chosen = break_tie(tables, by_state, active, count, scores, best, np.zeros(0), ell, chance(5, TIES, number))
         if free[chosen] > 0:
             return int(chosen)

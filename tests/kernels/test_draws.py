@@ -37,7 +37,7 @@ def test_the_best_draw_is_that_of_all_groups(states: list[int], sizes: list[int]
     count = np.zeros(STATES, dtype=np.int64)
     count[states] = sizes[: len(states)]
     scores, key = np.full(len(active), np.nan), np.uint64(7)
-    best = draw_groups(TABLES, BY_STATE, active, count, key, ell, scores)
+    best = draw_groups(TABLES.facts, TABLES.quantiles, TABLES.tied, BY_STATE, CHILD, active, count, key, ell, scores)
     every, draws = [], 0
     for s in states:
         w, i = int(BY_STATE.flight[s]), int(BY_STATE.node[s])

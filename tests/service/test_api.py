@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -301,6 +302,11 @@ class TestReading:
         id = shared.campaign("limits")
         for path in ("results", "events", "workers"):
             check_problem(http.get(f"/campaigns/{id}/{path}", params={"limit": 0}), 422, "query.limit")
+
+    def test_a_policy_of_ones_own_is_not_imported_for_a_client(self, http: httpx.Client) -> None:
+        reply = http.post("/campaigns", json={"budget": 5, "policy": "antigravity:Rule"})
+        check_problem(reply, 422, "cannot be chosen over HTTP")
+        assert "antigravity" not in sys.modules
 
     def test_certificate(self, shared: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
         id = shared.campaign("bound", tasks=0)

@@ -6,6 +6,7 @@ a bound and the optimum are the same number, so that the excess of the bound can
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,6 +16,7 @@ import pytest
 from mpmath import mp, mpf
 
 import nextlabel as nl
+from oracles import Finite, Task
 
 #: The bound may exceed the value by this share of it.
 EXCESS = 1e-6
@@ -141,3 +143,47 @@ def test_a_thousand_random_tasks(block: int) -> None:
             scale = float(abs(task.value(0, 1.0, 0.0)))
         cost = float(rng.choice([0.0, 1e-3, 0.1])) * scale
         check(task, arrivals, float(10.0 ** rng.uniform(-1, 1)), cost)
+
+
+# ------------------------------------------------------------------ finite horizons, from slow labels to immediate ones
+
+
+def one_label(r: float, mu: float, T: float) -> float:
+    """The optimum of one task and one arrival, Beta(1, 1): 1/2 + P(the label comes in before T) / 4."""
+    if r == mu:
+        return 0.5 + 0.25 * (1.0 - math.exp(-r * T) * (1.0 + r * T))
+    return 0.5 + 0.25 * (1.0 - (mu * math.exp(-r * T) - r * math.exp(-mu * T)) / (mu - r))
+
+
+@pytest.mark.parametrize("r", [0.1, 1.0])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 1e3, 1e5])
+@pytest.mark.parametrize(("K", "U"), [(1, 1), (10, 12)])
+def test_any_horizon(K: int, U: int, mu: float, r: float) -> None:
+    """Never above the bound of a longer horizon, or of none; never below the closed form; both sides close."""
+    longest = nl.upper_bound(nl.Problem.identical(K, U, arrival_rate=r, completion_rate=mu)).value
+    before = 0.0
+    for completions in (1.0, 10.0, 1e2, 1e4, 1e7):
+        T = completions / mu
+        bound = nl.upper_bound(nl.Problem.identical(K, U, arrival_rate=r, completion_rate=mu, horizon=T))
+        assert bound.certified and bound.gap <= 1e-3 * bound.value, (T, bound)
+        assert before - 1e-7 * before <= bound.value <= longest * (1 + 1e-11), (T, bound)
+        if K == 1:
+            exact = one_label(r, mu, T)
+            assert exact - 1e-15 <= bound.value <= exact * (1 + 1e-4), (T, bound)
+        before = bound.value
+
+
+def test_random_horizons_against_an_ordinary_differential_equation() -> None:
+    """One task: its optimum is that of the differential equation, integrated by SciPy to 1e-11."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        U, mu, r = int(rng.integers(1, 5)), float(10.0 ** rng.uniform(-1, 1)), float(10.0 ** rng.uniform(-1, 1))
+        T = float(10.0 ** rng.uniform(-0.5, 1.5))
+        alpha, beta = (float(x) for x in 10.0 ** rng.uniform(-0.3, 0.9, 2))
+        d = float(rng.uniform(0.3, 0.7))
+        exact = Finite(Task(alpha, beta, d, r, mu), [0.0] * U, T)(0, 0, 0, U)
+        problem = nl.Problem.identical(
+            1, U, prior=nl.Beta(alpha, beta), threshold=d, arrival_rate=r, completion_rate=mu, horizon=T
+        )
+        bound = nl.upper_bound(problem).value
+        assert exact - 1e-9 <= bound <= exact * (1 + 1e-4), (problem, bound, exact)

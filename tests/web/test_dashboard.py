@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import numpy as np
@@ -24,6 +24,7 @@ from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
 from nextlabel.service.tokens import new_token
+from nextlabel.web.dashboard import uploads
 from nextlabel.web.dashboard.access import local_path
 from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
@@ -43,7 +44,8 @@ SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = tru
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("drafts")))
+        folder = str(tmp_path_factory.mktemp("uploads"))
+        patch.setattr(uploads, "tempfile", SimpleNamespace(gettempdir=lambda: folder))
         with on_sqlite(tmp_path_factory.mktemp("dashboard"), pages=mount_pages, max_upload_bytes=2 << 20) as service:
             yield service
 

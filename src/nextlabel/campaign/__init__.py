@@ -1,5 +1,7 @@
-"""The life of a live campaign: who gets which task, what a label does, what it costs. No I/O, no clock of its own.
+"""The rules of a live campaign: who gets which task, what a label does, what it costs. No I/O and no clock.
 
-``config`` settings; ``transitions`` the life of a lease; ``events`` the log; ``ledger`` what a store must offer;
-``projection`` what an event changes; ``commands`` the commands; ``table_cache`` the tables of the policy.
+``declaration`` and ``settings`` what a campaign is created with; ``states`` its vocabulary; ``transitions`` the life of
+a lease; ``events`` the log; ``rules`` and ``legacy_log`` how a log is read; ``projection`` what an event changes;
+``commands`` and ``intake`` what writes events; ``policy_tables`` and ``scoring`` the policy at work; ``ledger`` and
+``overview`` what a store must offer.
 """

@@ -44,7 +44,7 @@ class Commands:
         self.ledger, self.tables = ledger, tables
         self.now = max(now, ledger.row.last_at)  # another machine's clock may be ahead of this one's
 
-    # What workers say
+    # Commands of workers
 
     def ask(self, worker: str) -> Lease | NoTask:
         """A task for the worker: the lease that is out, or the task where a label is worth most; else the reason."""
@@ -53,7 +53,7 @@ class Commands:
         for lease in self.ledger.open_leases(worker):
             return self._lease(lease, self.ledger.task(lease.task))
         row = self.ledger.row
-        reason = self._shut()
+        reason = self._closing_reason()
         if reason is not None:
             return self._refuse(reason)
         if row.left == 0:
@@ -67,7 +67,7 @@ class Commands:
         if row.deadline is not None:
             until = min(until, row.deadline)
         id = lease_id(row.id, row.given)
-        self._open_again()  # a label may have become worth its price again
+        self._reopen()  # a label may have become worth its price again
         self._record(
             "leased",
             {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
@@ -78,13 +78,13 @@ class Commands:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
         answer = self.ledger.row.config.answer(label)
         self._expire()
-        lease = self._own(id, worker)
+        lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")
         if status is None:
             if lease.label != answer:
-                said = self.ledger.row.config.labels[lease.label or 0]
+                earlier = self.ledger.row.config.labels[lease.label or 0]
                 raise ConflictError(
-                    f"the lease was answered with {said!r} before.", "Undo that answer first, or leave it."
+                    f"the lease was answered with {earlier!r} before.", "Undo that answer first, or leave it."
                 )
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
@@ -96,13 +96,13 @@ class Commands:
             counted = row.left > 0 and task.labels + task.w < most
         last = counted and task.labels + 1 >= most and task.closed_seq is None
         self._record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
-        self._shut()
+        self._closing_reason()
         return self._told(get_lease(self.ledger, id))
 
     def release(self, id: str, worker: str | None = None) -> Told:
         """The worker passes the task on; it does not come back to the same worker."""
         self._expire()
-        lease = self._own(id, worker)
+        lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
             self._record("released", {"lease": id})
         return self._told(get_lease(self.ledger, id))
@@ -110,7 +110,7 @@ class Commands:
     def renew(self, id: str, worker: str | None = None) -> Told:
         """More time for a lease that is out."""
         self._expire()
-        lease = self._own(id, worker)
+        lease = self._own_lease(id, worker)
         after(lease.status, "renew")
         row = self.ledger.row
         until = self.now + lease_seconds(row)
@@ -123,17 +123,17 @@ class Commands:
     def undo(self, id: str, worker: str | None = None) -> Told:
         """Take an answer back while its lease would still be out; the worker has the task again."""
         self._expire()
-        lease = self._own(id, worker)
+        lease = self._own_lease(id, worker)
         if lease.status == LEASED:
             return self._told(lease)
         after(lease.status, "undo")
         if self.now >= lease.expires_at or self._past_deadline():
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self._record("undone", {"lease": id, "label": lease.label})
-        self._open_again()
+        self._reopen()
         return self._told(get_lease(self.ledger, id))
 
-    # What the requester says
+    # Commands of the requester
 
     def pause(self) -> None:
         """No new leases until ``resume``; those that are out go on."""
@@ -166,10 +166,10 @@ class Commands:
             )
         if new:
             self._record("changed", new)
-            self._open_again()
-            self._shut()
+            self._reopen()
+            self._closing_reason()
 
-    # What the rules are made of
+    # Parts of commands
 
     def begin(self) -> None:
         """Open the log of a new campaign."""
@@ -179,7 +179,7 @@ class Commands:
     def settle(self) -> None:
         """Expire what is over and close the campaign if nothing more can happen."""
         self._expire()
-        self._shut()
+        self._closing_reason()
 
     def record_tasks(self, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None) -> None:
         """Add tasks [key, payload, class] that ``intake`` has checked, with the priors that are new."""
@@ -193,7 +193,7 @@ class Commands:
                 "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
             },
         )  # fmt: skip
-        self._open_again()
+        self._reopen()
 
     def _record(self, kind: str, data: dict[str, Any]) -> Event:
         event = self.ledger.append(self.now, kind, data)
@@ -206,8 +206,8 @@ class Commands:
         for lease in self.ledger.expired(over, MOST_EXPIRED):
             self._record("expired", {"lease": lease.id})
 
-    def _shut(self) -> Reason | None:
-        """Why no lease can be given to anybody; a lasting reason closes the campaign, in the log too."""
+    def _closing_reason(self) -> Reason | None:
+        """Why nobody can get a task, None if somebody can; a lasting reason closes the campaign, in the log too."""
         row = self.ledger.row
         if self._past_deadline():
             return self._close("deadline_passed")
@@ -228,12 +228,12 @@ class Commands:
             self._record("closed", {"reason": reason})
         return reason
 
-    def _open_again(self) -> None:
+    def _reopen(self) -> None:
         if self.ledger.row.closed_seq is not None:
             self._record("reopened", {})
 
     def _tune(self) -> None:
-        """Have the tables follow the rates, as soon as the new ones are there."""
+        """Use tables for the learnt rates, as soon as they are there."""
         ledger, row = self.ledger, self.ledger.row
         rho = wanted_rho(row)
         if row.rules.ranked or rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
@@ -247,20 +247,18 @@ class Commands:
         n = labels_before_deadline(row, self.now)
         if row.rules.ranked:
             return self._choose_by_score(worker, n)
-        tables_now = self.tables.ready(row.config, self.ledger.classes(), row.rho)
-        lot = chance(row.config.seed, STARTS, row.given)
+        tables = self.tables.ready(row.config, self.ledger.classes(), row.rho)
+        start = chance(row.config.seed, STARTS, row.given)
         barred: list[Group] = []
         while True:
-            group = tables_now.choose(
-                self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given
-            )
+            group = tables.choose(self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given)
             if group == BELOW_PRICE:
                 return "nothing_left_for_you" if barred else self._below_price()
             if group == NO_ROOM:
                 return "nothing_left_for_you" if barred else "all_leased"
-            task = self.ledger.pick(group, worker, lot)
+            task = self.ledger.pick(group, worker, start)
             if task is not None:
-                return task, {"left": n, "rho": tables_now.rho}
+                return task, {"left": n, "rho": tables.rho}
             barred.append(group)
 
     def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
@@ -285,8 +283,8 @@ class Commands:
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 
-    def _own(self, id: str, worker: str | None) -> LeaseRow:
-        """A lease, of that worker if one is named: another's does not exist for them."""
+    def _own_lease(self, id: str, worker: str | None) -> LeaseRow:
+        """A lease, of that worker if one is named: another worker's lease does not exist for them."""
         lease = get_lease(self.ledger, id)
         if worker is not None and lease.worker != worker:
             return get_lease(self.ledger, "")

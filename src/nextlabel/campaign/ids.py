@@ -1,4 +1,4 @@
-"""Names that nobody else has: of campaigns, and of their leases."""
+"""Unique ids of campaigns and of their leases."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nextlabel.errors import InputError
 PATTERN = r"[a-z0-9][a-z0-9_]{0,47}"
 
 
-#: Random names drawn ahead.
+#: Random texts drawn ahead.
 AT_ONCE = 512
 _drawn: list[str] = []
 
 
 def new_campaign_id() -> str:
-    """A name by lot."""
+    """A random id."""
     return "c" + secrets.token_hex(6)
 
 
 def checked_campaign_id(id: object) -> str:
-    """A name that a user chose."""
+    """An id that a user chose."""
     if not isinstance(id, str) or re.fullmatch(PATTERN, id) is None:
         raise InputError(
             f"campaign id {str(id)[:60]!r} is not allowed.",
@@ -32,7 +32,7 @@ def checked_campaign_id(id: object) -> str:
 
 
 def lease_id(campaign: str, number: int) -> str:
-    """Name of a campaign's lease: where it belongs, its number, and something that cannot be guessed."""
+    """Id of a lease: the campaign, the lease's number, and something that cannot be guessed."""
     return f"{campaign}-{number}-{_random_hex()}"
 
 

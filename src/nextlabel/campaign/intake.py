@@ -47,18 +47,18 @@ class NewTask:
     prior: Prior
 
 
-def read_task(config: CampaignSettings, given: Any, place: int) -> NewTask:
+def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
     """One task from a table; ``place`` names it in errors."""
     where = f"task {place}"
-    if not isinstance(given, Mapping):
-        given = {"payload": given}
-    key = given.get("id")
+    if not isinstance(task, Mapping):
+        task = {"payload": task}
+    key = task.get("id")
     if key is not None:
         key = str(key).strip()
         half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
         if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
             raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
-    payload = given["payload"] if "payload" in given else {k: v for k, v in given.items() if k not in RESERVED}
+    payload = task["payload"] if "payload" in task else {k: v for k, v in task.items() if k not in RESERVED}
     try:
         text = json.dumps(payload, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -68,11 +68,11 @@ def read_task(config: CampaignSettings, given: Any, place: int) -> NewTask:
             f"the payload of {where} has {len(text):,} characters or a null character.",
             f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
         )
-    return NewTask(key, payload, _prior(config, given, where))
+    return NewTask(key, payload, _prior(config, task, where))
 
 
-def _prior(config: CampaignSettings, given: Mapping[str, Any], where: str) -> Prior:
-    score, prior = given.get("score"), given.get("prior")
+def _prior(config: CampaignSettings, task: Mapping[str, Any], where: str) -> Prior:
+    score, prior = task.get("score"), task.get("prior")
     if score in (None, "") and prior is None:
         return config.default_prior
     try:
@@ -115,11 +115,11 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
     added = known = 0
     for chunk in _chunks(tasks):
         first = ledger.row.tasks
-        news: list[list[Any]] = []
-        classes: list[Any] = []
+        new_tasks: list[list[Any]] = []
+        new_priors: list[Any] = []
         there = {} if fresh else ledger.tasks_by_key([task.key for task in chunk if task.key is not None])
         for task in chunk:
-            key = task.key if task.key is not None else str(first + len(news))
+            key = task.key if task.key is not None else str(first + len(new_tasks))
             old = there.get(key)
             if old is not None:
                 if old.payload != task.payload or numbers.get(task.prior) != old.class_number:
@@ -134,17 +134,17 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             seen[key] = task
             if task.prior not in numbers:
                 numbers[task.prior] = len(numbers)
-                classes.append(prior_table(task.prior))
-            news.append([key, task.payload, numbers[task.prior]])
-        if not news:
+                new_priors.append(prior_table(task.prior))
+            new_tasks.append([key, task.payload, numbers[task.prior]])
+        if not new_tasks:
             continue
         ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
         if ranked:
             scoring.check_policy(ledger.row.config)
-        if first + len(news) > MOST_TASKS:
+        if first + len(new_tasks) > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        commands.record_tasks(news, classes, ranked, batch)
-        added += len(news)
+        commands.record_tasks(new_tasks, new_priors, ranked, batch)
+        added += len(new_tasks)
     return Added(added, known, ledger.row.tasks)
 
 

@@ -23,6 +23,7 @@ from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
@@ -40,6 +41,7 @@ class PolicyTables:
     """Tables of one policy for some classes at one rho."""
 
     rho: float
+    problem: ProblemArrays
     tables: PolicyArrays
     by_state: StateScores
     least: float
@@ -58,7 +60,7 @@ class PolicyTables:
         start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
         states = tables.static.shape[0] * tables.static.shape[1]
-        return cls(rho, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
+        return cls(rho, problem, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
 
     def choose(
         self, groups: Mapping[Group, int], barred: Iterable[Group], n: int, ell: int, seed: int, number: int
@@ -77,8 +79,8 @@ class PolicyTables:
         with self.lock:
             self.members[states] = [count for _, count in some]
             chosen = choose_group(
-                self.tables, self.by_state, active, self.members, n, ell, draw_key(seed), u, self.least,
-                np.zeros(self.tables.planned.shape[1]), np.zeros(len(active)),
+                self.tables, self.by_state, self.problem.level, self.problem.child, active, self.members, n, ell,
+                draw_key(seed), u, self.least, np.zeros(len(active)),
             )  # fmt: skip
             self.members[states] = 0
         if chosen < 0:

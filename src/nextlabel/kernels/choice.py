@@ -45,12 +45,13 @@ def confidence(facts: Floats, m: int, i: int, log_n: float) -> float:
 
 @uncounted
 def score_groups(
-    policy: PolicyArrays, by_state: StateScores, active: Ints, count: Ints, n: int, ell: int, layer: int, share: float,
-    k_draw: np.uint64, scores: Floats,
+    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, active: Ints, count: Ints, n: int, ell: int,
+    layer: int, share: float, k_draw: np.uint64, scores: Floats,
 ) -> float:  # fmt: skip
     """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label."""
     if policy.mode == BY_DRAW:
-        return draw_groups(policy, by_state, active, count, k_draw, ell, scores)
+        facts, quantiles = policy.facts, policy.quantiles
+        return draw_groups(facts, quantiles, policy.tied, by_state, child, active, count, k_draw, ell, scores)
     best = -np.inf
     if policy.mode == BY_CONFIDENCE:
         log_n = np.log(max(ell, 1))
@@ -58,7 +59,8 @@ def score_groups(
             s = active[g]
             scores[g] = by_state.score[s]
             if scores[g] > -np.inf:
-                scores[g] = confidence(policy.facts, by_state.labels[s], by_state.node[s], log_n)
+                i = by_state.node[s]
+                scores[g] = confidence(policy.facts, level[i] + by_state.flight[s], i, log_n)
             best = max(best, scores[g])
         return best
     for g in range(active[-1]):
@@ -118,16 +120,17 @@ def break_tie_by_deficit(
 
 @jit
 def choose_group(
-    policy: PolicyArrays, by_state: StateScores, active: Ints, count: Ints, n: int, ell: int, k_draw: np.uint64,
-    u: float, least: float, given: Floats, scores: Floats,
+    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, active: Ints, count: Ints, n: int, ell: int,
+    k_draw: np.uint64, u: float, least: float, scores: Floats,
 ) -> int:  # fmt: skip
     """The state that one arrival gets, for a live campaign.
 
     -1 if no task can be given a label, -2 if none is worth ``least``.
     """
-    best = score_groups(policy, by_state, active, count, n, ell, 0, 0.0, k_draw, scores)
+    best = score_groups(policy, by_state, level, child, active, count, n, ell, 0, 0.0, k_draw, scores)
     if best == -np.inf:
         return -1
     if best < least:
         return -2
+    given = np.zeros(policy.planned.shape[1])
     return break_tie(policy, by_state, active, count, scores, best, given, ell, u)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.policy import PolicyArrays, StateScores
+from nextlabel.kernels.policy import StateScores
 from nextlabel.kernels.random import uniform
 from nextlabel.kernels.uncounted import uncounted
 
@@ -67,10 +67,10 @@ def drawn(
 
 @uncounted
 def draw_groups(
-    policy: PolicyArrays, by_state: StateScores, active: Ints, count: Ints, key: np.uint64, ell: int, scores: Floats
-) -> float:
+    facts: Floats, quantiles: Floats, tied: float, by_state: StateScores, child: Ints, active: Ints, count: Ints,
+    key: np.uint64, ell: int, scores: Floats,
+) -> float:  # fmt: skip
     """scores[g] = the best draw of group active[g], -inf if it cannot win or its tasks are full; return the best."""
-    facts, quantiles, tied, child = policy.facts, policy.quantiles, policy.tied, by_state.child
     score, node, flight, cap = by_state.score, by_state.node, by_state.flight, by_state.cap
     first, before, draws = -1, 0, 0
     for g in range(active[-1]):

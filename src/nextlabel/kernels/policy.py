@@ -47,9 +47,7 @@ class StateScores(NamedTuple):
     column: Ints  # (states,) column of ``rows``, -1 where ``score`` counts
     node: Ints  # (states,)
     flight: Ints  # (states,)
-    labels: Ints  # (states,) labels given out, those in flight included
     cap: Floats  # (states,) BY_DRAW: no draw is above it
-    child: Ints  # (nodes, J) node after answer j
 
 
 @jit
@@ -76,14 +74,13 @@ def scores_by_state(policy: PolicyArrays, level: Ints, limit: Ints, child: Ints)
     column = np.full(states, -1, dtype=np.int64)
     node = np.zeros(states, dtype=np.int64)
     flight = np.zeros(states, dtype=np.int64)
-    labels = np.zeros(states, dtype=np.int64)
     for w in range(flights):
         for i in range(nodes):
             s = w * nodes + i
-            node[s], flight[s], labels[s] = i, w, level[i] + w
-            if w < flights - 1 and labels[s] < limit[i]:
+            node[s], flight[s] = i, w
+            if w < flights - 1 and level[i] + w < limit[i]:
                 score[s] = policy.static[w, i]
                 if policy.rows.shape[0] > 0:
                     column[s] = policy.core[w, i]
     cap = most_drawn(policy.facts, child, flights) if policy.mode == BY_DRAW else np.zeros(0)
-    return StateScores(score, column, node, flight, labels, cap, child)
+    return StateScores(score, column, node, flight, cap)

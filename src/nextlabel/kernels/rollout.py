@@ -184,7 +184,9 @@ def play_events(
                 left = timing.horizon - now
                 layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), layers - 2)
                 share = (left - policy.tau[layer]) / (policy.tau[layer + 1] - policy.tau[layer])
-            best = score_groups(policy, by_state, active, count, n, ell, layer, share, k_draw, scores)
+            best = score_groups(
+                policy, by_state, problem.level, problem.child, active, count, n, ell, layer, share, k_draw, scores
+            )
             chosen = -1
             if best > -np.inf and best >= policy.price[ell]:
                 u = uniform(k_tie, ell, 0)

@@ -61,6 +61,7 @@ def create_app(
         middleware=[
             Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics),
             Middleware(BodyLimitMiddleware, settings=settings),
+            Middleware(work.WorkRouter),
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )

@@ -8,21 +8,25 @@ campaigns/{id}/ask, leases/{id}/...          the requester, and workers with a l
 everything else                              the requester
 ============================================ ===========================================================
 
-When the requester's token is replaced, running processes notice within ``TOKEN_CACHE_S`` seconds.
+When the requester's token is replaced, running processes notice within ``TOKEN_CACHE_S`` seconds. Text in a path that
+cannot be the id of a campaign or a lease is not looked up, and leases of other campaigns do not exist for a worker.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from anyio import to_thread
+from fastapi import Path
 
+from nextlabel.campaign.ids import PATTERN, campaign_of
 from nextlabel.campaign.ledger import Store
-from nextlabel.errors import NotAllowedError, TokenError
+from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.tokens import NAME, PREFIX, matches
+from nextlabel.store.memory import no_campaign
 
 API = "/api/v1"
 #: Seconds for which the requester's token hash is cached, and for which a token that does not match it is refused
@@ -31,7 +35,12 @@ TOKEN_CACHE_S, MISMATCH_CACHE_S = 5.0, 1.0
 _OPEN = frozenset({f"{API}/healthz", f"{API}/openapi.json"})
 _METRICS = frozenset({"/metrics", f"{API}/metrics"})
 _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|renew|undo))")
+_CAMPAIGN = re.compile(PATTERN)
+_LEASE = re.compile(rf"{PATTERN}-[0-9]{{1,18}}-[0-9a-f]{{1,40}}")
 _HINT = "Send the header 'Authorization: Bearer TOKEN'."
+
+CampaignId = Annotated[str, Path(description="The campaign's id")]
+LeaseId = Annotated[str, Path(description="The lease's id")]
 
 
 class Principal(NamedTuple):
@@ -86,3 +95,25 @@ class Authenticator:
         self._token_hash = await to_thread.run_sync(self._store.setting, NAME)
         self._read_at = time.monotonic()
         return matches(token, self._token_hash)
+
+
+def campaign_id(text: str) -> str:
+    """The id in a path, if a campaign can have it."""
+    if _CAMPAIGN.fullmatch(text) is None:
+        raise no_campaign(text)
+    return text
+
+
+def campaign_id_of_lease(lease: str, principal: Principal) -> str:
+    """The campaign of a lease; for a worker, leases of other campaigns do not exist."""
+    campaign = campaign_of(lease)
+    if _LEASE.fullmatch(lease) is None or (principal.campaign is not None and principal.campaign != campaign):
+        raise NotFoundError("there is no such lease.", "Ask for a task and use the lease's id.")
+    return campaign
+
+
+def workable_campaign_id(text: str, principal: Principal) -> str:
+    """The campaign in a path, if the sender may work on it."""
+    if principal.campaign is not None and principal.campaign != text:
+        raise NotAllowedError("the link is for another campaign.", "Ask for a link to this one.")
+    return campaign_id(text)

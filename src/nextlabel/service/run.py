@@ -23,6 +23,8 @@ from nextlabel.store.open import open_store
 #: Variables that tell further processes what to serve; their settings come from the environment too.
 STORE, PAGES, METRICS = "NEXTLABEL_STORE", "NEXTLABEL_PAGES", "PROMETHEUS_MULTIPROC_DIR"
 KEEP_ALIVE_S = 30
+#: Seconds after which a process that does not answer is replaced; on a busy machine one takes long to start.
+HEALTH_CHECK_S = 120
 
 Pages = Callable[[FastAPI], None]
 
@@ -97,4 +99,5 @@ def _options(settings: ServiceSettings) -> dict[str, Any]:
         "server_header": False,
         "timeout_keep_alive": KEEP_ALIVE_S,
         "timeout_graceful_shutdown": settings.shutdown_seconds,
+        "timeout_worker_healthcheck": HEALTH_CHECK_S,
     }

@@ -80,7 +80,7 @@ CHAIN_TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy earns more than ``value`` in expectation."""
+    """No policy earns more than ``value`` in expectation; ``certified``: the theorem's conditions hold for it."""
 
     value: float
     per_task: float
@@ -134,13 +134,19 @@ def upper_bound(
         lower=lower,
         gap=unit * max(0.0, best.value - best.lower),
         error_budget=unit * off,
-        certified=off <= CERTIFIED * scale,
+        certified=off <= CERTIFIED * scale and _holds(value, lower, best.price, lam),
         cap=cut.cap,
         flight=cut.flight,
         method=prices,
         charge=charge,
         seconds=perf_counter() - begin,
     )
+
+
+def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
+    """Whether the theorem covers the result: numbers throughout, no price below 0, no feasible plan above the bound."""
+    paid = np.append(prices, price)
+    return bool(np.isfinite([value, lower]).all() and np.all((paid >= 0.0) & np.isfinite(paid)) and lower <= value)
 
 
 Found = tuple[Optimum, Cut, Floats]

@@ -13,7 +13,7 @@ ties smoothly: B_eps is minimised by projected L-BFGS (``descent``) for falling 
 gradient, the forward sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That
 policy, made exactly feasible (``forward`` modes 1 and 2), is the primal side.
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
-feasible occupation measure (for a finite horizon: of its Erlang version). Cost: two sweeps per evaluation.
+feasible occupation measure (for a finite horizon: on the chain of ``backward``). Cost: two sweeps per evaluation.
 """
 
 from __future__ import annotations

@@ -112,7 +112,9 @@ class RelaxedProblem:
                 done = ~todo
                 total[0, p] += counts[done] @ out[done, 0]
                 total[1, p] += counts[done] @ out[done, 1]
-                total[2, p] += counts[done] @ (spread[done] * (out[done, 2] + out[done, 3]))
+                # A lattice as deep as the budget ends in rewards, not in ceilings: nothing is lost at its rim.
+                rim = 0.0 if self.cut.depth >= self.problem.budget else out[done, 3]
+                total[2, p] += counts[done] @ (spread[done] * (out[done, 2] + rim))
             for b in np.flatnonzero(todo):
                 limit = np.inf if self.forbid or self.timeline.finite else float(out[b, 0])
                 value, labels = self._sweep(stack, int(b), float(lam), limit)

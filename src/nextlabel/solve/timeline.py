@@ -1,14 +1,13 @@
 """Time layers of a solve: one layer for an infinite horizon, tau_0 = 0 .. tau_m = T for a finite one.
 
-Erlang phases are equal; the layers of the fourth-order sweep are closer together where little time is left, because
-there the states with many labels in flight move fast: tau_k = T (k/m)^1.5.
+Graded layers are closer together where little time is left, because there the states with many labels in flight move
+fast: tau_k = T (k/m)^1.5.
 
 Where the arrival rate jumps V has a kink in tau. So every jump is a layer, each piece of constant rate [a, b] has steps
 of its own, tau = a + (b - a) (k/m)^1.5, and no stencil reaches across. A piece has its share of the steps, half of them
 by its length and half by the arrivals expected in it, so that a short rush is not stepped over. Where labels come in
 much faster than the horizon is long, a boundary layer of length 1/mu at tau = a would lie within one step: there half
-of the steps are spread evenly and half evenly in log(1 + rate (tau - a)). Erlang phases are not
-tied to the clock: they stay equal, and each has the mean rate over its share of the horizon.
+of the steps are spread evenly and half evenly in log(1 + rate (tau - a)).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LEAST_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Per layer: time left, and length, arrival rate and Erlang rate of the step that ends there.
+    """Per layer: time left, and length and arrival rate of the step that ends there.
 
     ``pieces`` are the steps of each piece of constant arrival rate, in the order of the time left.
     """

@@ -25,9 +25,9 @@ class Statement:
     constants: dict[str, Any]  # parameters whose value stands in the statement
     source: Executable  # kept alive: its identity is the key
 
-    def values(self, given: Mapping[str, Any]) -> Any:
+    def values(self, parameters: Mapping[str, Any]) -> Any:
         """Parameters as the driver takes them."""
-        every = {**self.constants, **given} if self.constants else given
+        every = {**self.constants, **parameters} if self.constants else parameters
         return every if self.names is None else [every[name] for name in self.names]
 
 
@@ -49,17 +49,17 @@ class Runner:
         self._dialect = connection.dialect
         self._cursor: Any = connection.connection.cursor()
 
-    def one(self, statement: Executable, given: Mapping[str, Any]) -> Row | None:
+    def one(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """The first row, if any."""
         ready = compiled(statement, self._dialect)
-        self._cursor.execute(ready.text, ready.values(given))
+        self._cursor.execute(ready.text, ready.values(parameters))
         row: Row | None = self._cursor.fetchone()
         return row
 
-    def all(self, statement: Executable, given: Mapping[str, Any]) -> list[Row]:
+    def all(self, statement: Executable, parameters: Mapping[str, Any]) -> list[Row]:
         """All rows."""
         ready = compiled(statement, self._dialect)
-        self._cursor.execute(ready.text, ready.values(given))
+        self._cursor.execute(ready.text, ready.values(parameters))
         rows: list[Row] = self._cursor.fetchall()
         return rows
 

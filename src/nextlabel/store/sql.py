@@ -2,8 +2,8 @@
 
 A transaction locks the campaign's row (SQLite: the one write lock), so that commands on one campaign follow one another
 in all processes. Events are written with what they change in that transaction. Rows of tasks and leases are written
-when the next question could see them, counters at the end. The counts of ``states`` and the priors are kept between
-transactions while the campaign's last event is the one that this process wrote.
+when the next question could see them, counters at the end. The counts of ``states`` and the priors are cached between
+transactions, as long as the campaign's last event is one that this process wrote.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class SqlStore:
         self.engine: Engine = make_engine(self.url)
         migrate(self.engine)
         self._writer = self.engine.execution_options(writes=True)
-        self._kept: dict[str, CachedRows] = {}
+        self._cached: dict[str, CachedRows] = {}
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
         # Threads of one process take turns here instead of at the database.
-        self._turn = RLock() if self.engine.dialect.name == "sqlite" else None
+        self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
     @property
     def kind(self) -> str:
@@ -65,30 +65,30 @@ class SqlStore:
             ledger = SqlLedger(connection, number, row, CachedRows())
             yield ledger
             ledger.flush()
-        self._keep(ledger)
+        self._keep_cached(ledger)
 
     @contextmanager
     def transaction(self, id: str) -> Iterator[SqlLedger]:
         """The campaign, locked."""
         with self._write() as connection:
-            number, row = _found(connection, id, lock=True)
-            ledger = SqlLedger(connection, number, row, self._take(id, row.seq))
+            number, row = _find_campaign(connection, id, lock=True)
+            ledger = SqlLedger(connection, number, row, self._take_cached(id, row.seq))
             yield ledger
             ledger.flush()
-        self._keep(ledger)
+        self._keep_cached(ledger)
 
     @contextmanager
     def forget(self, id: str) -> Iterator[SqlLedger]:
         """The campaign with nothing but its events, to be projected again by the caller."""
         with self._write() as connection:
-            number, old = _found(connection, id, lock=True)
+            number, old = _find_campaign(connection, id, lock=True)
             for table in PROJECTIONS:
                 connection.execute(delete(table).where(table.c.campaign == number))
-            self._take(id, -1)
+            self._take_cached(id, -1)
             ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), CachedRows())
             yield ledger
             ledger.flush()
-        self._keep(ledger)
+        self._keep_cached(ledger)
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
@@ -98,43 +98,43 @@ class SqlStore:
     def row(self, id: str) -> CampaignRow:
         """A campaign as it stands."""
         with self.engine.connect() as connection:
-            return _found(connection, id)[1]
+            return _find_campaign(connection, id)[1]
 
     def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above ``after``."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0], "after": after, "many": limit}
-            return [event_from(tuple(row)) for row in connection.execute(sql.events_after, which)]
+            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            return [event_from(tuple(row)) for row in connection.execute(sql.events_after, parameters)]
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0], "after": after, "many": limit}
-            return [task_from(tuple(row)) for row in connection.execute(sql.tasks_after, which)]
+            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            return [task_from(tuple(row)) for row in connection.execute(sql.tasks_after, parameters)]
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0]}
-            return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, which)}
+            parameters = {"campaign": _find_campaign(connection, id)[0]}
+            return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, parameters)}
 
     def classes(self, id: str) -> Sequence[Prior]:
         """Priors of the tasks."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0], "first": 0}
-            return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, which)]
+            parameters = {"campaign": _find_campaign(connection, id)[0], "first": 0}
+            return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, parameters)]
 
     def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
         """Leases of some tasks."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0], "tasks": list(tasks)}
-            return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, which)]
+            parameters = {"campaign": _find_campaign(connection, id)[0], "tasks": list(tasks)}
+            return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, parameters)]
 
     def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
         """Workers with most labels first."""
         with self.engine.connect() as connection:
-            which = {"campaign": _found(connection, id)[0], "many": limit}
-            return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, which)]
+            parameters = {"campaign": _find_campaign(connection, id)[0], "many": limit}
+            return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, parameters)]
 
     def setting(self, name: str) -> str | None:
         """A setting of the whole database."""
@@ -180,32 +180,32 @@ class SqlStore:
             connection.execute(select(func.count()).select_from(settings)).scalar()
 
     def close(self) -> None:
-        """Close all connections; a thread that still makes tables finds and keeps nothing any more."""
+        """Close all connections; a thread that still makes tables neither loads nor stores any after that."""
         with self._tables_lock:
             self._closed = True
         self.engine.dispose()
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        if self._turn is None:
+        if self._process_lock is None:
             with self._writer.begin() as connection:
                 yield connection
         else:
-            with self._turn, self._writer.begin() as connection:
+            with self._process_lock, self._writer.begin() as connection:
                 yield connection
 
-    def _take(self, id: str, seq: int) -> CachedRows:
-        """What was kept if it is still true; whoever has it gives it back when the transaction succeeded."""
+    def _take_cached(self, id: str, seq: int) -> CachedRows:
+        """The cached rows if they are still true; they are given back when the transaction has succeeded."""
         with self._lock:
-            kept = self._kept.pop(id, None)
-        return kept if kept is not None and kept.seq == seq else CachedRows()
+            cached = self._cached.pop(id, None)
+        return cached if cached is not None and cached.seq == seq else CachedRows()
 
-    def _keep(self, ledger: SqlLedger) -> None:
+    def _keep_cached(self, ledger: SqlLedger) -> None:
         with self._lock:
-            self._kept[ledger.row.id] = ledger.kept
+            self._cached[ledger.row.id] = ledger.cached
 
 
-def _found(connection: Connection, id: str, lock: bool = False) -> tuple[int, CampaignRow]:
+def _find_campaign(connection: Connection, id: str, lock: bool = False) -> tuple[int, CampaignRow]:
     run = Runner(connection)
     found = run.one(sql.lock_campaign if lock else sql.campaign_by_id, {"id": id})
     run.close()

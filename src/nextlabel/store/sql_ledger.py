@@ -58,11 +58,11 @@ class Pending:
 class SqlLedger:
     """One campaign inside one transaction."""
 
-    def __init__(self, connection: Connection, number: int, row: CampaignRow, kept: CachedRows) -> None:
-        self.row, self.kept = row, kept
+    def __init__(self, connection: Connection, number: int, row: CampaignRow, cached: CachedRows) -> None:
+        self.row, self.cached = row, cached
         self._connection, self._number = connection, number
         self._dialect = connection.dialect.name
-        self._run = Runner(connection)
+        self._runner = Runner(connection)
         self._pending = Pending()
         self._tasks: dict[int, TaskRow] = {}
         self._workers: dict[str, WorkerRow] = {}
@@ -80,34 +80,34 @@ class SqlLedger:
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""
-        if self.kept.classes is None:
-            found = self._run.all(sql.classes_from, self._which(first=0))
-            self.kept.classes = [prior_from(json.loads(text)) for (text,) in found]
-        return self.kept.classes
+        if self.cached.classes is None:
+            found = self._runner.all(sql.classes_from, self._parameters(first=0))
+            self.cached.classes = [prior_from(json.loads(text)) for (text,) in found]
+        return self.cached.classes
 
     def add_classes(self, priors: Sequence[Prior]) -> None:
         """More priors."""
         known = list(self.classes())
         rows = [
-            self._which(number=number, prior=json.dumps(prior_table(prior)))
+            self._parameters(number=number, prior=json.dumps(prior_table(prior)))
             for number, prior in enumerate(priors, start=len(known))
         ]
-        self._run.write(sql.add_class, rows)
-        self.kept.classes = known + list(priors)
+        self._runner.write(sql.add_class, rows)
+        self.cached.classes = known + list(priors)
 
     def batch(self, key: str) -> int | None:
         """Tasks that a batch added."""
-        found = self._run.one(sql.batch_by_key, self._which(key=key))
+        found = self._runner.one(sql.batch_by_key, self._parameters(key=key))
         return None if found is None else int(found[0])
 
     def add_batch(self, key: str, tasks: int) -> None:
         """Remember a batch."""
-        self._run.write(sql.upsert(self._dialect, batches), [self._which(key=key, tasks=tasks)])
+        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks)])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
         groups = self._groups()
-        self._run.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
         for task in tasks:
             groups[task.group] = groups.get(task.group, 0) + 1
             self._pending.groups.add(task.group)
@@ -115,7 +115,7 @@ class SqlLedger:
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         if number not in self._tasks:
-            found = self._run.one(sql.task_by_number, self._which(number=number))
+            found = self._runner.one(sql.task_by_number, self._parameters(number=number))
             assert found is not None
             self._tasks[number] = task_from(found)
         return self._tasks[number]
@@ -125,7 +125,7 @@ class SqlLedger:
         if not keys:
             return {}
         self._write_tasks()
-        found = self._connection.execute(sql.tasks_by_key, self._which(keys=list(keys)))
+        found = self._connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
         return {task.key: task for task in (task_from(tuple(row)) for row in found)}
 
     def all_tasks(self) -> Iterator[TaskRow]:
@@ -133,7 +133,9 @@ class SqlLedger:
         self._write_tasks()
         after = -1
         while True:
-            some = [task_from(row) for row in self._run.all(sql.tasks_after, self._which(after=after, many=CHUNK))]
+            some = [
+                task_from(row) for row in self._runner.all(sql.tasks_after, self._parameters(after=after, many=CHUNK))
+            ]
             yield from some
             if len(some) < CHUNK:
                 return
@@ -154,7 +156,7 @@ class SqlLedger:
         for some in _chunks(self.all_tasks()):
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
-            self._run.write(sql.score_task, rows)
+            self._runner.write(sql.score_task, rows)
         self._tasks = {}
 
     def groups(self) -> dict[Group, int]:
@@ -162,29 +164,29 @@ class SqlLedger:
         return self._groups()
 
     def _groups(self) -> dict[Group, int]:
-        if self.kept.groups is None:
-            found = self._run.all(sql.states_of, self._which())
-            self.kept.groups = {(klass, node, w): count for klass, node, w, count in found}
-        return self.kept.groups
+        if self.cached.groups is None:
+            found = self._runner.all(sql.states_of, self._parameters())
+            self.cached.groups = {(klass, node, w): count for klass, node, w, count in found}
+        return self.cached.groups
 
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         self._write_tasks()
         self._write_leases()
         klass, node, w = group
-        which = self._which(klass=klass, node=node, w=w, worker=worker, start=start)
-        return self._seen(self._run.one(sql.pick_from, which) or self._run.one(sql.pick_before, which))
+        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start)
+        return self._remember(self._runner.one(sql.pick_from, which) or self._runner.one(sql.pick_before, which))
 
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
         self._write_tasks()
         self._write_leases()
-        return self._seen(self._run.one(sql.best_task, self._which(worker=worker)))
+        return self._remember(self._runner.one(sql.best_task, self._parameters(worker=worker)))
 
     def any_score(self) -> bool:
         """Whether some task may have another label."""
         self._write_tasks()
-        return self._run.one(sql.scored_task, self._which()) is not None
+        return self._runner.one(sql.scored_task, self._parameters()) is not None
 
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
@@ -198,42 +200,42 @@ class SqlLedger:
         self._may_expire(lease)
 
     def _may_expire(self, lease: LeaseRow) -> None:
-        if self.kept.expiry is not None and lease.status == LEASED:
-            self.kept.expiry = min(self.kept.expiry, lease.expires_at)
+        if self.cached.expiry is not None and lease.status == LEASED:
+            self.cached.expiry = min(self.cached.expiry, lease.expires_at)
 
     def lease(self, id: str) -> LeaseRow | None:
         """A lease by id."""
         for some in (self._pending.new_leases, self._pending.leases):
             if id in some:
                 return some[id]
-        found = self._run.one(sql.lease_by_id, self._which(id=id))
+        found = self._runner.one(sql.lease_by_id, self._parameters(id=id))
         return None if found is None else lease_from(found)
 
     def open_leases(self, worker: str) -> list[LeaseRow]:
         """The worker's leases that are out."""
         self._write_leases()
-        return [lease_from(row) for row in self._run.all(sql.open_leases, self._which(worker=worker))]
+        return [lease_from(row) for row in self._runner.all(sql.open_leases, self._parameters(worker=worker))]
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
         """Leases whose time is over; while none can be, no question is asked."""
-        if self.kept.expiry is not None and now < self.kept.expiry:
+        if self.cached.expiry is not None and now < self.cached.expiry:
             return []
         expiry = self.next_expiry()
-        self.kept.expiry = math.inf if expiry is None else expiry
-        if now < self.kept.expiry:
+        self.cached.expiry = math.inf if expiry is None else expiry
+        if now < self.cached.expiry:
             return []
-        return [lease_from(row) for row in self._run.all(sql.expired_leases, self._which(now=now, many=limit))]
+        return [lease_from(row) for row in self._runner.all(sql.expired_leases, self._parameters(now=now, many=limit))]
 
     def next_expiry(self) -> float | None:
         """When the next lease expires."""
         self._write_leases()
-        found = self._run.one(sql.next_expiry, self._which())
+        found = self._runner.one(sql.next_expiry, self._parameters())
         return None if found is None or found[0] is None else float(found[0])
 
     def worker(self, worker: str) -> WorkerRow:
-        """A worker's tally."""
+        """A worker's worker_row."""
         if worker not in self._workers:
-            found = self._run.one(sql.worker_by_name, self._which(worker=worker))
+            found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
             self._workers[worker] = WorkerRow(worker) if found is None else worker_from(found)
         return self._workers[worker]
 
@@ -242,17 +244,17 @@ class SqlLedger:
         self._write_tasks()
         self._write_leases()
         pending = self._pending
-        self._run.write(sql.add_event, pending.events)
+        self._runner.write(sql.add_event, pending.events)
         pending.events = []
         self._write_groups()
-        tallies = [worker_values(self._number, tally) for tally in self._workers.values()]
-        self._run.write(sql.upsert(self._dialect, workers), tallies)
+        worker_rows = [worker_values(self._number, worker_row) for worker_row in self._workers.values()]
+        self._runner.write(sql.upsert(self._dialect, workers), worker_rows)
         values = changing_values(self.row)
         if values != self._as_loaded:
-            self._run.write(sql.save_campaign, [{"b_number": self._number, **values}])
+            self._runner.write(sql.save_campaign, [{"b_number": self._number, **values}])
             self._as_loaded = values
-        self.kept.seq = self.row.seq
-        self._run.close()
+        self.cached.seq = self.row.seq
+        self._runner.close()
 
     def _write_tasks(self) -> None:
         if self._pending.tasks:
@@ -260,16 +262,16 @@ class SqlLedger:
                 {**task_values(self._number, task), "b_campaign": self._number, "b_number": task.number}
                 for task in self._pending.tasks.values()
             ]
-            self._run.write(sql.move_task, rows)
+            self._runner.write(sql.move_task, rows)
             self._pending.tasks = {}
 
     def _write_leases(self) -> None:
         pending = self._pending
         if pending.new_leases:
-            self._run.write(sql.add_lease, [lease_values(self._number, one) for one in pending.new_leases.values()])
+            self._runner.write(sql.add_lease, [lease_values(self._number, one) for one in pending.new_leases.values()])
             pending.new_leases = {}
         if pending.leases:
-            self._run.write(sql.save_lease, [lease_values(self._number, one) for one in pending.leases.values()])
+            self._runner.write(sql.save_lease, [lease_values(self._number, one) for one in pending.leases.values()])
             pending.leases = {}
 
     def _write_groups(self) -> None:
@@ -277,23 +279,23 @@ class SqlLedger:
             return
         groups = self._groups()
         rows = [
-            self._which(klass=klass, node=node, w=w, count=groups[klass, node, w])
+            self._parameters(klass=klass, node=node, w=w, count=groups[klass, node, w])
             for klass, node, w in sorted(self._pending.groups)
         ]
-        self._run.write(sql.upsert(self._dialect, states), rows)
+        self._runner.write(sql.upsert(self._dialect, states), rows)
         for group in self._pending.groups:
             if groups[group] == 0:
                 del groups[group]
         self._pending.groups = set()
 
-    def _seen(self, found: tuple[Any, ...] | None) -> TaskRow | None:
+    def _remember(self, found: tuple[Any, ...] | None) -> TaskRow | None:
         if found is None:
             return None
         task = task_from(found)
         self._tasks[task.number] = task
         return task
 
-    def _which(self, **more: Any) -> dict[str, Any]:
+    def _parameters(self, **more: Any) -> dict[str, Any]:
         return {"campaign": self._number, **more}
 
 

@@ -4,18 +4,18 @@
 table        holds
 ============ =======================================================================================
 settings     the requester's token as a hash, the secret that signs workers' links
-shelf        index tables that took long to work out
-campaigns    one row a campaign: what locks it, its settings and counters
+shelf        index tables, which take long to solve
+campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 events       the truth: append-only, numbered by campaign
 classes      the different priors of a campaign's tasks
-batches      batches of tasks that were taken in
-tasks        one row a task: payload, belief, labels in flight
+batches      batches of tasks that were added
+tasks        one row per task: payload, class (``klass``), place (``lot``), belief, labels in flight
 states       how many tasks of a campaign are in each state
-leases       one row a lease; a worker never has two for one task
+leases       one row per lease; a worker never has two for one task
 workers      what each worker did
 ============ =======================================================================================
 
-All but ``settings``, ``table_store`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
+All but ``settings``, ``shelf`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
 from nextlabel.service.response_models import CampaignResponse, CampaignsResponse
 from nextlabel.service.status import campaign_json, current_row, row_after

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import PROLIFIC, join_url, worker_url
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import CreateLinksRequest
 from nextlabel.service.response_models import CampaignLinksResponse
 

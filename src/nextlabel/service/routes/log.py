@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from nextlabel.campaigns.status import report_of
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import PageQuery, WorkersQuery
 from nextlabel.service.response_models import CertificateResponse, EventsResponse, WorkersResponse, to_json
 

@@ -15,8 +15,8 @@ from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.files.write import csv_text
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.response_models import ResultsResponse
 

@@ -14,8 +14,8 @@ from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.path_ids import CampaignId, campaign_id
 from nextlabel.service.request_models import Name, TasksQuery
 from nextlabel.service.response_models import AddedResponse, to_json
 

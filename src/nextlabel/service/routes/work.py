@@ -4,44 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.app_state import AppState, app_state
+from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
-from nextlabel.service.path_ids import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.request_models import AskRequest, TellRequest
 from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none
 
-
-class WorkRoute(APIRoute):
-    """A route whose endpoint takes one path parameter and the request, called without FastAPI's dependency injection.
-
-    That saves about a fifth of the processor time of an ask (docs/decisions/0022); endpoints parse their own bodies.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Call the endpoint with its parameter."""
-        (parameter,) = self.param_convertors
-        endpoint = self.endpoint
-
-        async def handler(request: Request) -> Response:
-            response: Response = await endpoint(request.path_params[parameter], request)
-            return response
-
-        return handler
-
-
-router = APIRouter(tags=["work"], route_class=WorkRoute)
+router = APIRouter(tags=["work"])
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
@@ -138,3 +120,27 @@ def told_response(told: Told) -> Response:
         "expires_at": iso_or_none(told.expires_at),
     }  # fmt: skip
     return Response(json.dumps(body), media_type="application/json")
+
+
+class WorkRouter:
+    """Calls the endpoints of this module before FastAPI's router runs; all other requests go on to FastAPI.
+
+    The routes are FastAPI's, which documents them and would find them too, but needs longer to find and call them
+    (docs/decisions/0022).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._routes = [route for route in router.routes if isinstance(route, APIRoute)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].startswith(API):
+            path = scope["path"][len(API) :]
+            for route in self._routes:
+                if match := route.path_regex.match(path):
+                    scope["route"], scope["path_params"] = route, match.groupdict()
+                    response = await route.endpoint(match[1], Request(scope, receive))
+                    await response(scope, receive, send)
+                    return
+        await self._app(scope, receive, send)

@@ -28,10 +28,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import Principal
+from nextlabel.service.auth import Principal, campaign_id, campaign_id_of_lease
 from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
-from nextlabel.service.path_ids import campaign_id, campaign_id_of_lease
 from nextlabel.service.problem_details import problem_type
 from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page, render, replace_surrogates

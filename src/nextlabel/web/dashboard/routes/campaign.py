@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.service.app_state import app_state
-from nextlabel.service.path_ids import campaign_id
+from nextlabel.service.auth import campaign_id
 from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.routes.results import results
 from nextlabel.service.status import current_row

@@ -13,7 +13,7 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.path_ids import campaign_id
+from nextlabel.service.auth import campaign_id
 from nextlabel.service.status import row_after
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from nextlabel.errors import InputError
 from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, worker_url
-from nextlabel.service.path_ids import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from nextlabel.campaign.results import belief, results_of
 from nextlabel.errors import NotFoundError
-from nextlabel.service.path_ids import campaign_id
+from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import title_of
 from nextlabel.web.dashboard.routes.campaign import LARGEST

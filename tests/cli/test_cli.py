@@ -307,7 +307,7 @@ class TestBound:
         monkeypatch.setenv("COLUMNS", "200")
         answer = nextlabel("bound", *SMALL)
         assert answer.code == 0
-        assert "No policy can get more than 7.594 of 10 tasks right in expectation." in answer.out
+        assert "If workers are alike, no policy can get more than 7.594 of 10 tasks right in expectation." in answer.out
 
 
 class TestExact:

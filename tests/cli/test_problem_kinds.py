@@ -333,7 +333,7 @@ class TestMoney:
 
     def test_words(self, call: Call) -> None:
         said = call("bound", *TINY, "--label-cost", "0.3").words
-        assert "No policy has a value of more than 1.500000 in expectation, net of what its labels cost." in said
+        assert "no policy has a value of more than 1.500000 in expectation, net of what its labels cost." in said
         assert "price of a label, on top of its cost" in said
         said = call("index", *TINY, "--label-cost", "0.02").words
         assert "If no index reaches the cost of a label, 0.02, turn the worker away." in said

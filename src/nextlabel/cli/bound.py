@@ -92,7 +92,7 @@ def _sentence(problem: Problem, result: Bound) -> str:
     if counts_tasks(problem):
         most = f"{most} of {counted(problem.tasks, 'task')}"
         if result.certified:
-            return f"No policy can get more than {most} right in expectation."
+            return f"If workers are alike, no policy can get more than {most} right in expectation."
     elif result.certified:
-        return f"No policy has a value of more than {most} in expectation{net(problem)}."
+        return f"If workers are alike, no policy has a value of more than {most} in expectation{net(problem)}."
     return f"The search suggests {most}{net(problem)}, but the bound is not certified."

@@ -20,7 +20,7 @@ def sentences(plan: Plan) -> list[str]:
             spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
             what = target_in_words(plan)
             out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the index policy{spread}.")
-            out.append(f"No policy, however clever, gets there with fewer than {plan.needed_by_any:,}.")
+            out.append(f"If workers are alike, no policy gets there with fewer than {plan.needed_by_any:,}.")
     if plan.problem.finite:
         value, most = plan.index[-1], plan.bound[-1]
         reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"

@@ -41,5 +41,5 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
 
 @router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409), response_model=CertificateResponse)
 def show_certificate(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show what the campaign is worth now, and what no policy can exceed."""
+    """Show what the campaign is worth now, and what no policy can exceed if workers are alike."""
     return to_json(app_state(request).campaign_service.certificate(campaign_id(campaign)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,12 @@ def test_the_old_logs_have_every_kind_of_event() -> None:
     assert any(log["state"]["row"]["classes"] > 64 for log in logs)
 
 
+def without_last_bits(state: dict[str, Any]) -> dict[str, Any]:
+    """Scores only order the tasks; another version may compute them with other last bits."""
+    tasks = [replace(t, score=None if t.score is None else round(t.score, 9)) for t in state["tasks"]]
+    return {**state, "tasks": tasks}
+
+
 def test_a_database_of_an_earlier_version_opens_and_goes_on(tmp_path: Path) -> None:
     packed = Path(__file__).parent / "logs" / "crossing.db.gz"
     (tmp_path / "labels.db").write_bytes(gzip.decompress(packed.read_bytes()))
@@ -92,7 +98,7 @@ def test_a_database_of_an_earlier_version_opens_and_goes_on(tmp_path: Path) -> N
         name: then["row"][name] for name in ("spent", "reserved", "seq", "tasks")
     }
     service.rebuild("crossing")
-    assert everything(service.store, "crossing") == before
+    assert without_last_bits(everything(service.store, "crossing")) == without_last_bits(before)
     service.change("crossing", {"deadline": None, "budget": 400})
     lease = service.ask("crossing", "somebody new")
     assert lease and service.tell(lease.id, "yes").counted

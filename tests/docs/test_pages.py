@@ -42,6 +42,7 @@ ADDRESS = "127.0.0.1:8000"
 def folder(page: Page, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder but for what pages take for granted: the examples, a file of items, recorded labels (RTE)."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")  # a page must not write through a link
+    shutil.copy(ROOT / "examples" / "first_to_lead.py", tmp_path)
     (tmp_path / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
     if any("labels.csv" in block.text for block in page.blocks if block.kind == "commands" and not block.note):
         data = request.getfixturevalue("data")

@@ -46,7 +46,7 @@ def still(x: float) -> float:
 def moved(move: Move, horizon: float = np.inf, budget: int = 14) -> Problem:
     """Two kinds of tasks with every number that is not whole moved."""
     classes = (
-        TaskClass(4, Beta(move(1.0), 1.0), move(0.5)),
+        TaskClass(4, Beta(move(1.0), 1.0), move(0.45)),  # at 1/2 the last bit would end a symmetry, and with it lumping
         TaskClass(3, Beta(3.0, move(1.4)), 0.6, Accuracy(move(1.5))),
     )
     return Problem(classes, budget, move(1.5), move(0.4), horizon=move(horizon) if np.isfinite(horizon) else horizon)

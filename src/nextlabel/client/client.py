@@ -1,10 +1,10 @@
-"""Campaigns of a service from a program, with the types of ``Campaign``.
+"""Campaigns of a service from a program, with the types of ``Campaign``::
 
->>> with Client("http://127.0.0.1:8000", token) as client:  # doctest: +SKIP
-...     id = client.create(budget=1200, labels=["no", "yes"]).id
-...     client.add_tasks(id, [{"id": "a", "text": "Good film"}])
-...     if lease := client.ask(id, worker="ann"):
-...         client.tell(lease, "yes")
+with Client("http://127.0.0.1:8000", token) as client:
+    id = client.create(budget=1200, labels=["no", "yes"]).id
+    client.add_tasks(id, [{"id": "a", "text": "Good film"}])
+    if lease := client.ask(id, worker="ann"):
+        client.tell(lease, "yes")
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -112,10 +113,14 @@ def read_time(text: str) -> float | None:
 
 
 def _cost(text: str) -> Any:
+    """A share of what a correct task is worth: at 1 or more no label would be bought."""
     try:
-        return float(text) if text.strip() else declared("label_cost").default
+        cost = float(text) if text.strip() else declared("label_cost").default
     except ValueError:
-        raise InputError(f"label cost {text[:40]!r} is not a number.", "Give e.g. 0.02, or leave it empty.") from None
+        cost = math.nan
+    if not 0 <= cost < 1:
+        raise InputError(f"label cost {text[:40]!r} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
+    return cost
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:

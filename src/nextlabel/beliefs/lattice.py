@@ -80,7 +80,8 @@ def lump(lattice: Lattice) -> tuple[Lattice, Ints]:
     if lattice.alike is None:
         return lattice, np.arange(lattice.nodes, dtype=np.int64)
     level = level_of(lattice.first)
-    _, kept, to_new = np.unique(np.column_stack([level, lattice.alike]), axis=0, return_index=True, return_inverse=True)
+    number = level * (int(lattice.alike.max()) + 1) + lattice.alike
+    _, kept, to_new = np.unique(number, return_index=True, return_inverse=True)
     to_new = np.asarray(to_new, dtype=np.int64).reshape(-1)
     first = np.searchsorted(level[kept], np.arange(lattice.depth + 2)).astype(np.int64)
     reward, ceiling = (np.full(len(kept), -np.inf) for _ in range(2))

@@ -71,8 +71,13 @@ def make_lattice(prior: Prior, threshold: float, depth: int, reward: Reward = AC
     first, child, counts = simplex(prior.answers, depth)
     worth, ceiling, prob = _arrays([prior], np.array([threshold]), [reward], depth)
     key = prior.symmetry(threshold, counts) if reward.symmetric else None
-    alike = None if key is None else np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return Lattice(first, worth[0], ceiling[0], prob[0], child, alike)
+    return Lattice(first, worth[0], ceiling[0], prob[0], child, None if key is None else _numbered(key))
+
+
+def _numbered(key: Floats) -> Ints:
+    """Equal numbers for equal rows within a level, where the sum of a row is known: of two columns one says it all."""
+    rows, axis = (key[:, 0], None) if key.shape[1] == 2 else (key, 0)
+    return np.asarray(np.unique(rows, axis=axis, return_inverse=True)[1], dtype=np.int64).reshape(-1)
 
 
 def _arrays(

@@ -186,9 +186,11 @@ class _Search:
     def _priced(self, prices: str) -> Found:
         scalar, cut, line = self._scalar()
         finite = self.problem.finite
+        if prices == "scalar" and not finite:
+            return scalar, cut, np.zeros(0)
         lam = np.full(line.arrivals, scalar.price)
         if prices == "scalar":
-            return self._certified_scalar(scalar, cut, lam) if finite else scalar, cut, lam
+            return self._certified_scalar(scalar, cut, lam), cut, np.zeros(0)
         best, own, cut = self._chain_prices(scalar, cut) if finite else self._prices(scalar, cut)
         if best.value <= scalar.value:
             lam = own

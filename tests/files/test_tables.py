@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,6 +27,7 @@ from nextlabel.files.encoding import CHUNK, LONGEST_LINE
 from nextlabel.files.json_values import LONGEST
 from nextlabel.files.labels import read_labels
 from nextlabel.files.numbers import number
+from nextlabel.files.open_table import open_stream, open_table
 from nextlabel.files.tasks import TaskReader, guess_columns
 from nextlabel.files.write import csv_text, whole_file, write_csv
 
@@ -354,6 +357,18 @@ def test_tasks_are_read_in_bounded_memory(format: Any, parts: tuple[bytes, bytes
     few, many = 50_000, 200_000  # about 1.5 and 6 MB of text
     assert few > BATCH
     assert min(peak(many) for _ in range(2)) < max(peak(few) for _ in range(2)) + LONGEST_LINE
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"id;text\n1;good\n2;bad\n",))
+    writer.start()
+    with open_stream(pipe) as stream:
+        table = open_table(stream, "pipe")
+        assert table.columns == ["id", "text"]
+        assert [list(cells) for rows in table.batches() for cells in rows.columns] == [["1", "2"], ["good", "bad"]]
+    writer.join()
 
 
 # --- the writer -----------------------------------------------------------------------------------

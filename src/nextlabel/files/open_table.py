@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any, Literal, Protocol, cast
 
 from nextlabel.errors import FileFormatError
@@ -55,7 +57,12 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise FileFormatError(f"there is no file {path}.", "Check the path.") from error
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}.", ALLOWED) from error
-    with stream:
+    with ExitStack() as closing:
+        closing.enter_context(stream)
+        if not stream.seekable():  # a pipe: its beginning is looked at before it is read
+            pipe, stream = stream, closing.enter_context(TemporaryFile())
+            shutil.copyfileobj(pipe, stream)
+            stream.seek(0)
         packed = stream.read(2) == b"\x1f\x8b"
         stream.seek(0)
         try:

@@ -176,7 +176,7 @@ def main() -> None:
                 with at(browser, size, device_scale_factor=scale) as page:
                     sign_in(page, url, token)
                     page.goto(f"{url}/campaigns/{id}")
-                    page.get_by_text("forecast,").wait_for(timeout=60_000)
+                    page.get_by_text("at the end; 90% range").wait_for(timeout=60_000)
                     page.locator(".uplot").nth(2).wait_for()
                     page.locator("#slider").evaluate("e => { e.value = 500; e.dispatchEvent(new Event('input')) }")
                     page.wait_for_timeout(1500)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
+        ClockError,
         ConflictError,
         FileFormatError,
         InputError,
@@ -82,6 +83,7 @@ __all__ = [
     "Certificate",
     "ClassView",
     "Client",
+    "ClockError",
     "ConflictError",
     "Dirichlet",
     "Engine",
@@ -164,6 +166,7 @@ _HOME = {
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.methods",
+    "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",

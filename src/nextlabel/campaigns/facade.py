@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any, Self, Unpack
 
@@ -40,7 +39,7 @@ class Campaign:
         tasks: Any = (),
         *,
         id: str | None = None,
-        clock: Clock = time.time,
+        clock: Clock | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
@@ -55,7 +54,7 @@ class Campaign:
             raise
 
     @classmethod
-    def open(cls, url: str, id: str | None = None, *, clock: Clock = time.time) -> Self:
+    def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
         """Open a campaign that exists; without ``id``, the only one."""
         service = CampaignService(open_store(url), clock)
         try:
@@ -108,6 +107,10 @@ class Campaign:
     def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
         """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
         return status_of(self._service.change(self.id, values))
+
+    def accept_clock(self) -> bool:
+        """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
+        return self._service.accept_clock(self.id)
 
     @property
     def status(self) -> CampaignStatus:

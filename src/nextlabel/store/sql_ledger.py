@@ -232,6 +232,13 @@ class SqlLedger:
         found = self._runner.one(sql.next_expiry, self._parameters())
         return None if found is None or found[0] is None else float(found[0])
 
+    def shorten_leases(self, given: float, until: float) -> None:
+        """No lease expires after ``until``."""
+        self._write_leases()
+        self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
+        self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
+        self.cached.expiry = None
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's worker_row."""
         if worker not in self._workers:

@@ -6,6 +6,7 @@ import typer
 
 from nextlabel.cli.campaign.add import add
 from nextlabel.cli.campaign.budget import budget
+from nextlabel.cli.campaign.clock import clock
 from nextlabel.cli.campaign.create import create
 from nextlabel.cli.campaign.deadline import deadline
 from nextlabel.cli.campaign.events import events
@@ -18,5 +19,8 @@ from nextlabel.cli.campaign.revoke import revoke
 from nextlabel.cli.campaign.status import status
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
-for _command in (create, add, status, pause, resume, budget, deadline, links, revoke, export, events, rebuild):
+_COMMANDS = (
+    create, add, status, pause, resume, budget, deadline, links, revoke, export, events, rebuild, clock,
+)  # fmt: skip
+for _command in _COMMANDS:
     app.command()(_command)

@@ -1,44 +1,32 @@
-"""Labels of workers who differ: drawn from a model, or recorded."""
+"""Crowds that several tests use: channels, and the relaxation of tasks that begin at one belief."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Ints
-from nextlabel.crowd.fit import CrowdFit
-from nextlabel.crowd.labels import CrowdLabels
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.arrays import Floats
+from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
 
 
-def drawn(seed: int, tasks: int = 60, workers: int = 8, answers: int = 2, each: int = 4) -> tuple[CrowdLabels, Ints]:
-    """Labels of a drawn crowd in random order, and the truths."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, answers, tasks)
-    weights = 1.0 + 4.0 * np.eye(answers)
-    channels = np.array([[rng.dirichlet(weights[c]) for c in range(answers)] for _ in range(workers)])
-    pairs = np.array([(x, j) for x in range(tasks) for j in rng.choice(workers, each, replace=False)])
-    rng.shuffle(pairs)
-    said = np.array([rng.choice(answers, p=channels[j, truth[x]]) for x, j in pairs])
-    return CrowdLabels(pairs[:, 0], pairs[:, 1], said, tasks, workers, answers), truth
+def coin(accuracy: float, answers: int = 2) -> Floats:
+    """A worker right with that probability, every wrong answer alike."""
+    channel = np.full((answers, answers), (1.0 - accuracy) / (answers - 1))
+    np.fill_diagonal(channel, accuracy)
+    return channel
 
 
-def recorded(data: Path, name: str, each: int | None = None, seed: int = 0) -> tuple[CrowdLabels, Ints]:
-    """The labels of a recorded set, or ``each`` of a task's labels drawn at random, and the gold."""
-    table = read_labels(data / name / "labels.csv")
-    gold = read_gold(data / name / "gold.csv", table).label
-    assert table.worker is not None
-    order = np.random.default_rng(seed).permutation(len(table))
-    order = order[np.argsort(table.task[order], kind="stable")]
-    rank = np.arange(len(order)) - np.searchsorted(table.task[order], table.task[order])
-    rows = order if each is None else order[rank < each]
-    return CrowdLabels(
-        table.task[rows], table.worker[rows], table.label[rows], len(table.tasks), len(table.workers), 2
-    ), gold
+def two_coins(one_if_one: float, one_if_zero: float) -> Floats:
+    """P(says 1 | truth 1) and P(says 1 | truth 0)."""
+    return np.array([[1.0 - one_if_zero, one_if_zero], [1.0 - one_if_one, one_if_one]])
 
 
-def right(fit: CrowdFit, gold: Ints) -> float:
-    known = gold >= 0
-    return float((fit.beliefs.argmax(axis=1) == gold)[known].mean())
+def relax_alike(
+    tasks: int, budget: float, channels: list[Floats], supply: list[float], p: Floats | None = None, **rest: Any
+) -> Relaxation:
+    """The relaxation of tasks at one belief, all truths alike unless told otherwise."""
+    C = len(channels[0])
+    belief = np.full((1, C), 1.0 / C) if p is None else p[None, :]
+    types = Types(np.array(channels), np.array(supply, dtype=float), np.zeros(len(channels)))
+    return relax(belief, np.array([float(tasks)]), types, budget, **rest)

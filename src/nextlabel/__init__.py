@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
+    from nextlabel.beliefs.fact import Fact
     from nextlabel.beliefs.mixture import BetaMixture
     from nextlabel.beliefs.one_coin import OneCoin
     from nextlabel.beliefs.prior import Prior
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
+        ClockError,
         ConflictError,
         FileFormatError,
         InputError,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from nextlabel.problem.rates import PiecewiseRate
     from nextlabel.problem.scores import ItemScores, read_scores, score_classes
     from nextlabel.problem.toml import load_problem, problem_to_toml
+    from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -82,11 +85,13 @@ __all__ = [
     "Certificate",
     "ClassView",
     "Client",
+    "ClockError",
     "ConflictError",
     "Dirichlet",
     "Engine",
     "Event",
     "ExactResult",
+    "Fact",
     "FileFormatError",
     "Histogram",
     "IndexPolicy",
@@ -126,6 +131,7 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "Utility",
+    "WorkerType",
     "__version__",
     "backtest",
     "check_indexability",
@@ -164,12 +170,14 @@ _HOME = {
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.methods",
+    "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
     "Event": "nextlabel.campaign.events",
     "exact_value": "nextlabel.solve.exact",
     "ExactResult": "nextlabel.solve.exact",
+    "Fact": "nextlabel.beliefs.fact",
     "FileFormatError": "nextlabel.errors",
     "Histogram": "nextlabel.beliefs.density",
     "index_table": "nextlabel.solve.index.table",
@@ -223,6 +231,7 @@ _HOME = {
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",
+    "WorkerType": "nextlabel.problem.workers",
 }
 
 

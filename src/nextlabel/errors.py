@@ -13,6 +13,7 @@
     ├── TokenError                no token, or one that the service did not issue (HTTP 401)
     ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
+    │   ├── ClockError            a clock that is far from a campaign's last event
     │   └── TablesPendingError    a policy's tables are still being computed
     └── SolverError               a computation that failed through no fault of the input (exit code 1, HTTP 500)
 
@@ -84,6 +85,10 @@ class NotAllowedError(NextlabelError):
 
 class UnavailableError(NextlabelError):
     """A service that does not answer; the same request may succeed later."""
+
+
+class ClockError(UnavailableError):
+    """The clock is far behind or far ahead of a campaign's last event; nothing was written."""
 
 
 class TablesPendingError(UnavailableError):

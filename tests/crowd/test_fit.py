@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowds import drawn, recorded, right
+from labelled_crowds import drawn, recorded, right
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.labels import CrowdLabels

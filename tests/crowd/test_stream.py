@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from crowds import drawn
+from labelled_crowds import drawn
 from nextlabel.kernels.crowd_fit import channel_of, clamp, new_state, refit, stream_label
 from nextlabel.kernels.digamma import digamma
 

@@ -9,11 +9,12 @@ transactions, as long as the campaign's last event is one that this process wrot
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, RLock
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Executable, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
@@ -23,11 +24,13 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
+from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import checked_url, make_engine
 from nextlabel.store.memory import new_row, no_campaign
 from nextlabel.store.migrate import migrate
-from nextlabel.store.prepared import Runner
+from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
 
@@ -39,11 +42,15 @@ class SqlStore:
         self.url = checked_url(url)
         self.engine: Engine = make_engine(self.url)
         migrate(self.engine)
+        self._server_clock = ServerClock() if self.engine.dialect.name == "postgresql" else None
+        self.clock: Callable[[], float] = self._server_clock or time.time
+        self._hear_time()
         self._writer = self.engine.execution_options(writes=True)
         self._cached: dict[str, CachedRows] = {}
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
+        self.access = SqlAccess(self.engine, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -71,7 +78,7 @@ class SqlStore:
     def transaction(self, id: str) -> Iterator[SqlLedger]:
         """The campaign, locked."""
         with self._write() as connection:
-            number, row = _find_campaign(connection, id, lock=True)
+            number, row = self._lock_campaign(connection, id)
             ledger = SqlLedger(connection, number, row, self._take_cached(id, row.seq))
             yield ledger
             ledger.flush()
@@ -81,7 +88,7 @@ class SqlStore:
     def forget(self, id: str) -> Iterator[SqlLedger]:
         """The campaign with nothing but its events, to be projected again by the caller."""
         with self._write() as connection:
-            number, old = _find_campaign(connection, id, lock=True)
+            number, old = self._lock_campaign(connection, id)
             for table in PROJECTIONS:
                 connection.execute(delete(table).where(table.c.campaign == number))
             self._take_cached(id, -1)
@@ -194,6 +201,19 @@ class SqlStore:
             with self._process_lock, self._writer.begin() as connection:
                 yield connection
 
+    def _hear_time(self) -> None:
+        if self._server_clock is not None:
+            with self.engine.connect() as connection:
+                self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
+
+    def _lock_campaign(self, connection: Connection, id: str) -> tuple[int, CampaignRow]:
+        """The campaign, locked; a server says what time it is."""
+        if self._server_clock is None:
+            return campaign_from(_found(connection, sql.lock_campaign, id))
+        *row, seconds = _found(connection, sql.lock_campaign_with_time, id)
+        self._server_clock.hear(float(seconds))
+        return campaign_from(tuple(row))
+
     def _take_cached(self, id: str, seq: int) -> CachedRows:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
         with self._lock:
@@ -205,10 +225,14 @@ class SqlStore:
             self._cached[ledger.row.id] = ledger.cached
 
 
-def _find_campaign(connection: Connection, id: str, lock: bool = False) -> tuple[int, CampaignRow]:
+def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:
+    return campaign_from(_found(connection, sql.campaign_by_id, id))
+
+
+def _found(connection: Connection, statement: Executable, id: str) -> Row:
     run = Runner(connection)
-    found = run.one(sql.lock_campaign if lock else sql.campaign_by_id, {"id": id})
+    found = run.one(statement, {"id": id})
     run.close()
     if found is None:
         raise no_campaign(id)
-    return campaign_from(found)
+    return found

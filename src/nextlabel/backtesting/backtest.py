@@ -19,19 +19,23 @@ another crowd. Cost: one campaign per policy and replication, whatever the numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from nextlabel.backtesting.accuracy import accuracies, accuracy_curve, dawid_skene_curves, savings
+from nextlabel.arrays import Floats, Ints
+from nextlabel.backtesting.accuracy import accuracies, savings
 from nextlabel.backtesting.budgets import choose_budgets
+from nextlabel.backtesting.options import BacktestOptions, each_once
 from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.readout import COUNTING, READOUTS, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
-from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE, BacktestSetup, replay_overlaps, replay_policy
+from nextlabel.backtesting.played import collected_curve, count_votes, followed, judged
+from nextlabel.backtesting.readout import COUNTING, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
+from nextlabel.backtesting.replays import BacktestSetup, replay_overlaps, replay_policy
 from nextlabel.backtesting.result import Backtest
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import as_label_table
@@ -40,39 +44,12 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import as_prior
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.from_labels import to_recorded
-from nextlabel.simulation.replay import ORDERS, TIES, Recorded
+from nextlabel.simulation.replay import Recorded, credits
 from nextlabel.solve.progress import Progress, part
 
 POLICIES = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
 #: Dawid-Skene is fitted for so many replications.
 FITS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class BacktestOptions:
-    """How labels are replayed and judged.
-
-    ``pilot`` tasks are held out to learn the prior by ``method`` ("moments" or "ml"), unless a prior is given. With the
-    usual rates labels come back at once; ``order`` of a task's labels: "random", "file" or "reversed"; ``ties`` count
-    "half", or are decided "positive" or "negative"; ``readouts``: "posterior", "majority", "dawid-skene".
-    """
-
-    pilot: int = 50
-    method: str = "moments"
-    arrival_rate: float = ARRIVALS
-    completion_rate: float = AT_ONCE_RATE
-    order: str = "random"
-    ties: str = "half"
-    readouts: Sequence[str] = field(default=COUNTING)
-
-    def __post_init__(self) -> None:
-        for what, given, known in (("order", self.order, ORDERS), ("ties", self.ties, TIES)):
-            if given not in known:
-                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
-        for name in self.readouts:
-            if name not in READOUTS:
-                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
-        _each_once("read-out", self.readouts)
 
 
 def backtest(
@@ -82,7 +59,7 @@ def backtest(
     policies: Sequence[Policy | str] = POLICIES,
     labels_per_task: Sequence[float] | None = None,
     budgets: Sequence[int] | None = None,
-    prior: Beta | tuple[float, float] | None = None,
+    prior: Prior | tuple[float, float] | None = None,
     threshold: float | None = None,
     replications: int = 200,
     seed: int = 0,
@@ -101,43 +78,41 @@ def backtest(
     recorded = _recorded(labels, gold)
     chosen = _checked(policies, how, replications, recorded)
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
-    learnt = hold_out(recorded, how.pilot, _beta(prior), threshold, how.method, seed)
+    learnt = hold_out(recorded, how.pilot, _two_answers(prior), threshold, how.method, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt.prior, learnt.threshold)
     setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
     )
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets)
-    counting = [name for name in COUNTING if name in how.readouts or name == "posterior"]
-    keep = min(FITS, replications) if "dawid-skene" in how.readouts else 0
+    readouts = tuple(how.readouts or COUNTING)
+    counting = [name for name in COUNTING if name in readouts or name == "posterior"]
+    keep = followed(len(pool), len(grid), replications)
     fixed = replay_overlaps(setting, overlaps, replications, keep=keep, engine=engine)
-    found = []
+    outcomes = []
     for k, policy in enumerate(chosen):
         some = asked if policy.planned_ahead else grid
-        mine = part(progress, k, len(chosen) + (keep > 0))
-        found.append(replay_policy(setting, policy, some, replications, keep=keep, engine=engine, progress=mine))
-    played = [*found, fixed]
-    curves = {(one.name, name): accuracy_curve(setting, one, name, how.ties) for one in played for name in counting}
-    shown = [name for name in counting if name in how.readouts]
-    saved = savings(found, fixed, curves, shown, seed)
+        mine = part(progress, k, len(chosen) + ("dawid-skene" in readouts))
+        outcomes.append(replay_policy(setting, policy, some, replications, keep=keep, engine=engine, progress=mine))
+    played = [count_votes(setting, one, counting, how.ties) for one in (*outcomes, fixed)]
+    found, at_overlap = played[:-1], played[-1]
+    saved = [
+        one for one in savings(found, at_overlap, seed) if one.readout in readouts and one.overlap_readout in readouts
+    ]
     ceilings = {
         name: accuracy_of(with_all_labels(name, pool, learnt.prior, learnt.threshold), pool.gold, how.ties)
-        for name in shown
+        for name in counting
+        if name in readouts
     }
-    if keep and pool.workers is not None:
-        fit = dawid_skene_curves(setting, pool.workers, how.ties)
+    if "dawid-skene" in readouts and pool.workers is not None:
+        said = partial(_dawid_skene_credit, pool, pool.workers, how.ties)
         everything = np.tile(np.arange(pool.labels.shape[1]), (len(pool), 1))
-        all_labels = dawid_skene(pool, pool.workers, everything, pool.counts)
-        ceilings["dawid-skene"] = accuracy_of(all_labels, pool.gold, how.ties)
-        for one in played:
-            curves[one.name, "dawid-skene"] = fit(one, None if one is fixed else asked)
+        ceilings["dawid-skene"] = float(said(everything, pool.counts)[judged(pool)].mean())
+        for one, rule in zip((*outcomes, fixed), played, strict=True):
+            some_fits = replace(one, taken=one.taken[:FITS])
+            rule.curves["dawid-skene"] = collected_curve(setting, some_fits, said, None if one is fixed else asked)
     index = next((one for one in found if one.name == "index"), None)
-    points = [
-        point
-        for name in how.readouts
-        for one in found
-        for point in accuracies(setting, one, name, curves, asked, index)
-    ]
-    at_overlap = [p for name in how.readouts for p in accuracies(setting, fixed, name, curves, list(overlaps), None)]
+    points = [point for name in readouts for one in found for point in accuracies(one, name, len(pool), asked, index)]
+    overlap_points = [p for name in readouts for p in accuracies(at_overlap, name, len(pool), list(overlaps), None)]
     if progress is not None:
         progress(1.0)
     return Backtest(
@@ -149,9 +124,9 @@ def backtest(
         ties=how.ties,
         policies=tuple(policy.name for policy in chosen),
         without_prior=tuple(policy.name for policy in chosen if not policy.uses_prior),
-        readouts=tuple(how.readouts),
+        readouts=readouts,
         points=tuple(points),
-        overlaps=tuple(at_overlap),
+        overlaps=tuple(overlap_points),
         ceilings=ceilings,
         savings=tuple(saved),
         replications=replications,
@@ -159,9 +134,9 @@ def backtest(
     )
 
 
-def _beta(prior: Beta | tuple[float, float] | None) -> Beta | None:
+def _two_answers(prior: Prior | tuple[float, float] | None) -> Prior | None:
     found = None if prior is None else as_prior(prior)
-    if found is not None and not isinstance(found, Beta):
+    if found is not None and found.answers != 2:
         raise InputError(f"a replay has two answers, and the prior is {found.describe()}.", "Give two weights: (1, 1).")
     return found
 
@@ -173,7 +148,7 @@ def _recorded(labels: Any, gold: Any) -> Recorded:
     return to_recorded(table, None if gold is None else read_gold(gold, table))
 
 
-def _judged(pool: Recorded, truth: str, prior: Beta, threshold: float) -> tuple[Recorded, int]:
+def _judged(pool: Recorded, truth: str, prior: Prior, threshold: float) -> tuple[Recorded, int]:
     """The tasks with what they are judged by, and how many of them all labels together leave undecided."""
     undecided = 0
     if truth == "consensus":
@@ -190,15 +165,15 @@ def _judged(pool: Recorded, truth: str, prior: Beta, threshold: float) -> tuple[
 def _checked(
     policies: Sequence[Policy | str], options: BacktestOptions, replications: int, recorded: Recorded
 ) -> list[Policy]:
-    _each_once("policy", [policy for policy in policies if isinstance(policy, str)])
+    each_once("policy", [policy for policy in policies if isinstance(policy, str)])
     chosen = [make_policy(policy) for policy in policies]
-    _each_once("policy", [policy.name for policy in chosen])
+    each_once("policy", [policy.name for policy in chosen])
     for policy in chosen:
         if policy.solves_again:
             raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
     if replications < 2:
         raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
-    if "dawid-skene" in options.readouts:
+    if "dawid-skene" in (options.readouts or ()):
         needs_crowdkit()
         if recorded.workers is None:
             raise InputError(
@@ -207,7 +182,7 @@ def _checked(
     return chosen
 
 
-def _each_once(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if list(names).count(name) > 1:
-            raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
+def _dawid_skene_credit(pool: Recorded, workers: Ints, ties: str, drawn: Ints, taken: Ints) -> Floats:
+    """(K,) what each task is worth that Dawid-Skene decides from these labels; nothing where the truth is not known."""
+    credit = credits(dawid_skene(pool, workers, drawn, taken), ties)
+    return np.where(pool.gold < 0, 0.0, credit[np.arange(len(pool)), np.maximum(pool.gold, 0)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.backtesting.backtest import FITS
-from nextlabel.backtesting.pilot import learnt_threshold
 from nextlabel.backtesting.readout import accuracy_of, with_all_labels
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy
 from nextlabel.backtesting.savings import Saving
+from nextlabel.backtesting.threshold import learnt_threshold
 from nextlabel.prose import listed
 
 #: Overlaps that the sentences are about, if the set has them; with three labels per task most sets leave no room.

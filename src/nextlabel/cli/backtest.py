@@ -42,7 +42,9 @@ def backtest(
     pilot_tasks: Annotated[
         int, opt.whole("--pilot-tasks", "N", 2, "50", "Tasks held out to learn the prior from.")
     ] = 50,
-    method: Annotated[Literal["moments", "ml"], typer.Option(help="How the prior is learnt from them.")] = "moments",
+    method: Annotated[
+        Literal["moments", "ml", "mixture"], typer.Option(help="How the prior is learnt from them.")
+    ] = "moments",
     prior: Annotated[str | None, opt.text("--prior", "A,B", "The prior of a task, instead of a learnt one.")] = None,
     threshold: Annotated[
         str | None,
@@ -96,7 +98,7 @@ def backtest(
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, in_flight)
     check_outputs(out, report)
-    belief = None if prior is None else _beta(prior)
+    belief = None if prior is None else _prior(prior)
     with working(f"Reading {labels}"):
         from nextlabel.files.gold import read_gold
         from nextlabel.files.labels import read_labels
@@ -108,9 +110,9 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
-        from nextlabel.backtesting.backtest import POLICIES, BacktestOptions
+        from nextlabel.backtesting.backtest import POLICIES
         from nextlabel.backtesting.backtest import backtest as run_backtest
-        from nextlabel.backtesting.readout import COUNTING
+        from nextlabel.backtesting.options import BacktestOptions
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.from_labels import to_recorded
 
@@ -123,7 +125,7 @@ def backtest(
             threshold=cut,
             replications=replications,
             seed=seed,
-            options=BacktestOptions(pilot_tasks, method, *rates, order, tied_answer, readout or COUNTING),
+            options=BacktestOptions(pilot_tasks, method, *rates, order, tied_answer, readout),
             engine=Engine(jobs=jobs),
             progress=progress,
         )
@@ -162,18 +164,19 @@ def _rates(arrival: float | None, completion: float | None, in_flight: str | Non
     return arrival, completion
 
 
-def _beta(text: str) -> Any:
-    from nextlabel.beliefs.beta import Beta
+def _prior(text: str) -> Any:
+    from nextlabel.problem.tables import prior_from
 
-    weights = parse_prior(text)
-    if len(weights) != 2:
-        raise InputError(f"prior {text!r} has {len(weights)} numbers.", "A replay has two answers: --prior 1,1.")
-    return Beta(weights[0], weights[1])
+    given = parse_prior(text)
+    if isinstance(given, list) and len(given) != 2:
+        raise InputError(f"prior {text!r} has {len(given)} numbers.", "A replay has two answers: --prior 1,1.")
+    return prior_from(given)
 
 
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
     from nextlabel.backtesting.sentences import assumptions, sentences
     from nextlabel.backtesting.tables import point_rows, saving_rows
+    from nextlabel.problem.tables import prior_table
 
     setting, pilot = found.setting, found.pilot
     return {
@@ -183,7 +186,7 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
         "judged": found.known,
         "undecided": found.undecided,
         "pilot": pilot.size,
-        "prior": [setting.prior.alpha, setting.prior.beta],
+        "prior": prior_table(setting.prior),
         "prior_from": pilot.prior_from,
         "threshold": setting.threshold,
         "threshold_from": pilot.threshold_from,

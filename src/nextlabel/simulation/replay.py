@@ -28,6 +28,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
@@ -87,7 +88,7 @@ class ReplaySetup:
     """What all campaigns on the same recorded labels have in common; ``seed`` decides what is drawn."""
 
     recorded: Recorded
-    prior: Beta = field(default_factory=lambda: Beta(1, 1))
+    prior: Prior = field(default_factory=lambda: Beta(1, 1))
     threshold: float = 0.5
     arrival_rate: float = 0.1
     completion_rate: float = 0.4
@@ -223,7 +224,7 @@ def _classes(setup: ReplaySetup, K: int) -> tuple[Ints, tuple[TaskClass, ...]]:
     return kinds, tuple(TaskClass(int(c), setup.prior, setup.threshold) for c in counts)
 
 
-def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
+def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
     level, ones = triangle_counts(depth)
     return decide(prior.above(threshold, level, ones))

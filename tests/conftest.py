@@ -21,7 +21,18 @@ HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
 RTE_ROWS = 8001
 #: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
-NUMERICAL = {"kernels", "beliefs", "problem", "learn", "solve", "policies", "simulation", "planning", "backtesting"}
+NUMERICAL = {
+    "kernels",
+    "beliefs",
+    "crowd",
+    "problem",
+    "learn",
+    "solve",
+    "policies",
+    "simulation",
+    "planning",
+    "backtesting",
+}
 assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 

@@ -9,21 +9,19 @@ from nextlabel.backtesting.played import PlayedRule
 from nextlabel.backtesting.replays import FIXED
 from nextlabel.backtesting.result import PolicyAccuracy
 from nextlabel.backtesting.savings import Key, Saving, resampled, saving
+from nextlabel.problem.estimate import Estimate
 
 
 def accuracies(
-    played: PlayedRule, readout: str, tasks: int, asked: Sequence[int], index: PlayedRule | None
+    played: PlayedRule, readout: str, tasks: int, asked: Sequence[int], rivals: Sequence[PlayedRule | None]
 ) -> list[PolicyAccuracy]:
-    """One policy's accuracy by one read-out at each of its budgets, paired with the index's if that was played."""
+    """One policy's accuracy by one read-out at each of its budgets, paired with the rivals': index, first policy."""
     out = []
     curve = played.curves.get(readout)
     for b, U in enumerate(played.budgets.tolist() if curve is not None else ()):
         if curve is None or not curve.known(b):
             continue
-        against = None
-        if index is not None and index is not played and readout in index.curves and U in index.budgets:
-            other, at = index.curves[readout], index.budgets.tolist().index(U)
-            against = curve.minus(other, b, at) if other.known(at) else None
+        index, first = (_difference(played, other, readout, b) for other in rivals)
         used = float(played.used[b])
         out.append(
             PolicyAccuracy(
@@ -33,12 +31,22 @@ def accuracies(
                 labels_per_task=used / tasks,
                 labels_used=used,
                 accuracy=curve.at(b),
-                minus_index=against,
+                minus_index=index,
+                minus_first=first,
                 believed=float(played.believed[b]) if played.believed is not None and readout == "posterior" else None,
                 asked=U in asked,
             )
         )
     return out
+
+
+def _difference(played: PlayedRule, rival: PlayedRule | None, readout: str, b: int) -> Estimate | None:
+    """Accuracy less the rival's with the same budget, if that was played and read out the same way."""
+    U = int(played.budgets[b])
+    if rival is None or rival is played or readout not in rival.curves or U not in rival.budgets:
+        return None
+    other, at = rival.curves[readout], rival.budgets.tolist().index(U)
+    return played.curves[readout].minus(other, b, at) if other.known(at) else None
 
 
 def savings(found: Sequence[PlayedRule], fixed: PlayedRule, seed: int) -> list[Saving]:

@@ -6,12 +6,13 @@ majority, and, in the replications whose tasks were followed one by one, by read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.backtesting.collected import CollectedReadout
 from nextlabel.backtesting.curves import Curve
 from nextlabel.backtesting.readout import decisions, drawn_labels
 from nextlabel.backtesting.replays import BacktestSetup, OutcomeCounts
@@ -20,9 +21,6 @@ from nextlabel.simulation.replay import Recorded, accuracy_of_ends, credits
 
 #: Replications in which every task is followed, and cells of the table that this makes.
 MOST_FOLLOWED, MOST_CELLS = 20, 10_000_000
-
-#: (K,) what each task is worth that a read-out decides from the first ``taken`` of its ``drawn`` labels.
-CollectedReadout = Callable[[Ints, Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

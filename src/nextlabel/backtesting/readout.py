@@ -26,8 +26,10 @@ from nextlabel.kernels.recorded import draw_recorded
 from nextlabel.simulation.replay import ORDERS, Recorded, credits, decide, decisions_of
 
 COUNTING = ("posterior", "majority")
-READOUTS = (*COUNTING, "dawid-skene")
+READOUTS = ("workers", *COUNTING, "dawid-skene")
 ITERATIONS = 100
+#: Dawid-Skene is fitted for so many replications.
+FITS = 5
 
 
 def decisions(readout: str, prior: Prior, threshold: float, depth: int) -> Ints:

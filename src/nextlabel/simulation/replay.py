@@ -57,6 +57,7 @@ class Recorded:
     counts: Ints
     gold: Ints
     workers: Ints | None = None
+    answers: int = 2
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -64,7 +65,8 @@ class Recorded:
     def subset(self, rows: Ints) -> Recorded:
         """The tasks in ``rows``, in that order."""
         who = None if self.workers is None else self.workers[rows]
-        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows], who)
+        names = tuple(self.tasks[i] for i in rows)
+        return Recorded(names, self.labels[rows], self.counts[rows], self.gold[rows], who, self.answers)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
+    from nextlabel.beliefs.fact import Fact
     from nextlabel.beliefs.mixture import BetaMixture
     from nextlabel.beliefs.one_coin import OneCoin
     from nextlabel.beliefs.prior import Prior
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from nextlabel.problem.rates import PiecewiseRate
     from nextlabel.problem.scores import ItemScores, read_scores, score_classes
     from nextlabel.problem.toml import load_problem, problem_to_toml
+    from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -88,6 +90,7 @@ __all__ = [
     "Engine",
     "Event",
     "ExactResult",
+    "Fact",
     "FileFormatError",
     "Histogram",
     "IndexPolicy",
@@ -127,6 +130,7 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "Utility",
+    "WorkerType",
     "__version__",
     "backtest",
     "check_indexability",
@@ -171,6 +175,7 @@ _HOME = {
     "Event": "nextlabel.campaign.events",
     "exact_value": "nextlabel.solve.exact",
     "ExactResult": "nextlabel.solve.exact",
+    "Fact": "nextlabel.beliefs.fact",
     "FileFormatError": "nextlabel.errors",
     "Histogram": "nextlabel.beliefs.density",
     "index_table": "nextlabel.solve.index.table",
@@ -224,6 +229,7 @@ _HOME = {
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",
+    "WorkerType": "nextlabel.problem.workers",
 }
 
 

@@ -70,7 +70,7 @@ def test_intervals_cover_the_truth_over_other_orders_and_other_tasks() -> None:
 def test_orders_alone_would_be_too_narrow() -> None:
     rng, covered = np.random.default_rng(7), 0
     for _ in range(100):
-        curve, _ = draw_campaigns(rng, tasks=60, reps=12)
+        curve, _ = draw_campaigns(rng, tasks=60, reps=60)
         alone = Curve(curve.by_order, np.tile(curve.mean, (60, 1))).at(2)
         covered += abs(alone.mean - 0.75) <= alone.half_width
     assert covered < 80

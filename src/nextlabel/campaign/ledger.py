@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -123,6 +124,11 @@ class Ledger(Protocol):
 
 class Store(Protocol):
     """Campaigns somewhere safe."""
+
+    @property
+    def access(self) -> AccessRecords:
+        """Who may use the store."""
+        ...
 
     @property
     def clock(self) -> Callable[[], float]:

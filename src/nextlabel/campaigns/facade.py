@@ -22,6 +22,7 @@ from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.errors import NotFoundError
+from nextlabel.prose import without_passwords
 from nextlabel.store.open import open_store
 
 
@@ -61,7 +62,7 @@ class Campaign:
                 there = service.store.campaigns()
                 if len(there) != 1:
                     raise NotFoundError(
-                        f"there are {len(there)} campaigns at {url}.",
+                        f"there are {len(there)} campaigns at {without_passwords(url)}.",
                         f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
                     )
                 id = there[0].id

@@ -3,7 +3,7 @@
 ================================ ==================================================================
 address                          is
 ================================ ==================================================================
-sqlite:///labels.db, labels.db   one SQLite file, write-ahead log, synchronous=FULL
+sqlite:///labels.db, labels.db   one SQLite file, for its owner alone, write-ahead log, synchronous=FULL
 postgresql://user@host/base      PostgreSQL; several processes at once
 memory:                          nothing is kept (``store.memory``)
 ================================ ==================================================================
@@ -11,7 +11,9 @@ memory:                          nothing is kept (``store.memory``)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool
 
 from nextlabel.errors import InputError
+from nextlabel.prose import without_passwords
 
 #: Seconds that a writer waits for another one: in programs and commands, and in the service, where others wait behind
 #: it and a client can come back.
@@ -46,7 +49,7 @@ def checked_url(url: str) -> str:
     try:
         parts = make_url(text)
     except (ArgumentError, ValueError):
-        raise InputError(f"{url!r} is not the address of a database.", EXAMPLES) from None
+        raise InputError(f"{without_passwords(url)!r} is not the address of a database.", EXAMPLES) from None
     kind = parts.get_backend_name()
     if kind == "sqlite":
         if parts.database in (None, "", ":memory:"):
@@ -66,8 +69,12 @@ def checked_url(url: str) -> str:
 
 
 def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) -> Engine:
-    """An engine for a checked address; a writer waits for another one for ``lock_wait_s`` seconds."""
+    """An engine for a checked address; a writer waits for another one for ``lock_wait_s`` seconds.
+
+    A SQLite file that is not there is made for its owner alone.
+    """
     if url.startswith("sqlite"):
+        _make_private(str(make_url(url).database))
         engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32, pool_timeout=POOL_WAIT_S,
                                connect_args={"timeout": lock_wait_s, "check_same_thread": False})  # fmt: skip
         event.listen(engine, "connect", _sqlite_connect)
@@ -82,6 +89,21 @@ def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) ->
         return engine
     except (NoSuchModuleError, ModuleNotFoundError):
         raise InputError("PostgreSQL needs the package psycopg.", "pip install 'nextlabel[postgres]'.") from None
+
+
+def file_open_to_others(url: str) -> str | None:
+    """The path of a SQLite file that others on this machine can read, None if there is none."""
+    parts = make_url(checked_url(url))
+    if parts.get_backend_name() != "sqlite" or os.name != "posix":
+        return None
+    path = Path(str(parts.database))
+    return str(path) if path.exists() and path.stat().st_mode & 0o044 else None
+
+
+def _make_private(path: str) -> None:
+    """Make an empty database that only its owner can read; SQLite gives the files beside it the same mode."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _sqlite_connect(connection: Any, record: Any) -> None:

@@ -22,6 +22,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState
+from nextlabel.store.memory_access import MemoryAccess
 
 
 def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
@@ -181,6 +182,7 @@ class MemoryStore:
         self._settings: dict[str, str] = {}
         self._index_tables: dict[str, bytes] = {}
         self._lock = RLock()
+        self.access = MemoryAccess()
 
     @contextmanager
     def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[MemoryLedger]:

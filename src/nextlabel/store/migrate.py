@@ -9,6 +9,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError
+from nextlabel.prose import without_passwords
 from nextlabel.store.engine import without_limits
 from nextlabel.store.tables import HEAD, campaigns
 
@@ -72,4 +73,4 @@ def alembic_config(connection: Any) -> Any:
 
 
 def _first_line(error: DatabaseError) -> str:
-    return str(error.orig).strip().splitlines()[0].rstrip(".")[:200]
+    return without_passwords(str(error.orig).strip().splitlines()[0].rstrip("."))[:200]

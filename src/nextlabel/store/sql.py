@@ -30,6 +30,7 @@ from nextlabel.store.memory import new_row, no_campaign
 from nextlabel.store.migrate import migrate
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
@@ -51,6 +52,7 @@ class SqlStore:
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
+        self.access = SqlAccess(self.engine, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 

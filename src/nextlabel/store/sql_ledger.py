@@ -102,7 +102,7 @@ class SqlLedger:
 
     def add_batch(self, key: str, tasks: int) -> None:
         """Remember a batch."""
-        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks)])
+        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks, digest=None)])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""

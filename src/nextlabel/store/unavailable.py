@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import exc
 
 from nextlabel.errors import BusyError, UnavailableError
+from nextlabel.prose import without_passwords
 
 try:
     import psycopg
@@ -61,4 +62,4 @@ def _sqlite_is_locked(cause: Any) -> bool:
 
 def _first_line(cause: Any) -> str:
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
-    return lines[0].rstrip(".")[:200]
+    return without_passwords(lines[0].rstrip("."))[:200]

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
+        BusyError,
+        ClockError,
         ConflictError,
         FileFormatError,
         InputError,
@@ -80,11 +82,13 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
     "ClassView",
     "Client",
+    "ClockError",
     "ConflictError",
     "Dirichlet",
     "Engine",
@@ -162,6 +166,7 @@ _HOME = {
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
@@ -169,6 +174,7 @@ _HOME = {
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.methods",
+    "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",

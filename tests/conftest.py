@@ -6,6 +6,7 @@ Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thoroug
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("dev", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
+_CONFIG = tempfile.TemporaryDirectory(prefix="nextlabel-config-")
+os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.

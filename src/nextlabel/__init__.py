@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
+        BusyError,
+        ClockError,
         ConflictError,
         FileFormatError,
         InputError,
@@ -79,11 +82,13 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
     "ClassView",
     "Client",
+    "ClockError",
     "ConflictError",
     "Dirichlet",
     "Engine",
@@ -157,10 +162,11 @@ _HOME = {
     "AsyncClient": "nextlabel.client.async_client",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
@@ -168,6 +174,7 @@ _HOME = {
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.methods",
+    "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",

@@ -38,7 +38,7 @@ from nextlabel.solve.truncation import Cut, check_prices, expected_arrivals
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy earns more than ``value`` in expectation; ``certified``: the theorem's conditions hold for it."""
+    """No policy earns more than ``value`` in expectation under the problem's model; ``certified``: the theorem's conditions hold for it."""
 
     value: float
     per_task: float

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -161,7 +162,7 @@ _HOME = {
     "AsyncClient": "nextlabel.client.async_client",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",

@@ -28,7 +28,10 @@ import os, signal, sys
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import UnavailableError
+from nextlabel.store import engine
 from nextlabel.store.open import open_store
+
+engine.IDLE_TRANSACTION_S = 6.0  # less to wait for
 
 def stop(commands):
     commands.ask("stopped")

@@ -40,7 +40,10 @@ ALIKE = "Workers are alike: whoever gives a task's labels, they follow the task'
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy earns more than ``value`` in expectation; ``certified``: the theorem's conditions hold for it."""
+    """Under the problem's model no policy earns more than ``value`` in expectation.
+
+    ``certified``: the theorem's conditions hold for it.
+    """
 
     value: float
     per_task: float

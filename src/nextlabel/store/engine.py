@@ -29,10 +29,11 @@ from nextlabel.prose import without_passwords
 #: it and a client can come back.
 LOCK_WAIT_S, SERVICE_LOCK_WAIT_S = 30.0, 2.0
 #: PostgreSQL ends a transaction in which nothing happened for so many seconds, because its process was stopped or cut
-#: off while it held locks, and a statement that takes longer than so many.
-IDLE_TRANSACTION_S, STATEMENT_S = 10.0, 60.0
+#: off while it held locks, and a statement that takes longer than so many. The first ask of an installation compiles
+#: its kernels inside a transaction, which takes seconds.
+IDLE_TRANSACTION_S, STATEMENT_S = 30.0, 60.0
 #: Seconds to connect to a server, and to wait for a connection that another thread gives back.
-CONNECT_S, POOL_WAIT_S = 5, 5.0
+CONNECT_S, POOL_WAIT_S = 10, 5.0
 #: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
 #: (2 MB, 1000) are for small databases.
 CACHE_KIB, CHECKPOINT_PAGES = 65_536, 4_000

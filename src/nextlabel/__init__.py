@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from nextlabel.crowd.learn import learn_crowd
     from nextlabel.crowd.learnt import LearntCrowd, LearntWorker
     from nextlabel.errors import (
+        BusyError,
         ClockError,
         ConflictError,
         FileFormatError,
@@ -84,6 +86,7 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
@@ -169,10 +172,11 @@ _HOME = {
     "Audit": "nextlabel.crowd.audit",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
+    from nextlabel.crowd.audit import Audit, audit
+    from nextlabel.crowd.learn import learn_crowd
+    from nextlabel.crowd.learnt import LearntCrowd, LearntWorker
     from nextlabel.errors import (
+        BusyError,
         ClockError,
         ConflictError,
         FileFormatError,
@@ -75,11 +80,13 @@ __all__ = [
     "Accuracy",
     "Added",
     "AsyncClient",
+    "Audit",
     "Backtest",
     "BacktestOptions",
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
@@ -99,7 +106,9 @@ __all__ = [
     "InputError",
     "ItemScores",
     "LabelTable",
+    "LearntCrowd",
     "LearntPrior",
+    "LearntWorker",
     "Lease",
     "LogitNormal",
     "MediaTypeError",
@@ -133,11 +142,13 @@ __all__ = [
     "Utility",
     "WorkerType",
     "__version__",
+    "audit",
     "backtest",
     "check_indexability",
     "compare_priors",
     "exact_value",
     "index_table",
+    "learn_crowd",
     "learn_prior",
     "load_problem",
     "make_policy",
@@ -157,12 +168,15 @@ _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
+    "audit": "nextlabel.crowd.audit",
+    "Audit": "nextlabel.crowd.audit",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
@@ -186,8 +200,11 @@ _HOME = {
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
+    "learn_crowd": "nextlabel.crowd.learn",
     "learn_prior": "nextlabel.learn.methods",
+    "LearntCrowd": "nextlabel.crowd.learnt",
     "LearntPrior": "nextlabel.learn.learnt",
+    "LearntWorker": "nextlabel.crowd.learnt",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",

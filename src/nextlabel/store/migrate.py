@@ -10,6 +10,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError
 from nextlabel.prose import without_passwords
+from nextlabel.store.engine import without_limits
 from nextlabel.store.tables import HEAD, campaigns
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -50,6 +51,7 @@ def migrate(engine: Engine) -> None:
     from alembic.util.exc import CommandError
 
     with engine.execution_options(writes=True).begin() as connection:
+        without_limits(connection)
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": ADVISORY_LOCK})
         try:

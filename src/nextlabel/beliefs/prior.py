@@ -60,6 +60,10 @@ class Prior(ABC):
     def belief_error(self, depth: int) -> tuple[float, float]:
         """How far ``prob`` and ``truth`` may be off with up to ``depth`` labels: relatively, and absolutely on top."""
 
+    def chance_error(self, depth: int) -> float:
+        """How far ``prob`` alone may be off, relatively: for rewards that do not ask for the truth."""
+        return sum(self.belief_error(depth))
+
     @abstractmethod
     def points(self) -> tuple[Floats, Floats]:
         """theta (G, J) and weights (G,): a discrete law close to the prior's, for draws of theta."""

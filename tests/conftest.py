@@ -6,6 +6,7 @@ Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thoroug
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,26 @@ settings.register_profile("dev", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
+_CONFIG = tempfile.TemporaryDirectory(prefix="nextlabel-config-")
+os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
+
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
 RTE_ROWS = 8001
 #: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
-NUMERICAL = {"kernels", "beliefs", "problem", "learn", "solve", "policies", "simulation", "planning", "backtesting"}
+NUMERICAL = {
+    "kernels",
+    "beliefs",
+    "crowd",
+    "problem",
+    "learn",
+    "solve",
+    "policies",
+    "simulation",
+    "planning",
+    "backtesting",
+}
 assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 

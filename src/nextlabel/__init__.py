@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
+    from nextlabel.beliefs.fact import Fact
     from nextlabel.beliefs.mixture import BetaMixture
     from nextlabel.beliefs.one_coin import OneCoin
     from nextlabel.beliefs.prior import Prior
@@ -28,7 +30,12 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
+    from nextlabel.crowd.audit import Audit, audit
+    from nextlabel.crowd.learn import learn_crowd
+    from nextlabel.crowd.learnt import LearntCrowd, LearntWorker
     from nextlabel.errors import (
+        BusyError,
+        ClockError,
         ConflictError,
         FileFormatError,
         InputError,
@@ -60,6 +67,7 @@ if TYPE_CHECKING:
     from nextlabel.problem.rates import PiecewiseRate
     from nextlabel.problem.scores import ItemScores, read_scores, score_classes
     from nextlabel.problem.toml import load_problem, problem_to_toml
+    from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -72,21 +80,25 @@ __all__ = [
     "Accuracy",
     "Added",
     "AsyncClient",
+    "Audit",
     "Backtest",
     "BacktestOptions",
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
     "ClassView",
     "Client",
+    "ClockError",
     "ConflictError",
     "Dirichlet",
     "Engine",
     "Event",
     "ExactResult",
+    "Fact",
     "FileFormatError",
     "Histogram",
     "IndexPolicy",
@@ -94,7 +106,9 @@ __all__ = [
     "InputError",
     "ItemScores",
     "LabelTable",
+    "LearntCrowd",
     "LearntPrior",
+    "LearntWorker",
     "Lease",
     "LogitNormal",
     "MediaTypeError",
@@ -126,12 +140,15 @@ __all__ = [
     "TooLargeError",
     "UnavailableError",
     "Utility",
+    "WorkerType",
     "__version__",
+    "audit",
     "backtest",
     "check_indexability",
     "compare_priors",
     "exact_value",
     "index_table",
+    "learn_crowd",
     "learn_prior",
     "load_problem",
     "make_policy",
@@ -151,12 +168,15 @@ _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
+    "audit": "nextlabel.crowd.audit",
+    "Audit": "nextlabel.crowd.audit",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
@@ -164,12 +184,14 @@ _HOME = {
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.methods",
+    "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
     "Event": "nextlabel.campaign.events",
     "exact_value": "nextlabel.solve.exact",
     "ExactResult": "nextlabel.solve.exact",
+    "Fact": "nextlabel.beliefs.fact",
     "FileFormatError": "nextlabel.errors",
     "Histogram": "nextlabel.beliefs.density",
     "index_table": "nextlabel.solve.index.table",
@@ -178,8 +200,11 @@ _HOME = {
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
+    "learn_crowd": "nextlabel.crowd.learn",
     "learn_prior": "nextlabel.learn.methods",
+    "LearntCrowd": "nextlabel.crowd.learnt",
     "LearntPrior": "nextlabel.learn.learnt",
+    "LearntWorker": "nextlabel.crowd.learnt",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",
@@ -223,6 +248,7 @@ _HOME = {
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",
+    "WorkerType": "nextlabel.problem.workers",
 }
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 #: Names shown in a message.
 MOST_SHOWN = 12
+#: The password in an address, between a colon and the last @; and one that is given as a parameter.
+_PASSWORD = re.compile(r"(\w://[^\s:/@]*):\S*@")
+_PARAMETER = re.compile(r"\b((?:ssl)?password=)[^\s&]+")
 
 
 def counted(number: int, noun: str, many: str = "") -> str:
@@ -22,3 +26,13 @@ def listed(names: Sequence[str]) -> str:
 def percent(share: float) -> str:
     """A share as a percentage, with more digits where it is small."""
     return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def without_passwords(text: str) -> str:
+    """A text with the passwords of addresses in it replaced by ***."""
+    return _PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", text))
+
+
+def has_password(address: str) -> bool:
+    """Whether an address contains a password."""
+    return without_passwords(address) != address

@@ -124,7 +124,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert json.loads(capsys.readouterr().out) == {"campaigns": []}
 
 
-def test_serve_shows_the_token_once_and_ends_with_ctrl_c(folder: Path) -> None:
+def test_serve_writes_no_token_into_a_log_and_ends_with_ctrl_c(folder: Path) -> None:
     port = free_port()
 
     def served() -> tuple[int, str]:
@@ -142,19 +142,19 @@ def test_serve_shows_the_token_once_and_ends_with_ctrl_c(folder: Path) -> None:
         return process.returncode, said
 
     code, first = served()
-    assert code == 0 and "requester token" in first and "ended." in first
+    assert code == 0 and "make one with nextlabel token" in first and "nl_" not in first and "ended." in first
     code, second = served()
     assert code == 0 and "nl_" not in second
 
 
 def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from nextlabel.service.tokens import NAME, matches
+    from nextlabel.service.tokens import hashed
     from nextlabel.store.sql import SqlStore
 
     assert run(["token"]) == run(["token"]) == 0
     first, second = capsys.readouterr().out.split()
     store = SqlStore("nextlabel.db")
-    assert matches(second, store.setting(NAME)) and not matches(first, store.setting(NAME))
+    assert first != second and [token.hash for token in store.access.tokens()] == [hashed(second)]
     store.close()
 
 

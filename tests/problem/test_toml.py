@@ -128,7 +128,7 @@ class TestRoundTrip:
 
     def test_every_kind_is_written(self) -> None:
         written = [nl.Beta(2, 1), nl.Dirichlet((1, 1)), nl.OneCoin(0.5, 0.8), nl.LogitNormal(0, 1)]
-        written += [nl.Histogram((0, 1), (1,)), nl.BetaMixture((1,), (nl.Beta(1, 1),))]
+        written += [nl.Histogram((0, 1), (1,)), nl.BetaMixture((1,), (nl.Beta(1, 1),)), nl.Fact(0.3)]
         kinds = {prior.kind for prior in written}
         assert kinds == set(PRIORS) - {"score"}
         for prior in written:

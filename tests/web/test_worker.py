@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
 from nextlabel.campaign import replies
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
-from nextlabel.service.pending_tables import NonBlockingTableCache
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.worker import routes, texts
 from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
@@ -163,7 +163,7 @@ def test_a_link_becomes_a_cookie_and_a_clean_address(service: Service) -> None:
         entered = http.get(links(service, id)[0])
     assert (entered.status_code, entered.headers["location"]) == (303, "/work/enters")
     cookie = entered.headers["set-cookie"]
-    assert cookie.startswith(f"{SESSION_COOKIE}=s2.")
+    assert cookie.startswith(f"{SESSION_COOKIE}=s3.")
     for flag in ("HttpOnly", "Path=/work/enters", "SameSite=lax"):
         assert flag in cookie
     with visitor(service, id) as http:
@@ -175,7 +175,7 @@ def test_a_link_becomes_a_cookie_and_a_clean_address(service: Service) -> None:
         assert "unsafe" not in policy
         assert page.headers["referrer-policy"] == "same-origin"
         assert page.headers["cache-control"] == "no-store"
-        assert "w2." not in page.text
+        assert "w3." not in page.text
 
 
 def test_strangers_are_told_so_on_a_page(service: Service) -> None:
@@ -184,7 +184,7 @@ def test_strangers_are_told_so_on_a_page(service: Service) -> None:
     with visitor(service, "stranger") as http:
         own = http.cookies[SESSION_COOKIE]
     with httpx.Client(base_url=service.url) as http:
-        for path in ("/w/w2.forged.token", "/j/nothing?worker=ann", "/work/stranger", "/work/NONE"):
+        for path in ("/w/w3.forged.token", "/j/nothing?worker=ann", "/work/stranger", "/work/NONE"):
             refused = http.get(path)
             assert refused.status_code in (401, 404), path
             assert refused.headers["content-type"].startswith("text/html"), path

@@ -1,8 +1,8 @@
 """The commands of a campaign. Each reads the ledger, decides, and writes events; ``apply_event`` makes the rows follow.
 
 Leases are judged by their times at the beginning of every command, so that nothing has to run in the background.
-``now`` is given (seconds since 1970) and never taken to be behind the last event; chance is drawn from streams that
-are numbered by lease.
+``now`` is given (seconds since 1970) and never taken to be behind the last event; nothing is written if it is far
+from that (``campaign.clock``). Chance is drawn from streams that are numbered by lease.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import PLACES, STARTS, chance
+from nextlabel.campaign.clock import doubt_about
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
@@ -42,7 +43,8 @@ class Commands:
 
     def __init__(self, ledger: Ledger, tables: TableSource, now: float) -> None:
         self.ledger, self.tables = ledger, tables
-        self.now = max(now, ledger.row.last_at)  # another machine's clock may be ahead of this one's
+        self.now = max(now, ledger.row.last_at)
+        self._reading, self._doubt = now, doubt_about(ledger.row, now)
 
     # Commands of workers
 
@@ -127,6 +129,7 @@ class Commands:
         if lease.status == LEASED:
             return self._told(lease)
         after(lease.status, "undo")
+        self._trust_clock()
         if self.now >= lease.expires_at or self._past_deadline():
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self._record("undone", {"lease": id, "label": lease.label})
@@ -181,6 +184,13 @@ class Commands:
         self._expire()
         self._closing_reason()
 
+    def reconsider_deadline(self) -> None:
+        """After the clock was set: expire what is over, and open a campaign that was closed before its deadline."""
+        self._expire()
+        if self.ledger.row.closed_reason == "deadline_passed" and not self._past_deadline():
+            self._reopen()
+        self._closing_reason()
+
     def record_tasks(self, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None) -> None:
         """Add tasks [key, payload, class] that ``intake`` has checked, with the priors that are new."""
         row = self.ledger.row
@@ -196,9 +206,14 @@ class Commands:
         self._reopen()
 
     def _record(self, kind: str, data: dict[str, Any]) -> Event:
+        self._trust_clock()
         event = self.ledger.append(self.now, kind, data)
         apply_event(self.ledger, event, scoring.rank)
         return event
+
+    def _trust_clock(self) -> None:
+        if self._doubt is not None:
+            raise self._doubt
 
     def _expire(self) -> None:
         """Leases whose time is over give their reservation back; after the deadline it is over for all of them."""
@@ -224,7 +239,12 @@ class Commands:
         return deadline is not None and self.now >= deadline
 
     def _close(self, reason: Reason) -> Reason:
-        if self.ledger.row.closed_reason != reason:
+        before = self.ledger.row.closed_reason
+        if before is not None and self._doubt is not None:
+            if before == "deadline_passed" and self._reading < (self.ledger.row.deadline or 0.0):
+                raise self._doubt  # it was closed by a clock that was ahead
+            return before
+        if before != reason:
             self._record("closed", {"reason": reason})
         return reason
 
@@ -300,6 +320,22 @@ class Commands:
         name = None if lease.label is None else self.ledger.row.config.labels[lease.label]
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
         return Told(lease.id, self.ledger.task(lease.task).key, lease.status, name, lease.counted, until)
+
+
+def accept_time(ledger: Ledger, tables: TableSource, now: float) -> bool:
+    """Accept a time at which nothing could be written, and say so in the log; False if there is no doubt about it.
+
+    If the campaign's last event is from a clock that was ahead, leases end as if they had been given out now.
+    """
+    row = ledger.row
+    if doubt_about(row, now) is None:
+        return False
+    data = {"before": row.last_at}
+    if now < row.last_at:
+        data["expires_at"] = now + lease_seconds(row)
+    apply_event(ledger, ledger.append(now, "clock_accepted", data), scoring.rank)
+    Commands(ledger, tables, now).reconsider_deadline()
+    return True
 
 
 def checked_worker(worker: Any) -> str:

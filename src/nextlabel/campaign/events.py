@@ -20,6 +20,7 @@ changed      budget, deadline or lease_seconds: the new value of each that chang
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
+clock_accepted before (time of the event before it); expires_at if that was a later time: no lease lasts longer
 ============ ===================================================================================================
 
 Everything that a constant of the code, chance or a policy decided is in the data. Logs of the first version lack
@@ -33,7 +34,7 @@ from typing import Any, Final
 
 KINDS: Final = (
     "created", "tasks_added", "leased", "labelled", "late", "expired", "released", "renewed", "undone", "paused",
-    "resumed", "changed", "tuned", "closed", "reopened",
+    "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -112,6 +113,10 @@ class Ledger(Protocol):
         """When the next lease expires."""
         ...
 
+    def shorten_leases(self, given: float, until: float) -> None:
+        """No lease expires after ``until``, and those that are out were given at ``given`` at the latest."""
+        ...
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally (zeros for a new one); what is changed on it is written at the end of the transaction."""
         ...
@@ -119,6 +124,16 @@ class Ledger(Protocol):
 
 class Store(Protocol):
     """Campaigns somewhere safe."""
+
+    @property
+    def access(self) -> AccessRecords:
+        """Who may use the store."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since 1970 by the clock of the database, or by this machine's where it has none."""
+        ...
 
     def create(self, id: str, config: CampaignSettings, now: float) -> AbstractContextManager[Ledger]:
         """A new campaign without events; ConflictError if the id is taken."""

@@ -190,6 +190,16 @@ def _reopened(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.closed_seq = ledger.row.closed_reason = None
 
 
+def _clock_accepted(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """The log goes on at another time; if at an earlier one, what was dated later is brought back to it."""
+    row = ledger.row
+    if row.last_arrival is not None:
+        row.last_arrival = event.at
+    if "expires_at" in event.data:
+        ledger.shorten_leases(event.at, event.data["expires_at"])
+        row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
+
+
 def _end(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
     lease = get_lease(ledger, event.data["lease"])
     lease.status, lease.ended_at = status, event.at
@@ -249,4 +259,5 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "tuned": _tuned,
     "closed": _closed,
     "reopened": _reopened,
+    "clock_accepted": _clock_accepted,
 }

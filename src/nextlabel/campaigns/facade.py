@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any, Self, Unpack
 
@@ -23,6 +22,7 @@ from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.errors import NotFoundError
+from nextlabel.prose import without_passwords
 from nextlabel.store.open import open_store
 
 
@@ -39,7 +39,7 @@ class Campaign:
         tasks: Any = (),
         *,
         id: str | None = None,
-        clock: Clock = time.time,
+        clock: Clock | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
@@ -54,7 +54,7 @@ class Campaign:
             raise
 
     @classmethod
-    def open(cls, url: str, id: str | None = None, *, clock: Clock = time.time) -> Self:
+    def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
         """Open a campaign that exists; without ``id``, the only one."""
         service = CampaignService(open_store(url), clock)
         try:
@@ -62,7 +62,7 @@ class Campaign:
                 there = service.store.campaigns()
                 if len(there) != 1:
                     raise NotFoundError(
-                        f"there are {len(there)} campaigns at {url}.",
+                        f"there are {len(there)} campaigns at {without_passwords(url)}.",
                         f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
                     )
                 id = there[0].id
@@ -108,6 +108,10 @@ class Campaign:
         """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
         return status_of(self._service.change(self.id, values))
 
+    def accept_clock(self) -> bool:
+        """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
+        return self._service.accept_clock(self.id)
+
     @property
     def status(self) -> CampaignStatus:
         """State, settings and counters."""
@@ -122,7 +126,7 @@ class Campaign:
         return self._service.store.events(self.id, after, limit)
 
     def certificate(self) -> Certificate:
-        """Expected accuracy now, and the most that any policy can reach with the labels left."""
+        """Expected accuracy now, and the most that any policy can reach if workers are alike."""
         return self._service.certificate(self.id)
 
     def rebuild(self) -> CampaignStatus:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import add_tasks, read_task
 from nextlabel.campaign.ledger import Store
@@ -17,8 +16,9 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import rank_all
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
 #: Rows and events that are read at once.
@@ -30,11 +30,12 @@ Clock = Callable[[], float]
 
 
 class CampaignService:
-    """Commands by campaign; ``clock`` gives seconds since 1970."""
+    """Commands by campaign; ``clock`` gives seconds since 1970, and is the store's if there is none."""
 
-    def __init__(self, store: Store, clock: Clock = time.time, table_cache: TableCache | None = None) -> None:
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
+        self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
+        self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
 
     def create(self, config: CampaignSettings, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
@@ -60,8 +61,12 @@ class CampaignService:
 
     def run(self, id: str, command: Callable[[Commands], T]) -> T:
         """One command on one campaign, in a transaction of its own."""
-        with self.store.transaction(id) as ledger:
-            return command(Commands(ledger, self.table_cache, self.clock()))
+        while True:
+            try:
+                with self.store.transaction(id) as ledger:
+                    return command(Commands(ledger, self._tables_at_hand, self.clock()))
+            except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
+                pending.future.result()
 
     def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
         """Tasks as tables (``campaign.intake``), all of them or none."""
@@ -104,6 +109,11 @@ class CampaignService:
         self.run(id, lambda commands: commands.change(**values))
         return self.store.row(id)
 
+    def accept_clock(self, id: str) -> bool:
+        """Go on by the clock although it is far from the campaign's last event; False if it is not."""
+        with self.store.transaction(id) as ledger:
+            return accept_time(ledger, self.table_cache, self.clock())
+
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
         row, classes, after = self.store.row(id), self.store.classes(id), -1
@@ -115,7 +125,7 @@ class CampaignService:
             after = tasks[-1].number
 
     def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and the most that any policy can reach with the labels left."""
+        """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
         return self.certificates.of(id)
 
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:

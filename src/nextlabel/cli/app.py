@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nextlabel.cli.audit import audit
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
 from nextlabel.cli.campaign import app as campaign
@@ -20,8 +21,10 @@ from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
-from nextlabel.cli.token import token
+from nextlabel.cli.token import app as token
+from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
+from nextlabel.prose import has_password, without_passwords
 from nextlabel.version import __version__
 
 EXIT_CODES = {
@@ -48,8 +51,9 @@ RENAMED = {
 }
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, token, demo):
+for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, workers, audit, reproduce, serve, demo):
     app.command()(_command)
+app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
 
 
@@ -79,6 +83,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
     try:
+        _refuse_passwords(arguments)
         code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except InputError as error:
@@ -98,6 +103,16 @@ def run(arguments: list[str]) -> int:
     if code == 130:
         return _complain("interrupted, nothing was written.", 130)
     return int(code or 0)
+
+
+def _refuse_passwords(arguments: list[str]) -> None:
+    """Refuse a password on the command line: every user of the machine can read it in the list of processes."""
+    for argument in arguments:
+        if has_password(argument):
+            raise InputError(
+                f"{without_passwords(argument)} has a password, which others can read in the list of processes.",
+                "Put the address into NEXTLABEL_DB, or the password into ~/.pgpass.",
+            )
 
 
 def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:
@@ -124,5 +139,5 @@ def _command_path(arguments: list[str]) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"error: {without_passwords(' '.join(message.split()))}\n")
     return code

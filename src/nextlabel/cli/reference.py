@@ -52,6 +52,8 @@ def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     if inner is None:
         yield path, command
         return
+    if command.invoke_without_command and path != "nextlabel":
+        yield path, command
     for name, sub in inner.items():
         yield from commands(sub, f"{path} {name}")
 

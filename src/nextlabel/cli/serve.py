@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from nextlabel.cli.options import DB, Db, PublicUrl, text, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
+from nextlabel.prose import without_passwords
 
 
 def serve(
@@ -36,6 +38,7 @@ def serve(
     needs_service()
     from nextlabel.service.run import serve as run
     from nextlabel.service.settings import ServiceSettings
+    from nextlabel.store.engine import file_open_to_others
     from nextlabel.web.pages import mount_pages
 
     settings = ServiceSettings(
@@ -43,15 +46,20 @@ def serve(
         open_metrics=open_metrics or None,
     )  # fmt: skip
     check_port(settings.host, settings.port)
-    say(f"nextlabel serves {db} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
+    say(f"nextlabel serves {without_passwords(db)} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
+    if db.strip() != "memory:" and (path := file_open_to_others(db)) is not None:
+        say(f"warning: others on this machine can read {path}, with all labels and workers' names: chmod 600 {path}")
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
         run(settings, db, pages=mount_pages, show_token=show_token)
     say("nextlabel serve ended.")
 
 
 def show_token(token: str) -> None:
-    """Show the requester's token, once."""
-    say(f"requester token (shown once, so keep it; nextlabel token makes a new one): {token}")
+    """Show the requester's token, once, to a person: what is not a terminal is a log, and a log keeps no token."""
+    if sys.stderr.isatty():
+        say(f"requester token (shown once, so keep it; nextlabel token makes a new one): {token}")
+    else:
+        say("the requester has no token yet: make one with nextlabel token, with the same --db.")
 
 
 def needs_service() -> None:

@@ -10,6 +10,7 @@ mu     completion_rate  a label takes Exp(mu)
 T      horizon          labels still in flight at T are lost (inf: all come in)
 d      threshold        truth of a task is 1{theta > d}
 c      label_cost       what a label costs, in the unit of the reward; 0: only the budget limits labels
+--     workers          types of workers who differ; the tasks are then facts
 ====== ================ ======================================================
 
 With a cost the value is the reward less the cost of the labels given out, and an arrival may be turned away (it still
@@ -21,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,38 +35,14 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.stack import make_lattice
 from nextlabel.errors import ProblemError
+from nextlabel.problem.checks import LARGEST as LARGEST
+from nextlabel.problem.checks import positive as positive
+from nextlabel.problem.checks import whole as whole
 from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.workers import WorkerType, check_workers
 
 DEFAULT_ARRIVAL_RATE = 0.1
 DEFAULT_COMPLETION_RATE = 0.4
-#: Largest count or budget accepted.
-LARGEST = 10**9
-
-
-def whole(name: str, value: Any, least: int, hint: str) -> int:
-    """``value`` as a whole number of at least ``least``, or a ProblemError."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ProblemError(f"{name} is {value!r}, which is not a whole number.", hint)
-    if not isinstance(value, Integral) and not float(value).is_integer():
-        raise ProblemError(f"{name} is {value!r}, which is not a whole number.", hint)
-    number = int(float(value)) if not isinstance(value, Integral) else int(value)
-    if not least <= number <= LARGEST:
-        shown = f"{number}" if abs(number) <= LARGEST else "too large a number"
-        raise ProblemError(f"{name} is {shown}: give a whole number from {least} to {LARGEST:,}.", hint)
-    return number
-
-
-def positive(name: str, value: Any, hint: str, *, infinite: bool = False) -> float:
-    """``value`` as a positive float, or a ProblemError."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ProblemError(f"{name} is {value!r}, which is not a number.", hint)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not number > 0 or (math.isinf(number) and not infinite):
-        raise ProblemError(f"{name} is {number:g}, which is not a positive number.", hint)
-    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +114,7 @@ class Problem:
     completion_rate: float = DEFAULT_COMPLETION_RATE
     horizon: float = math.inf
     label_cost: float = 0.0
+    workers: tuple[WorkerType, ...] = ()
 
     def __post_init__(self) -> None:
         classes = tuple(self.classes)
@@ -167,6 +145,7 @@ class Problem:
         if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
             raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. --label-cost 0.02.")
         set_(self, "label_cost", float(cost))
+        set_(self, "workers", check_workers(self.workers, [c.prior for c in classes], [c.reward for c in classes]))
 
     @classmethod
     def identical(
@@ -178,7 +157,7 @@ class Problem:
         reward: Reward | None = None,
         **rest: Any,
     ) -> Problem:
-        """K tasks that share one prior; ``rest`` are arrival_rate, completion_rate, horizon, label_cost."""
+        """K tasks that share one prior; ``rest`` are arrival_rate, completion_rate, horizon, label_cost, workers."""
         return cls((TaskClass(tasks, as_prior(prior), threshold, reward or Accuracy()),), budget, **rest)
 
     @classmethod

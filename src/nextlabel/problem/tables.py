@@ -9,6 +9,7 @@ mixture      weights, betas (pairs)                BetaMixture
 histogram    edges, weights                        Histogram
 logit-normal mean, sd                              LogitNormal
 one-coin     probability, accuracy                 OneCoin
+fact         probability, or probabilities         Fact, for problems with workers
 score        probability, strength                 Beta(strength p, strength (1 - p)); read, never written
 accuracy     value (1)                             Accuracy; short form ``"accuracy"``
 utility      matrix, abstain (none)                Utility
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.density import Histogram, LogitNormal
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior, number, shown
@@ -76,6 +78,15 @@ def _mixture(table: Table) -> BetaMixture:
     return BetaMixture(_list(table, "weights"), tuple(Beta(*pair) for pair in betas))
 
 
+def _fact(table: Table) -> Fact:
+    if len(table) != 1:
+        raise ProblemError(
+            "a fact has a probability (of truth 1) or probabilities (one for each answer), one of the two.",
+            'Write e.g. prior = {kind = "fact", probability = 0.5}.',
+        )
+    return Fact(table["probability"]) if "probability" in table else Fact.of(table["probabilities"])
+
+
 PRIORS = {
     "beta": Kind(lambda t: Beta(t["alpha"], t["beta"]), ("alpha", "beta")),
     "mixture": Kind(_mixture, ("weights", "betas")),
@@ -83,6 +94,7 @@ PRIORS = {
     "logit-normal": Kind(lambda t: LogitNormal(t["mean"], t["sd"]), ("mean", "sd")),
     "dirichlet": Kind(lambda t: Dirichlet(_list(t, "weights")), ("weights",)),
     "one-coin": Kind(lambda t: OneCoin(t["probability"], t["accuracy"]), ("probability", "accuracy")),
+    "fact": Kind(lambda t: _fact(t), (), ("probability", "probabilities")),
     "score": Kind(lambda t: beta_of_score(t["probability"], t["strength"]), ("probability", "strength")),
 }
 
@@ -135,6 +147,9 @@ def prior_table(prior: Prior) -> Table | list[float]:
             rest = {"edges": list(prior.edges), "weights": list(prior.weights)}
         case LogitNormal():
             rest = {"mean": prior.mean, "sd": prior.sd}
+        case Fact():
+            two = prior.probability is not None
+            rest = {"probability": prior.probability} if two else {"probabilities": list(prior.probabilities)}
         case OneCoin():
             rest = {"probability": prior.probability, "accuracy": prior.accuracy}
         case _:

@@ -14,8 +14,18 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
 from nextlabel.problem.tables import known_keys, prior_from, prior_table, reward_from, reward_table
+from nextlabel.problem.worker_tables import WORKER_KEYS, worker_table, worker_type
 
-PROBLEM_KEYS = ("budget", "arrival_rate", "arrival_period", "completion_rate", "horizon", "label_cost", "tasks")
+PROBLEM_KEYS = (
+    "budget",
+    "arrival_rate",
+    "arrival_period",
+    "completion_rate",
+    "horizon",
+    "label_cost",
+    "tasks",
+    "workers",
+)
 TASK_KEYS = ("count", "prior", "threshold", "reward", "scores")
 SCORE_KEYS = ("file", "column", "strength", "accuracy")
 
@@ -49,6 +59,11 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
         scores = entry.get("scores")
         if isinstance(scores, dict) and isinstance(scores.get("file"), str):
             scores["file"] = str(path.parent / scores["file"])
+    workers = table.get("workers", [])
+    if not isinstance(workers, list) or not all(isinstance(w, dict) for w in workers):
+        raise FileFormatError(f"'workers' in {path} is not an array of tables.", "Write [[workers]] above each type.")
+    for entry in workers:
+        known_keys(entry, WORKER_KEYS, f"[[workers]] of {path}")
     return table
 
 
@@ -68,7 +83,9 @@ def problem_from_table(
     rate = _rate(table)
     if rate is not None:
         rest["arrival_rate"] = rate
-    problem = Problem(tuple(classes), table["budget"], **rest)
+    answers = classes[0].answers if classes else 2
+    workers = tuple(worker_type(entry, answers) for entry in table.get("workers", []))
+    problem = Problem(tuple(classes), table["budget"], workers=workers, **rest)
     for note in notes:
         say(note)
     return problem
@@ -119,6 +136,8 @@ def problem_to_toml(problem: Problem) -> str:
     if problem.label_cost > 0:
         table["label_cost"] = problem.label_cost
     table["tasks"] = [_task_table(entry) for entry in problem.classes]
+    if problem.workers:
+        table["workers"] = [worker_table(entry) for entry in problem.workers]
     return tomli_w.dumps(table)
 
 

@@ -16,10 +16,12 @@ from starlette.responses import Response
 
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
 from nextlabel.service.body_limits import BodyLimitMiddleware
 from nextlabel.service.command_queue import CommandQueue
+from nextlabel.service.key_file import signing_key
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
@@ -45,10 +47,11 @@ def create_app(
         service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
     )
     settings = settings if settings is not None else ServiceSettings()
-    signer = LinkSigner.of(campaign_service.store)
+    access = AccessCache(campaign_service.store)
+    signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
     metrics = Metrics(campaign_service.store)
     command_queue = CommandQueue(campaign_service, metrics.count_commit)
-    authenticator = Authenticator(campaign_service.store, signer, settings.open_metrics)
+    authenticator = Authenticator(access, signer, settings.open_metrics)
     app = FastAPI(
         title="nextlabel",
         version=__version__,
@@ -59,13 +62,13 @@ def create_app(
         redirect_slashes=False,
         lifespan=_lifespan(campaign_service, command_queue, close_service),
         middleware=[
-            Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics),
+            Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, https=settings.is_https),
             Middleware(BodyLimitMiddleware, settings=settings),
             Middleware(work.WorkRouter),
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
-    app.state.nextlabel = AppState(campaign_service, command_queue, settings, signer, metrics)
+    app.state.nextlabel = AppState(campaign_service, command_queue, settings, access, signer, metrics)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
     app.include_router(health.router, include_in_schema=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.access import AccessCache
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.metrics import Metrics
@@ -20,6 +21,7 @@ class AppState:
     campaign_service: CampaignService
     command_queue: CommandQueue
     settings: ServiceSettings
+    access: AccessCache
     links: LinkSigner
     metrics: Metrics
 

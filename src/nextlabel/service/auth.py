@@ -4,35 +4,33 @@
 path                                         open to
 ============================================ ===========================================================
 healthz, openapi.json; all outside the API   everybody
-campaigns/{id}/ask, leases/{id}/...          the requester, and workers with a link to that campaign
-everything else                              the requester
+campaigns/{id}/ask, leases/{id}/...          requesters, and workers with a link to that campaign
+everything else                              requesters; auditors and viewers may read (``service.roles``)
 ============================================ ===========================================================
 
-When the requester's token is replaced, running processes notice within ``TOKEN_CACHE_S`` seconds. Text in a path that
+When a token or a link is revoked, running processes notice within seconds (``service.access``). Text in a path that
 cannot be the id of a campaign or a lease is not looked up, and leases of other campaigns do not exist for a worker.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from typing import Annotated, NamedTuple
 
-from anyio import to_thread
 from fastapi import Path
 
+from nextlabel.campaign.access import Role
 from nextlabel.campaign.ids import PATTERN, campaign_of
-from nextlabel.campaign.ledger import Store
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
+from nextlabel.service.access import AccessCache
 from nextlabel.service.links import LinkSigner
-from nextlabel.service.tokens import NAME, PREFIX, matches
+from nextlabel.service.roles import may_call
+from nextlabel.service.tokens import PREFIX
 from nextlabel.store.memory import no_campaign
 
 API = "/api/v1"
-#: Seconds for which the requester's token hash is cached, and for which a token that does not match it is refused
-#: without another look at the store.
-TOKEN_CACHE_S, MISMATCH_CACHE_S = 5.0, 1.0
-_OPEN = frozenset({f"{API}/healthz", f"{API}/openapi.json"})
+_OPEN = frozenset({"/healthz", f"{API}/healthz", f"{API}/openapi.json"})
+_STATIC = "/static/"
 _METRICS = frozenset({"/metrics", f"{API}/metrics"})
 _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|renew|undo))")
 _CAMPAIGN = re.compile(PATTERN)
@@ -44,10 +42,12 @@ LeaseId = Annotated[str, Path(description="The lease's id")]
 
 
 class Principal(NamedTuple):
-    """The sender of a request: one worker of one campaign, or the requester (both None)."""
+    """The sender of a request: one worker of one campaign, or the holder of a token with a role."""
 
     campaign: str | None = None
     worker: str | None = None
+    role: Role | None = "requester"
+    token: str | None = None
 
 
 REQUESTER = Principal()
@@ -56,21 +56,25 @@ REQUESTER = Principal()
 class Authenticator:
     """Finds the sender of each request."""
 
-    def __init__(self, store: Store, links: LinkSigner, open_metrics: bool = False) -> None:
-        self._store, self._links = store, links
+    def __init__(self, access: AccessCache, links: LinkSigner, open_metrics: bool = False) -> None:
+        self._access, self._links = access, links
         self._open = _OPEN | _METRICS if open_metrics else _OPEN
-        self._token_hash: str | None = None
-        self._read_at = float("-inf")
 
-    async def authenticate(self, path: str, authorization: bytes | None) -> Principal | None:
+    async def authenticate(self, method: str, path: str, authorization: bytes | None) -> Principal | None:
         """The sender, None where no token is needed; raises TokenError or NotAllowedError."""
+        if path in self._open or path.startswith(_STATIC):
+            return None
+        await self._access.refresh()
         if not path.startswith(API + "/") and path not in _METRICS:
             return None
-        if path in self._open:
-            return None
         principal = await self._principal(authorization)
-        if principal is not REQUESTER and _WORK.fullmatch(path) is None:
-            raise NotAllowedError("a worker's link only allows work on tasks.", "Use the requester's token.")
+        if principal.role is None:
+            if _WORK.fullmatch(path) is None:
+                raise NotAllowedError("a worker's link only allows work on tasks.", "Use the requester's token.")
+        elif not may_call(principal.role, method, path.removeprefix(API)):
+            raise NotAllowedError(
+                f"a token of the role {principal.role} does not allow this.", "Use the token of a requester."
+            )
         return principal
 
     async def _principal(self, authorization: bytes | None) -> Principal:
@@ -81,20 +85,12 @@ class Authenticator:
         if not token.startswith(PREFIX):
             key = self._links.read_worker(token)
             if key is None:
-                raise TokenError("the token was not issued by this service.", _HINT)
-            return Principal(key.campaign, key.worker)
-        if not await self._is_requester(token):
-            raise TokenError("the token is not the requester's.", "Create a new one with nextlabel token.")
-        return REQUESTER
-
-    async def _is_requester(self, token: str) -> bool:
-        age = time.monotonic() - self._read_at
-        known = age < TOKEN_CACHE_S and matches(token, self._token_hash)
-        if known or age < MISMATCH_CACHE_S:
-            return known
-        self._token_hash = await to_thread.run_sync(self._store.setting, NAME)
-        self._read_at = time.monotonic()
-        return matches(token, self._token_hash)
+                raise TokenError("the token was not issued by this service, or was revoked.", _HINT)
+            return Principal(key.campaign, key.worker, role=None)
+        known = await self._access.find_token(token)
+        if known is None:
+            raise TokenError("the token is unknown or was revoked.", "Create a new one with nextlabel token.")
+        return Principal(role=known.role, token=known.name)
 
 
 def campaign_id(text: str) -> str:

@@ -1,35 +1,38 @@
 """Signed tokens for workers' links: they say who may work on what, and are checked without the database.
 
-========= ======================= =================================================================
-token     payload                 stands for
-========= ======================= =================================================================
-``w2.``   [campaign, worker]      one worker of one campaign
-``j2.``   [campaign]              any worker of one campaign: a platform adds the worker's id to the address
-========= ======================= =================================================================
+========= ============================ ============================================================
+token     payload                      stands for
+========= ============================ ============================================================
+``w3.``   [campaign, worker, version]  one worker of one campaign
+``j3.``   [campaign, version]          any worker of one campaign: a platform adds the worker's id to the address
+========= ============================ ============================================================
 
-A token is its kind, a dot, and the payload signed by itsdangerous (HMAC-SHA256, the kind as salt). Pages sign their
-cookies with the same secret and kinds of their own. A new secret invalidates all of them.
+A token is its kind, a dot, and the payload signed by itsdangerous (HMAC-SHA256, the kind as salt). The key is made of
+two parts: the key file, which is not in the database, and a secret in the database, which a command can replace. Both
+are needed to make a link. A link whose version is not the current one has been revoked. Pages sign their cookies in
+the same way with kinds of their own.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
-import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from itsdangerous import BadSignature, URLSafeTimedSerializer
+from itsdangerous import BadSignature
 from itsdangerous.url_safe import URLSafeSerializer
 
+from nextlabel.campaign.access import JOIN_LINK
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
 from nextlabel.errors import InputError, TokenError
+from nextlabel.service.access import AccessState, read_access
+from nextlabel.service.key_file import signing_key
 
-#: Name of the store's setting that holds the secret.
-NAME = "link_secret"
-WORKER, JOIN = "w2", "j2"
+WORKER, JOIN = "w3", "j3"
 #: The parameters in which platforms pass the worker's id, and the prefix of the worker's name: nobody can join under
 #: the name of a worker who has a personal link.
 PLATFORMS = {"PROLIFIC_PID": "prolific", "workerId": "mturk", "participant": "participant", "worker": "joined"}
@@ -41,7 +44,7 @@ PROLIFIC = "?PROLIFIC_PID={{%PROLIFIC_PID%}}"
 TOKEN_PATTERN = r"\b(?:[wj]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 INVALID_LINK = (
-    "this link was not issued by this service.",
+    "this link was not issued by this service, or is no longer valid.",
     "Open it exactly as it was sent to you, or ask for a new one.",
 )
 
@@ -54,38 +57,43 @@ class WorkerKey(NamedTuple):
 
 
 class LinkSigner:
-    """Signs and reads tokens with one secret."""
+    """Signs and reads tokens with a key and the current state of access, which ``state`` gives."""
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        #: The worker that a token stands for, None if the token is not valid.
-        self.read_worker = lru_cache(CACHED_TOKENS)(self._read_worker)
+    def __init__(self, key: bytes, state: Callable[[], AccessState] = AccessState) -> None:
+        self._key, self._state = key, state
+        self._payload = lru_cache(CACHED_TOKENS)(self._verified)
 
     @classmethod
-    def of(cls, store: Store) -> LinkSigner:
-        """With the store's secret, which is created if there is none."""
-        if store.setting(NAME) is None:
-            store.first_setting(NAME, secrets.token_hex(32))
-        secret = store.setting(NAME)
-        assert secret is not None
-        return cls(bytes.fromhex(secret))
+    def of(cls, store: Store, key_file: str = "") -> LinkSigner:
+        """With the store's key and its state now; both are made if there are none."""
+        now = read_access(store)
+        return cls(signing_key(store, key_file), lambda: now)
 
     def worker_token(self, campaign: str, worker: str) -> str:
         """The token of one worker of one campaign."""
-        return self.sign(WORKER, [campaign, checked_worker(worker)])
+        return self.sign(WORKER, [campaign, checked_worker(worker), self.version(campaign, worker)])
 
     def join_token(self, campaign: str) -> str:
         """The token for everybody whom a platform sends to one campaign."""
-        return self.sign(JOIN, [campaign])
+        return self.sign(JOIN, [campaign, self.version(campaign, JOIN_LINK)])
 
-    def _read_worker(self, token: str) -> WorkerKey | None:
-        payload = self.read(WORKER, token)
-        return None if payload is None else WorkerKey(*payload)
+    def version(self, campaign: str, worker: str) -> int:
+        """The current version of a worker's link, or of the platforms' link (``JOIN_LINK``)."""
+        return self._state().versions.get((campaign, worker), 0)
+
+    def read_worker(self, token: str) -> WorkerKey | None:
+        """The worker that a token stands for, None if it is not valid."""
+        payload = self._payload(self._state().secret, WORKER, token)
+        if payload is None or payload[2] != self.version(payload[0], payload[1]):
+            return None
+        return WorkerKey(payload[0], payload[1])
 
     def read_join(self, token: str) -> str | None:
         """The campaign that a token lets people join, None if the token is not valid."""
-        payload = self.read(JOIN, token)
-        return None if payload is None else str(payload[0])
+        payload = self._payload(self._state().secret, JOIN, token)
+        if payload is None or payload[1] != self.version(payload[0], JOIN_LINK):
+            return None
+        return str(payload[0])
 
     def joined(self, token: str, parameters: Mapping[str, str]) -> str:
         """The worker's token for a join token and the parameters that a platform added to the address."""
@@ -100,29 +108,28 @@ class LinkSigner:
                 return self.worker_token(campaign, f"{platform}:{participant}")
         raise InputError("the address does not say who joins.", f"Add one of {', '.join(PLATFORMS)} to it.")
 
-    def sign(self, kind: str, payload: list[str], *, timed: bool = False) -> str:
-        """A token of some kind; a timed one also says when it was signed."""
-        return f"{kind}.{self._serializer(kind, timed).dumps(payload)}"
+    def sign(self, kind: str, payload: list[Any]) -> str:
+        """A token of some kind."""
+        return f"{kind}.{self._serializer(self._state().secret, kind).dumps(payload)}"
 
-    def read(self, kind: str, token: str, *, max_age_s: int | None = None) -> Any:
-        """The payload of a token of that kind, None if it is not valid or, where an age is given, too old."""
+    def read(self, kind: str, token: str) -> Any:
+        """The payload of a token of that kind, None if it is not valid."""
+        return self._payload(self._state().secret, kind, token)
+
+    def _verified(self, secret: str, kind: str, token: str) -> Any:
         found, _, text = token.partition(".")
         if found != kind:
             return None
-        serializer = self._serializer(kind, max_age_s is not None)
         try:
-            return serializer.loads(text) if max_age_s is None else serializer.loads(text, max_age=max_age_s)
+            return self._serializer(secret, kind).loads(text)
         except BadSignature:
             return None
 
-    def _serializer(self, kind: str, timed: bool) -> Any:
-        make = URLSafeTimedSerializer if timed else URLSafeSerializer
-        return make(self._secret, salt=kind, signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256})
-
-
-def new_secret(store: Store) -> None:
-    """Invalidate all links; running processes keep the old secret until they are restarted."""
-    store.change_setting(NAME, secrets.token_hex(32))
+    def _serializer(self, secret: str, kind: str) -> URLSafeSerializer:
+        key = hmac.digest(self._key, secret.encode(), "sha256")
+        return URLSafeSerializer(
+            key, salt=kind, signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        )
 
 
 def worker_url(base: str, token: str) -> str:
@@ -133,3 +140,11 @@ def worker_url(base: str, token: str) -> str:
 def join_url(base: str, token: str) -> str:
     """The address for a platform, which adds one of the parameters of ``PLATFORMS``."""
     return f"{base}/j/{token}"
+
+
+def revoke_links(store: Store, campaign: str, workers: Iterable[str], join: bool) -> None:
+    """End the links of workers and, with ``join``, the platforms' link; running processes notice within seconds."""
+    for worker in workers:
+        store.access.revoke_link(campaign, checked_worker(worker))
+    if join:
+        store.access.revoke_link(campaign, JOIN_LINK)

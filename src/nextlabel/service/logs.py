@@ -11,6 +11,7 @@ from threading import Thread
 from time import sleep
 from typing import Any, TextIO
 
+from nextlabel.prose import without_passwords
 from nextlabel.service.links import TOKEN_PATTERN
 from nextlabel.service.times import iso
 
@@ -18,6 +19,11 @@ request_log = logging.getLogger("nextlabel.service")
 #: The most lines that are held back before they are written, and for how many seconds.
 BUFFERED_LINES, FLUSH_INTERVAL_S = 200, 0.2
 _TOKEN = re.compile(TOKEN_PATTERN)
+
+
+def without_secrets(text: str) -> str:
+    """A text without tokens and without the passwords of addresses."""
+    return without_passwords(_TOKEN.sub("***", text))
 
 
 class JsonFormatter(logging.Formatter):
@@ -28,12 +34,12 @@ class JsonFormatter(logging.Formatter):
         line: dict[str, Any] = {"time": iso(record.created), "level": record.levelname.lower()}
         line.update(getattr(record, "fields", {}))
         if "path" in line:
-            line["path"] = _TOKEN.sub("***", str(line["path"]))
+            line["path"] = without_secrets(str(line["path"]))
         message = record.getMessage()
         if message:
-            line["message"] = _TOKEN.sub("***", message)
+            line["message"] = without_secrets(message)
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = without_secrets(self.formatException(record.exc_info))
         return json.dumps(line)
 
 

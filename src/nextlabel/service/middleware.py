@@ -31,6 +31,8 @@ SECURITY_HEADERS = (
     (b"x-frame-options", b"DENY"),
     (b"cache-control", b"no-store"),
 )
+#: Added where browsers come by https: for a year they will not come by http, in which a cookie could be read.
+HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
 @dataclass(slots=True)
@@ -59,8 +61,9 @@ def principal_of(request: Request) -> Principal:
 class RequestMiddleware:
     """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, https: bool = False) -> None:
         self._app, self._authenticator, self._metrics = app, authenticator, metrics
+        self._security_headers = (*SECURITY_HEADERS, HSTS) if https else SECURITY_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -73,13 +76,15 @@ class RequestMiddleware:
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
-                message["headers"] = _with_security(message.get("headers", ()), context.request_id)
+                message["headers"] = self._with_security(message.get("headers", ()), context.request_id)
             elif not message.get("more_body", False):
                 self._record(scope, context)
             await send(message)
 
         try:
-            context.principal = await self._authenticator.authenticate(scope["path"], headers.get(b"authorization"))
+            context.principal = await self._authenticator.authenticate(
+                scope["method"], scope["path"], headers.get(b"authorization")
+            )
             await self._app(scope, receive, send_recorded)
         except Exception as error:
             if context.status:  # the response has begun: all that is left is to break the connection off
@@ -91,6 +96,11 @@ class RequestMiddleware:
             await response(scope, receive, send_recorded)
         finally:
             self._record(scope, context)
+
+    def _with_security(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
+        present = {name for name, _ in headers}
+        missing = [pair for pair in self._security_headers if pair[0] not in present]
+        return [*headers, *missing, (b"x-request-id", request_id.encode())]
 
     def _record(self, scope: Scope, context: RequestContext) -> None:
         """Count and log a request once."""
@@ -110,12 +120,6 @@ def _request_id(given: bytes | None) -> str:
     return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(64):016x}"
 
 
-def _with_security(headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
-    present = {name for name, _ in headers}
-    missing = [pair for pair in SECURITY_HEADERS if pair[0] not in present]
-    return [*headers, *missing, (b"x-request-id", request_id.encode())]
-
-
 def _log_fields(scope: Scope, context: RequestContext) -> dict[str, Any]:
     parameters = scope.get("path_params") or {}
     lease = parameters.get("lease")
@@ -126,4 +130,5 @@ def _log_fields(scope: Scope, context: RequestContext) -> dict[str, Any]:
         "status": context.status,
         "campaign": campaign_of(lease) if lease else parameters.get("campaign"),
         "worker": context.worker or (context.principal.worker if context.principal else None),
+        "token": context.principal.token if context.principal else None,
     }

@@ -11,7 +11,7 @@ status type           when
 415    media-type     a body of an unsupported type
 422    invalid        invalid input; the sentence names the field
 500    unexpected     an internal error; the log has the details
-503    unavailable    the database does not answer: try again
+503    unavailable    the database does not answer, or the clock is far from a campaign's last event: try again
 ====== ============== ===========================================================
 """
 
@@ -29,6 +29,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from nextlabel.errors import (
+    BusyError,
+    ClockError,
     ConflictError,
     InputError,
     MediaTypeError,
@@ -121,6 +123,8 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     if isinstance(error, RequestValidationError):
         return _first_error(error.errors()), "See /api/v1/openapi.json for what is allowed."
+    if isinstance(error, BusyError | ClockError):
+        return error.message, error.hint
     if kind.status == 503:
         return "the database does not answer.", "Try again in a moment."
     if isinstance(error, BodyTooLargeError):

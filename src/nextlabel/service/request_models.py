@@ -124,3 +124,10 @@ class CreateLinksRequest(RequestBody):
     """Workers who get a personal link."""
 
     workers: list[Worker] = Field([], max_length=10_000)
+
+
+class RevokeLinksRequest(RequestBody):
+    """Whose links end; ``join`` is the platforms' link, with the sessions of all who came by it."""
+
+    workers: list[Worker] = Field([], max_length=1000)
+    join: bool = False

@@ -20,6 +20,7 @@ class ServiceSettings(BaseSettings):
 
     Workers' links begin with ``public_url``; cookies are marked secure if that is an https address, unless
     ``cookie_secure`` says otherwise. With ``open_metrics``, the metrics can be read without a token.
+    ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -34,6 +35,7 @@ class ServiceSettings(BaseSettings):
     log_level: str = "info"
     open_metrics: bool = False
     shutdown_seconds: int = Field(10, ge=1)
+    key_file: str = ""
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""
@@ -72,8 +74,13 @@ class ServiceSettings(BaseSettings):
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
         if self.cookie_secure is None:
-            object.__setattr__(self, "cookie_secure", self.public_url.startswith("https://"))
+            object.__setattr__(self, "cookie_secure", self.is_https)
         return self
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the service by https."""
+        return self.public_url.startswith("https://")
 
     @property
     def base_url(self) -> str:

@@ -12,6 +12,7 @@ from anyio import to_thread
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.status import status_of
+from nextlabel.errors import UnavailableError
 from nextlabel.service.app_state import AppState
 from nextlabel.service.response_models import status_json
 
@@ -27,7 +28,7 @@ async def current_row(state: AppState, id: str) -> CampaignRow:
         return row
     try:
         return await asyncio.wait_for(row_after(state, id, Commands.settle), EXPIRY_WAIT_S)
-    except TimeoutError:
+    except (TimeoutError, UnavailableError):
         return row
 
 

@@ -6,6 +6,7 @@ A transaction that ends with an error is undone by replaying the events that wer
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState
+from nextlabel.store.memory_access import MemoryAccess
 
 
 def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
@@ -151,6 +153,13 @@ class MemoryLedger:
     def _open(self) -> list[LeaseRow]:
         return [lease for lease in self._leases.values() if lease.status == LEASED]
 
+    def shorten_leases(self, given: float, until: float) -> None:
+        """No lease expires after ``until``."""
+        for lease in self._leases.values():
+            lease.expires_at = min(lease.expires_at, until)
+            if lease.status == LEASED:
+                lease.leased_at = min(lease.leased_at, given)
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""
         return self._workers.setdefault(worker, WorkerRow(worker))
@@ -168,10 +177,12 @@ class MemoryStore:
     """Campaigns of one process."""
 
     def __init__(self) -> None:
+        self.clock: Callable[[], float] = time.time
         self._ledgers: dict[str, MemoryLedger] = {}
         self._settings: dict[str, str] = {}
         self._index_tables: dict[str, bytes] = {}
         self._lock = RLock()
+        self.access = MemoryAccess()
 
     @contextmanager
     def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[MemoryLedger]:

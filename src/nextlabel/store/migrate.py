@@ -9,6 +9,8 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError
+from nextlabel.prose import without_passwords
+from nextlabel.store.engine import without_limits
 from nextlabel.store.tables import HEAD, campaigns
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -49,6 +51,7 @@ def migrate(engine: Engine) -> None:
     from alembic.util.exc import CommandError
 
     with engine.execution_options(writes=True).begin() as connection:
+        without_limits(connection)
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": ADVISORY_LOCK})
         try:
@@ -70,4 +73,4 @@ def alembic_config(connection: Any) -> Any:
 
 
 def _first_line(error: DatabaseError) -> str:
-    return str(error.orig).strip().splitlines()[0].rstrip(".")[:200]
+    return without_passwords(str(error.orig).strip().splitlines()[0].rstrip("."))[:200]

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from nextlabel.store.sql import SqlStore
 
 
-def open_store(url: str) -> MemoryStore | SqlStore:
-    """The store at that address (``store.engine``), its tables brought up to date."""
+def open_store(url: str, lock_wait_s: float | None = None) -> MemoryStore | SqlStore:
+    """The store at that address (``store.engine``), its tables brought up to date.
+
+    A command waits for another process for ``lock_wait_s`` seconds, or for as long as ``store.engine`` says.
+    """
     if url.strip() == "memory:":
         return MemoryStore()
     try:
         from nextlabel.store.sql import SqlStore
     except ModuleNotFoundError as error:
         raise InputError(f"databases need the package {error.name}.", "pip install 'nextlabel[service]'.") from None
-    return SqlStore(url)
+    return SqlStore(url) if lock_wait_s is None else SqlStore(url, lock_wait_s)

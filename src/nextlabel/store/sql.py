@@ -9,11 +9,12 @@ transactions, as long as the campaign's last event is one that this process wrot
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, RLock
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Executable, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
@@ -23,27 +24,35 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
-from nextlabel.store.engine import checked_url, make_engine
+from nextlabel.store.clock import ServerClock
+from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import new_row, no_campaign
 from nextlabel.store.migrate import migrate
-from nextlabel.store.prepared import Runner
+from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
+from nextlabel.store.unavailable import busy, errors_as_unavailable
 
 
 class SqlStore:
     """Campaigns of one database."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, lock_wait_s: float = LOCK_WAIT_S) -> None:
         self.url = checked_url(url)
-        self.engine: Engine = make_engine(self.url)
+        self.engine: Engine = make_engine(self.url, lock_wait_s=lock_wait_s)
+        self._lock_wait_s = lock_wait_s
         migrate(self.engine)
+        self._server_clock = ServerClock() if self.engine.dialect.name == "postgresql" else None
+        self.clock: Callable[[], float] = self._server_clock or time.time
+        self._hear_time()
         self._writer = self.engine.execution_options(writes=True)
         self._cached: dict[str, CachedRows] = {}
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
+        self.access = SqlAccess(self.engine, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -71,7 +80,7 @@ class SqlStore:
     def transaction(self, id: str) -> Iterator[SqlLedger]:
         """The campaign, locked."""
         with self._write() as connection:
-            number, row = _find_campaign(connection, id, lock=True)
+            number, row = self._lock_campaign(connection, id)
             ledger = SqlLedger(connection, number, row, self._take_cached(id, row.seq))
             yield ledger
             ledger.flush()
@@ -81,7 +90,7 @@ class SqlStore:
     def forget(self, id: str) -> Iterator[SqlLedger]:
         """The campaign with nothing but its events, to be projected again by the caller."""
         with self._write() as connection:
-            number, old = _find_campaign(connection, id, lock=True)
+            number, old = self._lock_campaign(connection, id)
             for table in PROJECTIONS:
                 connection.execute(delete(table).where(table.c.campaign == number))
             self._take_cached(id, -1)
@@ -92,53 +101,53 @@ class SqlStore:
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             return [campaign_from(tuple(row))[1] for row in connection.execute(sql.all_campaigns)]
 
     def row(self, id: str) -> CampaignRow:
         """A campaign as it stands."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             return _find_campaign(connection, id)[1]
 
     def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above ``after``."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
             return [event_from(tuple(row)) for row in connection.execute(sql.events_after, parameters)]
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
             return [task_from(tuple(row)) for row in connection.execute(sql.tasks_after, parameters)]
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0]}
             return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, parameters)}
 
     def classes(self, id: str) -> Sequence[Prior]:
         """Priors of the tasks."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "first": 0}
             return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, parameters)]
 
     def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
         """Leases of some tasks."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "tasks": list(tasks)}
             return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, parameters)]
 
     def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
         """Workers with most labels first."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "many": limit}
             return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, parameters)]
 
     def setting(self, name: str) -> str | None:
         """A setting of the whole database."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             found = connection.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
         return None if found is None else str(found)
 
@@ -163,7 +172,7 @@ class SqlStore:
             return None if self._closed else self._load_table(name)
 
     def _load_table(self, name: str) -> bytes | None:
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             found = connection.execute(select(table_store.c.data).where(table_store.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
@@ -176,7 +185,7 @@ class SqlStore:
 
     def ping(self) -> None:
         """Raise if the database does not answer."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             connection.execute(select(func.count()).select_from(settings)).scalar()
 
     def close(self) -> None:
@@ -187,12 +196,39 @@ class SqlStore:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
+        with self._turn(), errors_as_unavailable(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with errors_as_unavailable(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """This thread's turn to write."""
         if self._process_lock is None:
-            with self._writer.begin() as connection:
-                yield connection
-        else:
-            with self._process_lock, self._writer.begin() as connection:
-                yield connection
+            yield
+            return
+        if not self._process_lock.acquire(timeout=self._lock_wait_s):
+            raise busy()
+        try:
+            yield
+        finally:
+            self._process_lock.release()
+
+    def _hear_time(self) -> None:
+        if self._server_clock is not None:
+            with self._read() as connection:
+                self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
+
+    def _lock_campaign(self, connection: Connection, id: str) -> tuple[int, CampaignRow]:
+        """The campaign, locked; a server says what time it is."""
+        if self._server_clock is None:
+            return campaign_from(_found(connection, sql.lock_campaign, id))
+        *row, seconds = _found(connection, sql.lock_campaign_with_time, id)
+        self._server_clock.hear(float(seconds))
+        return campaign_from(tuple(row))
 
     def _take_cached(self, id: str, seq: int) -> CachedRows:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
@@ -205,10 +241,14 @@ class SqlStore:
             self._cached[ledger.row.id] = ledger.cached
 
 
-def _find_campaign(connection: Connection, id: str, lock: bool = False) -> tuple[int, CampaignRow]:
+def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:
+    return campaign_from(_found(connection, sql.campaign_by_id, id))
+
+
+def _found(connection: Connection, statement: Executable, id: str) -> Row:
     run = Runner(connection)
-    found = run.one(sql.lock_campaign if lock else sql.campaign_by_id, {"id": id})
+    found = run.one(statement, {"id": id})
     run.close()
     if found is None:
         raise no_campaign(id)
-    return campaign_from(found)
+    return found

@@ -102,7 +102,7 @@ class SqlLedger:
 
     def add_batch(self, key: str, tasks: int) -> None:
         """Remember a batch."""
-        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks)])
+        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks, digest=None)])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
@@ -231,6 +231,13 @@ class SqlLedger:
         self._write_leases()
         found = self._runner.one(sql.next_expiry, self._parameters())
         return None if found is None or found[0] is None else float(found[0])
+
+    def shorten_leases(self, given: float, until: float) -> None:
+        """No lease expires after ``until``."""
+        self._write_leases()
+        self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
+        self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
+        self.cached.expiry = None
 
     def worker(self, worker: str) -> WorkerRow:
         """A worker's worker_row."""

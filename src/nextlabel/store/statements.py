@@ -5,7 +5,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Insert, Table, and_, bindparam, func, insert, literal_column, select, update
+from sqlalchemy import (
+    BindParameter,
+    Double,
+    Insert,
+    Table,
+    and_,
+    bindparam,
+    cast,
+    extract,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from nextlabel.store.tables import batches, campaigns, classes, events, leases, states, tasks, workers
@@ -35,6 +49,9 @@ CAMPAIGN = tuple(campaigns.c)
 FIXED = ("number", "id", "config", "created_at")
 
 lock_campaign = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id")).with_for_update()
+#: The server's time in seconds since 1970 (PostgreSQL), alone and with the lock.
+server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
+lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
 campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
 all_campaigns = select(*CAMPAIGN).order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
 save_campaign = (
@@ -123,6 +140,16 @@ expired_leases = (
     .limit(bindparam("many"))
 )
 next_expiry = select(func.min(leases.c.expires_at)).where(leases.c.campaign == _CAMPAIGN, _OPEN)
+shorten_leases = (
+    update(leases)
+    .where(leases.c.campaign == bindparam("b_campaign"), leases.c.expires_at > bindparam("until"))
+    .values(expires_at=bindparam("until"))
+)
+backdate_leases = (
+    update(leases)
+    .where(leases.c.campaign == bindparam("b_campaign"), leases.c.leased_at > bindparam("given"), _OPEN)
+    .values(leased_at=bindparam("given"))
+)
 leases_of = (
     select(*LEASE)
     .where(leases.c.campaign == _CAMPAIGN, leases.c.task.in_(bindparam("tasks", expanding=True)))

@@ -3,7 +3,9 @@
 ============ =======================================================================================
 table        holds
 ============ =======================================================================================
-settings     the requester's token as a hash, the secret that signs workers' links
+settings     settings of the whole database, such as the database's part of the key of workers' links
+access_tokens, sessions, link_versions
+             who may use the database (``campaign.access``); nothing in them is a secret
 shelf        index tables, which take long to solve
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 events       the truth: append-only, numbered by campaign
@@ -15,7 +17,8 @@ leases       one row per lease; a worker never has two for one task
 workers      what each worker did
 ============ =======================================================================================
 
-All but ``settings``, ``shelf`` and ``events`` follow from the events. Times are seconds since 1970, UTC.
+All but ``settings``, ``shelf``, ``events`` and the records of access follow from the events. Times are seconds since
+1970, UTC.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0002"
+HEAD = "0003"
 
 metadata = MetaData(
     naming_convention={
@@ -63,6 +66,33 @@ settings = Table(
 
 table_store = Table(
     "shelf", metadata, Column("name", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
+)
+
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("created_at", Double, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("token_hash", String(64), nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+#: By the campaign's id, not its number: it is read for all campaigns at once.
+link_versions = Table(
+    "link_versions",
+    metadata,
+    Column("campaign", String(48), nullable=False),
+    Column("worker", String(200), nullable=False),
+    Column("version", Integer, nullable=False),
+    PrimaryKeyConstraint("campaign", "worker"),
 )
 
 campaigns = Table(
@@ -128,6 +158,7 @@ batches = Table(
     _campaign(),
     Column("key", String(200), nullable=False),
     Column("tasks", BigInteger, nullable=False),
+    Column("digest", String(64)),
     PrimaryKeyConstraint("campaign", "key"),
 )
 

@@ -6,6 +6,7 @@ import typer
 
 from nextlabel.cli.campaign.add import add
 from nextlabel.cli.campaign.budget import budget
+from nextlabel.cli.campaign.clock import clock
 from nextlabel.cli.campaign.create import create
 from nextlabel.cli.campaign.deadline import deadline
 from nextlabel.cli.campaign.events import events
@@ -14,8 +15,12 @@ from nextlabel.cli.campaign.links import links
 from nextlabel.cli.campaign.pause import pause
 from nextlabel.cli.campaign.rebuild import rebuild
 from nextlabel.cli.campaign.resume import resume
+from nextlabel.cli.campaign.revoke import revoke
 from nextlabel.cli.campaign.status import status
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
-for _command in (create, add, status, pause, resume, budget, deadline, links, export, events, rebuild):
+_COMMANDS = (
+    create, add, status, pause, resume, budget, deadline, links, revoke, export, events, rebuild, clock,
+)  # fmt: skip
+for _command in _COMMANDS:
     app.command()(_command)

@@ -24,7 +24,7 @@ from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
 from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
+from nextlabel.prose import counted, has_password
 
 if TYPE_CHECKING:
     from nextlabel.files.tasks import TaskReader
@@ -91,4 +91,5 @@ def create(
     else:
         sys.stdout.write(f"{row.id}\n")
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
-    say(f"Serve it: nextlabel serve --db {db}. Links: nextlabel campaign links {row.id} ann bob --db {db}.")
+    where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
+    say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")

@@ -25,7 +25,8 @@ def links(
         from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
-        base, signer = ServiceSettings(public_url=public_url).base_url, LinkSigner.of(service.store)
+        settings = ServiceSettings(public_url=public_url)
+        base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
         made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         join = join_url(base, signer.join_token(id))
     if as_json:

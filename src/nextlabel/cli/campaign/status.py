@@ -9,7 +9,7 @@ import typer
 from nextlabel.cli.campaign.common import fields_of, service_at, state_of
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json, print_table, working
-from nextlabel.prose import counted
+from nextlabel.prose import counted, without_passwords
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -43,7 +43,7 @@ def status(
         for row in rows
     ]
     print_table(
-        f"Campaigns in {db}",
+        f"Campaigns in {without_passwords(db)}",
         ["id", "name", "state", "tasks", "labels", "out"],
         cells,
         f"{counted(len(rows), 'campaign')}.",

@@ -6,11 +6,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import CampaignId, campaign_id
-from nextlabel.service.links import PROLIFIC, join_url, worker_url
+from nextlabel.service.links import PROLIFIC, join_url, revoke_links, worker_url
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import CreateLinksRequest
+from nextlabel.service.request_models import CreateLinksRequest, RevokeLinksRequest
 from nextlabel.service.response_models import CampaignLinksResponse
 
 router = APIRouter(tags=["links"])
@@ -21,8 +21,27 @@ async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request
     """Create a link for each worker, and one to which platforms add the worker's id. They are the same every time."""
     state, id = app_state(request), campaign_id(campaign)
     await to_thread.run_sync(state.campaign_service.store.row, id)
+    return _links(state, id, body.workers)
+
+
+@router.post("/campaigns/{campaign}/links/revoke", responses=problems(404), response_model=CampaignLinksResponse)
+async def revoke(campaign: CampaignId, body: RevokeLinksRequest, request: Request) -> CampaignLinks:
+    """End links; those that are valid instead are in the response. Other processes notice within seconds."""
+    state, id = app_state(request), campaign_id(campaign)
+    store = state.campaign_service.store
+
+    def run() -> None:
+        store.row(id)
+        revoke_links(store, id, body.workers, body.join)
+        state.access.read()
+
+    await to_thread.run_sync(run)
+    return _links(state, id, body.workers)
+
+
+def _links(state: AppState, id: str, workers: list[str]) -> CampaignLinks:
     base = state.settings.base_url
-    tokens = [(worker, state.links.worker_token(id, worker)) for worker in body.workers]
+    tokens = [(worker, state.links.worker_token(id, worker)) for worker in workers]
     join = state.links.join_token(id)
     url = join_url(base, join)
     return CampaignLinks(

@@ -1,7 +1,11 @@
-"""What every request to the dashboard goes through: the session, the origin of forms, errors as pages."""
+"""What every request to the dashboard goes through: the session and its role, the origin of forms, errors as pages.
+
+Auditors and viewers see pages without forms; viewers see nothing in which workers are named (``service.roles``).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote
@@ -11,22 +15,29 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.errors import NotAllowedError
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_response, problem_type
+from nextlabel.service.roles import ROLES, Rights
 from nextlabel.web.dashboard.formatting import sentence
-from nextlabel.web.dashboard.session import RequesterSessions
+from nextlabel.web.dashboard.session import DashboardSessions
 from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page
 
 #: Addresses that do not need a session.
-OPEN = ("/sign-in",)
+OPEN = ("/sign-in", "/sign-out")
+#: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
+_REQUESTER_PAGES, _WORKERS_PAGES = (
+    re.compile(r"/new.*|/campaigns/[^/]+/links"),
+    re.compile(r"/campaigns/[^/]+/tasks/.*"),
+)
 _TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Temporarily unavailable"}
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """A route that only the requester may use."""
+    """A route for those who are signed in and whose role allows it."""
 
     def get_route_handler(self) -> Handler:
         """The handler, with its checks."""
@@ -36,10 +47,12 @@ class GuardedRoute(APIRoute):
             try:
                 if request.method not in ("GET", "HEAD"):
                     check_origin(request)
-                if request.url.path not in OPEN and not await to_thread.run_sync(
-                    sessions_of(request).signed_in, request
-                ):
-                    return _to_sign_in(request)
+                if request.url.path not in OPEN:
+                    role = await to_thread.run_sync(sessions_of(request).role, request)
+                    if role is None:
+                        return _to_sign_in(request)
+                    request.state.rights = ROLES[role]
+                    _check_rights(request, role)
                 return await inner(request)
             except Exception as error:
                 return _error_response(request, error)
@@ -47,9 +60,22 @@ class GuardedRoute(APIRoute):
         return guarded
 
 
-def sessions_of(request: Request) -> RequesterSessions:
+def rights_of(request: Request) -> Rights:
+    """What the sender of a request may do."""
+    rights: Rights = request.state.rights
+    return rights
+
+
+def _check_rights(request: Request, role: str) -> None:
+    path, rights = request.url.path, rights_of(request)
+    changes = request.method not in ("GET", "HEAD") or _REQUESTER_PAGES.fullmatch(path) is not None
+    if (changes and not rights.changes) or (_WORKERS_PAGES.fullmatch(path) is not None and not rights.sees_workers):
+        raise NotAllowedError(f"the role {role} does not allow this.", "Sign in with the token of a requester.")
+
+
+def sessions_of(request: Request) -> DashboardSessions:
     """The sessions of the app that a request came to."""
-    sessions: RequesterSessions = request.app.state.sessions
+    sessions: DashboardSessions = request.app.state.sessions
     return sessions
 
 

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard import formatting
 from nextlabel.web.dashboard.routes import campaign, commands, create, links, sign_in, task
-from nextlabel.web.dashboard.session import RequesterSessions
+from nextlabel.web.dashboard.session import DashboardSessions
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import environment
 
@@ -22,7 +22,9 @@ def mount_dashboard(app: FastAPI) -> None:
     """Add the requester's pages; ``mount_pages`` adds their static files."""
     state: AppState = app.state.nextlabel
     app.state.dashboard = DashboardState(state)
-    app.state.sessions = RequesterSessions(state.campaign_service.store, state.links)
+    app.state.sessions = DashboardSessions(
+        state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
+    )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
     for module in (sign_in, campaign, commands, task, links, create):
         app.include_router(module.router)

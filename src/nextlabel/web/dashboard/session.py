@@ -1,63 +1,57 @@
-"""Who is signed in: a signed cookie that expires, and that becomes invalid with the token for which it was issued."""
+"""Who is signed in at the dashboard: a cookie with random bits, of which the store keeps the hash.
+
+Nothing in the store is enough to make a cookie. A session ends at sign-out, after ``MAX_AGE_S`` seconds, and when the
+token with which it began is revoked or replaced.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 import time
-from threading import Lock
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from nextlabel.campaign.access import Role, Session
 from nextlabel.campaign.ledger import Store
-from nextlabel.service.app_state import app_state
-from nextlabel.service.links import LinkSigner
-from nextlabel.service.tokens import NAME, matches
+from nextlabel.service.access import AccessCache
+from nextlabel.service.tokens import hashed
 
-COOKIE, KIND = "nl_requester", "d2"
+COOKIE = "nl_requester"
 MAX_AGE_S = 12 * 3600
-#: Seconds for which the hash of the requester's token is cached.
-TOKEN_CACHE_S = 5.0
 
 
-class RequesterSessions:
-    """Issues and reads the cookies."""
+class DashboardSessions:
+    """Begins, finds and ends sessions."""
 
-    def __init__(self, store: Store, links: LinkSigner) -> None:
-        self._store, self._links = store, links
-        self._token_hash: str | None = None
-        self._read_at = float("-inf")
-        self._lock = Lock()
+    def __init__(self, store: Store, access: AccessCache, secure: bool) -> None:
+        self._store, self._access, self._secure = store, access, secure
 
-    def is_token(self, token: str) -> bool:
-        """Whether this is the requester's token."""
-        return matches(token, self._hash(0.0))
-
-    def sign_in(self, request: Request, response: Response) -> None:
-        """Give the browser a cookie."""
-        secure = bool(app_state(request).settings.cookie_secure)
-        value = self._links.sign(KIND, [self._fingerprint()], timed=True)
+    def sign_in(self, token: str, response: Response) -> bool:
+        """Give the browser a cookie; False if the token is unknown."""
+        known = self._access.read().tokens.get(hashed(token))
+        if known is None:
+            return False
+        cookie = secrets.token_urlsafe(32)
+        self._store.access.end_sessions(time.time() - MAX_AGE_S)
+        self._store.access.add_session(Session(hashed(cookie), known.hash, time.time()))
         response.set_cookie(
-            COOKIE, value, max_age=MAX_AGE_S, path="/", secure=secure, httponly=True, samesite="strict"
-        )  # fmt: skip
+            COOKIE, cookie, max_age=MAX_AGE_S, path="/", secure=self._secure, httponly=True, samesite="strict"
+        )
+        return True
 
-    def signed_in(self, request: Request) -> bool:
-        """Whether a request comes from a browser that is signed in."""
-        payload = self._links.read(KIND, request.cookies.get(COOKIE, ""), max_age_s=MAX_AGE_S)
-        return bool(payload == [self._fingerprint()])
+    def role(self, request: Request) -> Role | None:
+        """The role of the browser that sent a request, None if it is not signed in."""
+        cookie = request.cookies.get(COOKIE, "")
+        session = self._store.access.session(hashed(cookie)) if cookie else None
+        if session is None or time.time() - session.created_at >= MAX_AGE_S:
+            return None
+        token = self._access.state.tokens.get(session.token_hash)
+        return None if token is None else token.role
 
-    def _fingerprint(self) -> str:
-        """A text that changes with the token and reveals nothing about it."""
-        return hashlib.sha256(b"dashboard" + (self._hash(TOKEN_CACHE_S) or "").encode()).hexdigest()[:16]
-
-    def _hash(self, max_age_s: float) -> str | None:
-        with self._lock:
-            if time.monotonic() - self._read_at >= max_age_s:
-                self._token_hash = self._store.setting(NAME)
-                self._read_at = time.monotonic()
-            return self._token_hash
-
-
-def sign_out(response: Response) -> None:
-    """Delete the browser's cookie."""
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    def sign_out(self, request: Request, response: Response) -> None:
+        """End the session, in the store and in the browser."""
+        cookie = request.cookies.get(COOKIE, "")
+        if cookie:
+            self._store.access.end_session(hashed(cookie))
+        response.delete_cookie(COOKIE, path="/", secure=self._secure, httponly=True, samesite="strict")

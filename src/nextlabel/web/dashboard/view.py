@@ -12,6 +12,7 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.service.roles import Rights
 from nextlabel.web.dashboard.forecast_view import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
@@ -38,15 +39,20 @@ PARTS = (
     "by_probability",
     "more",
 )
+#: Parts in which workers are named.
+PARTS_WITH_WORKERS = frozenset({"workers", "leases", "log"})
 
 
-def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | None = None) -> dict[str, Any]:
-    """Everything that the page of a campaign shows."""
+def campaign_view(
+    dashboard: DashboardState, row: CampaignRow, rights: Rights, before: int | None = None
+) -> dict[str, Any]:
+    """Everything that the page of a campaign shows to somebody with these rights."""
     summary, certificate = dashboard.summary(row), dashboard.certificate(row)
     forecast = _capped(dashboard.forecast(row), certificate)
     accuracy = row.config.reward == Accuracy()
     return {
         "row": row,
+        "rights": rights,
         "now": dashboard.now(),
         "title": title_of(row),
         "state": row.state,
@@ -63,8 +69,8 @@ def campaign_view(dashboard: DashboardState, row: CampaignRow, before: int | Non
         "completions": completion_rate(row),
         "lease_s": lease_seconds(row),
         "hardest": [] if summary is None else _hardest(dashboard, row, summary),
-        "workers": _workers(dashboard, row),
-        "leases": _leases(dashboard, row),
+        "workers": _workers(dashboard, row) if rights.sees_workers else [],
+        "leases": _leases(dashboard, row) if rights.sees_workers else [],
         "log": log_page(dashboard.overview, row.id, row.config, before, LOG_LINES),
         "before": before,
         "by_labels": _by_labels(summary),
@@ -94,7 +100,8 @@ def chart_data(view: dict[str, Any]) -> dict[str, Any]:
 
 def render_parts(view: dict[str, Any]) -> dict[str, str]:
     """The parts of the page that are updated while a campaign runs, as HTML."""
-    return {name: render(f"dashboard/parts/{name}.html", **view) for name in PARTS}
+    shown = [name for name in PARTS if view["rights"].sees_workers or name not in PARTS_WITH_WORKERS]
+    return {name: render(f"dashboard/parts/{name}.html", **view) for name in shown}
 
 
 def fingerprints(parts: dict[str, str], charts: dict[str, Any]) -> dict[str, str]:

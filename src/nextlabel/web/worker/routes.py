@@ -98,7 +98,7 @@ async def platform_link(token: str, request: Request) -> Response:
         )
     key = links.read_worker(links.joined(token, request.query_params))
     assert key is not None
-    return _enter(request, key)
+    return _enter(request, key, joined=True)
 
 
 @router.get("/work/{campaign}")
@@ -143,8 +143,8 @@ async def renew(campaign: str, request: Request) -> Response:
     return JSONResponse({"left": left})
 
 
-def _enter(request: Request, key: WorkerKey) -> Response:
-    session = sessions.session_from_link(key, request.query_params)
+def _enter(request: Request, key: WorkerKey, joined: bool = False) -> Response:
+    session = sessions.session_from_link(app_state(request).links, key, request.query_params, joined)
     response = RedirectResponse(session.address, 303)
     sessions.set_session_cookie(request, response, session)
     return response

@@ -3,7 +3,8 @@
 ========== ==============================================================================================
 cookie     holds
 ========== ==============================================================================================
-nl_worker  campaign, worker and the platform's completion link, signed (``LinkSigner.sign``)
+nl_worker  campaign, worker, the platform's completion link and the versions of the links by which the worker
+           came, signed (``LinkSigner.sign``): a session ends when its link is revoked
 nl_last    id of the lease answered last, for Undo; that of another worker has no effect
 ========== ==============================================================================================
 
@@ -20,11 +21,12 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from nextlabel.campaign.access import JOIN_LINK
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import LinkSigner, WorkerKey
 
-KIND = "s2"
+KIND = "s3"
 SESSION_COOKIE, LAST_LEASE_COOKIE = "nl_worker", "nl_last"
 MAX_AGE_S = 30 * 86_400
 LONGEST_COMPLETION = 1000
@@ -32,11 +34,16 @@ COMPLETION = "completion"
 
 
 class WorkerSession(NamedTuple):
-    """One worker on one campaign; ``completion`` is the https address to go to at the end, or empty."""
+    """One worker on one campaign; ``completion`` is the https address to go to at the end, or empty.
+
+    ``joined`` is the version of the platforms' link by which the worker came, None for a personal link.
+    """
 
     campaign: str
     worker: str
     completion: str
+    version: int
+    joined: int | None
 
     @property
     def address(self) -> str:
@@ -49,20 +56,24 @@ class WorkerSession(NamedTuple):
         return urlsplit(self.completion).hostname or ""
 
 
-def session_from_link(key: WorkerKey, parameters: Mapping[str, str]) -> WorkerSession:
-    """The session of somebody who opened a link."""
-    return WorkerSession(key.campaign, key.worker, checked_completion(parameters.get(COMPLETION, "")))
+def session_from_link(links: LinkSigner, key: WorkerKey, parameters: Mapping[str, str], joined: bool) -> WorkerSession:
+    """The session of somebody who opened a personal link or, with ``joined``, that of a platform."""
+    completion = checked_completion(parameters.get(COMPLETION, ""))
+    by_platform = links.version(key.campaign, JOIN_LINK) if joined else None
+    return WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform)
 
 
 def session_from_cookie(request: Request, campaign: str) -> WorkerSession:
     """The session of a request; raises TokenError if there is none."""
-    payload = app_state(request).links.read(KIND, request.cookies.get(SESSION_COOKIE, ""))
-    if payload is None or payload[0] != campaign:
+    links = app_state(request).links
+    payload = links.read(KIND, request.cookies.get(SESSION_COOKIE, ""))
+    session = None if payload is None else WorkerSession(*payload)
+    if session is None or session.campaign != campaign or not _current(links, session):
         raise TokenError(
             "this page does not know who you are.",
             "Open the link that you were sent again, and allow cookies for this site.",
         )
-    return WorkerSession(*payload)
+    return session
 
 
 def last_lease(request: Request) -> str:
@@ -95,6 +106,12 @@ def checked_completion(address: str) -> str:
             "Give e.g. https://app.prolific.com/submissions/complete?cc=CODE.",
         )
     return address
+
+
+def _current(links: LinkSigner, session: WorkerSession) -> bool:
+    """Whether the link by which the worker came has not been revoked since."""
+    by_platform = session.joined is None or session.joined == links.version(session.campaign, JOIN_LINK)
+    return by_platform and session.version == links.version(session.campaign, session.worker)
 
 
 def _signed(links: LinkSigner, session: WorkerSession) -> str:

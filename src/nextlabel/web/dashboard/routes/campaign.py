@@ -12,9 +12,10 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.request_models import ResultsQuery
+from nextlabel.service.roles import Rights
 from nextlabel.service.routes.results import results
 from nextlabel.service.status import current_row
-from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts
@@ -45,7 +46,10 @@ def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", 
         for row in shown
     ]
     further = number + 1 if number * PAGE_SIZE < len(rows) else None
-    return page("dashboard/list.html", campaigns=campaigns, total=len(rows), further=further, number=number)
+    return page(
+        "dashboard/list.html", campaigns=campaigns, total=len(rows), further=further, number=number,
+        rights=rights_of(request),
+    )  # fmt: skip
 
 
 @router.get("/campaigns")
@@ -58,7 +62,7 @@ def campaigns_redirect() -> Response:
 async def campaign_page(campaign: str, request: Request, before: Cursor = None) -> Response:
     """One campaign."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, before)
+    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, rights_of(request), before)
 
 
 @router.get("/campaigns/{campaign}/live")
@@ -67,7 +71,7 @@ async def live(
 ) -> Response:
     """What has changed since event ``after``; ``seen`` is the version that the last reply named."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(_changes, dashboard_state(request), row, after, seen)
+    return await to_thread.run_sync(_changes, dashboard_state(request), row, rights_of(request), after, seen)
 
 
 @router.get("/campaigns/{campaign}/results.{format}")
@@ -77,10 +81,15 @@ def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -
 
 
 def campaign_page_response(
-    dashboard: DashboardState, row: CampaignRow, before: int | None = None, problem: str = "", status: int = 200
+    dashboard: DashboardState,
+    row: CampaignRow,
+    rights: Rights,
+    before: int | None = None,
+    problem: str = "",
+    status: int = 200,
 ) -> Response:
     """The page of a campaign, with a message about a problem if there is one."""
-    view = campaign_view(dashboard, row, before)
+    view = campaign_view(dashboard, row, rights, before)
     parts, charts = render_parts(view), chart_data(view)
     seen = _version(dashboard, row, fingerprints(parts, charts))
     return page("dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, **view)
@@ -100,11 +109,11 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
     return await current_row(state, id) if over else row
 
 
-def _changes(dashboard: DashboardState, row: CampaignRow, after: int, seen: str) -> Response:
+def _changes(dashboard: DashboardState, row: CampaignRow, rights: Rights, after: int, seen: str) -> Response:
     version, _, hashes = seen.partition("~")
     if row.seq == after and version == dashboard.version(row):
         return Response(status_code=204)
-    view = campaign_view(dashboard, row)
+    view = campaign_view(dashboard, row, rights)
     parts, charts = render_parts(view), chart_data(view)
     new = fingerprints(parts, charts)
     old = dict(pair.split(":", 1) for pair in hashes.split(",") if ":" in pair)

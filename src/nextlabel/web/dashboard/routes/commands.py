@@ -15,7 +15,7 @@ from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.status import row_after
-from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
 from nextlabel.web.dashboard.formatting import sentence, stamp
 from nextlabel.web.dashboard.routes.campaign import campaign_page_response
@@ -89,4 +89,6 @@ async def _run(request: Request, campaign: str, command: Callable[[Commands], No
 
 async def _refused(request: Request, row: CampaignRow, error: InputError) -> Response:
     message = f"{sentence(error.message)} {error.hint}"
-    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, None, message, 422)
+    return await to_thread.run_sync(
+        campaign_page_response, dashboard_state(request), row, rights_of(request), None, message, 422
+    )

@@ -6,7 +6,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.web.dashboard import session
 from nextlabel.web.dashboard.access import GuardedRoute, local_path, sessions_of
 from nextlabel.web.render import page
 
@@ -24,10 +23,9 @@ async def sign_in(request: Request) -> Response:
     """Check the token and sign the browser in."""
     form = await request.form()
     token, back = str(form.get("token", "")).strip(), local_path(str(form.get("next", "/")))
-    if not await to_thread.run_sync(sessions_of(request).is_token, token):
-        return _form(back, "This is not the requester’s token. The service shows it once, when it first starts.", 403)
     response = RedirectResponse(back, 303)
-    sessions_of(request).sign_in(request, response)
+    if not await to_thread.run_sync(sessions_of(request).sign_in, token, response):
+        return _form(back, "This token is unknown, or was revoked. The command nextlabel token makes one.", 403)
     return response
 
 
@@ -35,7 +33,7 @@ async def sign_in(request: Request) -> Response:
 async def sign_out(request: Request) -> Response:
     """Sign the browser out."""
     response = RedirectResponse("/sign-in", 303)
-    session.sign_out(response)
+    await to_thread.run_sync(sessions_of(request).sign_out, request, response)
     return response
 
 

@@ -1,0 +1,109 @@
+"""Workers and tasks learnt together from labels: the kernel of ``kernels.crowd_fit`` behind a checked door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.errors import InputError
+from nextlabel.kernels.crowd_fit import CrowdState, new_state, refit
+
+#: Sweeps after which a climb is given up, and the rise of the bound per label at which it is over.
+MOST_ITERATIONS, TOLERANCE = 500, 1e-8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdFit:
+    """Beliefs of tasks and channels of workers.
+
+    =========== ============= ==========================================================================
+    code        shape         meaning
+    =========== ============= ==========================================================================
+    beliefs     (K, C)        probability of each truth
+    counts      (W, C, C)     expected number of times a worker gave an answer (last axis) to a truth
+    channels    (W, C, C)     P(answer | truth), posterior mean
+    share       (C,)          shares of the truths, posterior mean
+    prior       --            what the crowd is like, as learnt; its ``share`` as given
+    bounds      (iterations,) evidence bound after each sweep, in nats; it never falls
+    =========== ============= ==========================================================================
+    """
+
+    beliefs: Floats
+    counts: Floats
+    channels: Floats
+    share: Floats
+    prior: CrowdPrior
+    bounds: Floats
+    converged: bool
+
+    @property
+    def evidence(self) -> float:
+        """The last evidence bound: at most log P(labels and gold | the crowd as learnt)."""
+        return float(self.bounds[-1]) if self.bounds.size else 0.0
+
+    @property
+    def iterations(self) -> int:
+        """Sweeps made."""
+        return int(self.bounds.size)
+
+
+def fit_crowd(
+    labels: CrowdLabels,
+    gold: Ints | None = None,
+    prior: CrowdPrior | None = None,
+    start: CrowdFit | None = None,
+    most_iterations: int = MOST_ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> CrowdFit:
+    """Learn channels and truths from all labels; ``gold`` (K,) settles tasks, -1 where it is not known.
+
+    Starts from the votes. With ``start``, an earlier fit of (mostly) the same labels, a second climb starts from its
+    counts, and the one with the greater evidence is returned.
+    """
+    prior = CrowdPrior.default(labels.answers) if prior is None else prior
+    if prior.answers != labels.answers:
+        raise InputError(
+            f"the prior is for {prior.answers} answers and the labels have {labels.answers}.",
+            f"Give a prior for {labels.answers} answers.",
+        )
+    truth = np.full(labels.tasks, -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
+    if truth.shape != (labels.tasks,) or (truth >= labels.answers).any():
+        raise InputError(
+            f"gold has the shape {truth.shape} for {labels.tasks} tasks.",
+            f"Give one number for each task, -1 or below {labels.answers}.",
+        )
+    fit = _climb(labels, truth, prior, None, most_iterations, tolerance)
+    if start is None:
+        return fit
+    warm = _climb(labels, truth, prior, start, most_iterations, tolerance)
+    return warm if warm.evidence > fit.evidence else fit
+
+
+def _climb(
+    labels: CrowdLabels, gold: Ints, prior: CrowdPrior, start: CrowdFit | None, most: int, tolerance: float
+) -> CrowdFit:
+    state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share, prior.hold)
+    if start is not None:
+        state.pseudo[:] = start.prior.pseudo
+        state.counts[: len(start.counts)] = start.counts[: labels.workers]
+        state.total[:] = start.share * len(start.beliefs)
+    bounds = np.zeros(most)
+    task, worker, answer = (np.ascontiguousarray(a, dtype=np.int64) for a in labels[:3])
+    made, converged = refit(
+        state, task, worker, answer, len(task), gold, most, tolerance, start is not None, bounds
+    )  # fmt: skip
+    rows = state.pseudo + state.counts
+    shares = prior.share + state.total
+    return CrowdFit(
+        beliefs=state.belief,
+        counts=state.counts,
+        channels=rows / rows.sum(axis=2, keepdims=True),
+        share=shares / shares.sum(),
+        prior=replace(prior, pseudo=state.pseudo),
+        bounds=bounds[:made].copy(),
+        converged=bool(converged),
+    )

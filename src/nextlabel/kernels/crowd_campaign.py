@@ -1,0 +1,152 @@
+"""A campaign with workers who differ, moved by arrivals and labels: the same steps in simulator, replay and service.
+
+======== =========== =========================================================================================
+code     shape       meaning
+======== =========== =========================================================================================
+belief   --          ``CrowdState`` of ``kernels.crowd_state``: beliefs of tasks, expected counts of workers
+channels (W, C, C)   P(worker says y | truth c): known, or the posterior mean as it moves
+kind     (W,)        type of each worker in the present plan
+given    (K,)        labels given to each task, those in flight counted
+arrived  (W,)        arrivals of each worker
+options  (3,)        ``LEARNT``: channels are learnt; ``NAMED``: a worker gets a task once; ``BY_COUNT``: the bin
+                     is the number of labels given, not the belief
+======== =========== =========================================================================================
+
+Cost: O(1) and the look of ``choose_task`` per step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.crowd_bins import GONE, IN_FLIGHT, History, TaskBins, give_out, new_bins, new_history
+from nextlabel.kernels.crowd_choice import (
+    CrowdPlan,
+    belief_bin,
+    choose_among,
+    choose_task,
+    expected_certainty,
+    rebin,
+)
+from nextlabel.kernels.crowd_state import CrowdState, channel_of, new_state, normalise, stream_label
+from nextlabel.kernels.jit import jit
+
+LEARNT, NAMED, BY_COUNT = 0, 1, 2
+
+
+class CrowdCampaign(NamedTuple):
+    """Tasks, workers, what was given out, and how the rule bins tasks."""
+
+    state: CrowdState
+    channels: Floats
+    kind: Ints
+    bins: TaskBins
+    history: History
+    given: Ints
+    arrived: Ints
+    options: Ints
+
+
+@jit
+def new_campaign(
+    tasks: int, workers: int, most: int, groups: int, pseudo: Floats, share: Floats, options: Ints
+) -> CrowdCampaign:
+    """All tasks closed, at the prior shares of the truths; every worker at the prior mean."""
+    C = share.shape[0]
+    state = new_state(tasks, workers, pseudo, share)
+    channels = np.empty((workers, C, C))
+    for j in range(workers):
+        channel_of(state, j, channels[j])
+    return CrowdCampaign(
+        state,
+        channels,
+        np.zeros(workers, dtype=np.int64),
+        new_bins(tasks, groups),
+        new_history(tasks, most),
+        np.zeros(tasks, dtype=np.int64),
+        np.zeros(workers, dtype=np.int64),
+        options,
+    )
+
+
+@jit
+def task_bin(campaign: CrowdCampaign, grid: Floats, x: int) -> int:
+    """The bin in which task x belongs now."""
+    if campaign.options[BY_COUNT]:
+        return int(min(campaign.given[x], grid.shape[0] - 1))
+    belief = campaign.state.belief[x]
+    return belief_bin(grid, belief, expected_certainty(belief, campaign.channels, campaign.history, x))
+
+
+@jit
+def task_bins(campaign: CrowdCampaign, grid: Floats, out: Ints) -> None:
+    """``task_bin`` of every task."""
+    for x in range(out.shape[0]):
+        out[x] = task_bin(campaign, grid, x)
+
+
+@jit
+def assign(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int) -> int:
+    """Give task x to the worker; return the number of the history's entry."""
+    entry = give_out(campaign.history, x, worker)
+    campaign.given[x] += 1
+    if campaign.bins.bin[x] >= 0:
+        rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))
+    return entry
+
+
+@jit
+def next_task(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool) -> int:
+    """The task for the worker who is here, or -1; nothing is noted."""
+    who = worker if campaign.options[NAMED] else -1
+    return choose_task(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must)
+
+
+@jit
+def next_among(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool, eligible: Ints, size: int) -> int:
+    """``next_task`` where only ``eligible[:size]`` may be given."""
+    who = worker if campaign.options[NAMED] else -1
+    return choose_among(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must, eligible, size)
+
+
+@jit
+def next_for_anyone(campaign: CrowdCampaign, plan: CrowdPlan) -> int:
+    """The task for whoever comes, under a plan for one mixed type; -1 if no task is open."""
+    return choose_task(campaign.bins, plan, campaign.history, 0, -1, True)
+
+
+@jit
+def come_in(campaign: CrowdCampaign, plan: CrowdPlan, entry: int, answer: int) -> None:
+    """The label of that entry has come in."""
+    history, state = campaign.history, campaign.state
+    x, j = history.task[entry], history.worker[entry]
+    if history.answer[entry] != IN_FLIGHT:
+        return
+    history.answer[entry] = answer
+    if campaign.options[LEARNT]:
+        stream_label(state, x, j, answer)
+        channel_of(state, j, campaign.channels[j])
+    else:
+        for c in range(state.logp.shape[1]):
+            said = campaign.channels[j, c, answer]
+            state.logp[x, c] += math.log(said) if said > 0.0 else -700.0
+        normalise(state.logp[x], state.belief[x])
+    if campaign.bins.bin[x] >= 0:
+        rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))
+
+
+@jit
+def drop(campaign: CrowdCampaign, plan: CrowdPlan, entry: int) -> None:
+    """The work of that entry will never be handed in."""
+    history = campaign.history
+    if history.answer[entry] != IN_FLIGHT:
+        return
+    x = history.task[entry]
+    history.answer[entry] = GONE
+    campaign.given[x] -= 1
+    if campaign.bins.bin[x] >= 0:
+        rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))

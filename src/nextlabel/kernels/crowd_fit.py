@@ -1,0 +1,338 @@
+"""Channels of workers and truths of tasks learnt together from all labels, by variational Bayes.
+
+====== ============ ========= ==============================================================================
+symbol code         shape     meaning
+====== ============ ========= ==============================================================================
+--     task ...     (n,)      the labels: on which task, by which worker, which answer
+--     gold         (K,)      the truth where it is known, else -1
+p      belief       (K, C)    q(truth of task x)
+n      seen         (W C, C)  expected counts, a row for each worker and answer
+E log A weight      (W C, C)  expected log channel, laid out like ``seen``
+--     first        (K + 1,)  where each task's labels begin in ``code``
+--     code         (n,)      worker * C + answer of each label, grouped by task
+--     many         (W C,)    number of labels with each code
+====== ============ ========= ==============================================================================
+
+    p_x[c]    ~ exp( E log share_c + sum over labels of E log A_j[c, y] )        (q of the truths)
+    A_j[c, :] ~ Dirichlet(a[c, :] + n_j[c, :]),   share ~ Dirichlet(b + N)        (q of the channels)
+    evidence  = sum_x log sum_c exp(...) - sum_j,c KL(A_j[c, :]) - KL(share)  <=  log P(labels | a)
+
+plus, where the crowd's pseudo-counts a are learnt too (``crowd_mean``), the log prior density of where they stand.
+Each sweep sets one factor to its optimum given the others, so the evidence bound never falls. A climb starts from the
+votes: started elsewhere it may end with two truths exchanged or with every task in one class. The last ``SETTLING``
+sweeps weigh each label by its worker's *other* labels (collapsed variational Bayes of order zero), because a label that
+helps to judge itself makes beliefs too sure; these beliefs are what is kept, and the bound is that of the climb.
+Guarantee: the bound climbs; deterministic. Cost: about 5 ns per sweep and label for two answers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.crowd_mean import learn_crowd_mean
+from nextlabel.kernels.crowd_state import CrowdState, channel_of, clamp, new_state, normalise, stream_label
+from nextlabel.kernels.digamma import digamma
+from nextlabel.kernels.jit import jit
+
+__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit", "stream_label"]
+
+#: Without a sign, an index needs no check for counting from the end.
+Codes = NDArray[np.uint32]
+#: Sweeps that weigh each label by its worker's other labels.
+SETTLING = 2
+
+
+@jit
+def refit(
+    state: CrowdState,
+    task: Ints,
+    worker: Ints,
+    answer: Ints,
+    n: int,
+    gold: Ints,
+    sweeps: int,
+    tolerance: float,
+    warm: bool,
+    bounds: Floats,
+) -> tuple[int, bool]:
+    """Fit the first ``n`` labels; ``state`` gets beliefs, counts and totals. Returns (sweeps made, converged).
+
+    It starts from the votes, or with ``warm`` from the state's counts. ``bounds`` (sweeps,) gets the evidence bound of
+    each sweep; the climb has converged once a sweep raises it by at most ``tolerance`` per label.
+    """
+    logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
+    K, C = belief.shape
+    W = counts.shape[0]
+    first, code = _by_task(task, worker, answer, n, K, C)
+    many = np.bincount(code, minlength=W * C)
+    seen, weight = np.zeros((W * C, C)), np.zeros((W * C, C))
+    if warm:
+        for j in range(W):
+            for c in range(C):
+                for y in range(C):
+                    seen[j * C + y, c] = counts[j, c, y]
+    else:
+        pseudo[:] = base
+        _votes(first, code, gold, belief, seen, total)
+    share = np.zeros(C)
+    made, converged = 0, False
+    while made < sweeps and not converged:
+        away = learn_crowd_mean(seen, base, hold, pseudo)
+        gap = _expected_logs(seen, total, pseudo, share_pseudo, weight, share)
+        bounds[made] = _sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap + away
+        made += 1
+        converged = made > 1 and bounds[made - 1] - bounds[made - 2] <= tolerance * n
+    for _ in range(SETTLING):
+        _settle(first, code, gold, state, seen)
+    for j in range(W):
+        for c in range(C):
+            for y in range(C):
+                counts[j, c, y] = seen[j * C + y, c]
+    return made, converged
+
+
+@jit
+def _by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> tuple[Ints, Codes]:
+    """The labels grouped by task, in the order in which they came in (counting sort)."""
+    first = np.zeros(K + 1, dtype=np.int64)
+    for i in range(n):
+        first[task[i] + 1] += 1
+    for x in range(K):
+        first[x + 1] += first[x]
+    place = first[:K].copy()
+    code = np.empty(n, dtype=np.uint32)
+    for i in range(n):
+        code[place[task[i]]] = worker[i] * C + answer[i]
+        place[task[i]] += 1
+    return first, code
+
+
+@jit
+def _votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen: Floats, total: Floats) -> None:
+    """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow."""
+    K, C = belief.shape
+    total[:] = 0.0
+    for x in range(K):
+        n = first[x + 1] - first[x]
+        if n == 0 and gold[x] < 0:
+            continue
+        for c in range(C):
+            belief[x, c] = 1.0 if c == gold[x] else 0.0
+        if gold[x] < 0:
+            for i in range(first[x], first[x + 1]):
+                belief[x, code[i] % C] += 1.0 / n
+        for c in range(C):
+            total[c] += belief[x, c]
+        for i in range(first[x], first[x + 1]):
+            for c in range(C):
+                seen[code[i], c] += belief[x, c]
+
+
+@jit
+def _expected_logs(
+    seen: Floats, total: Floats, pseudo: Floats, share_pseudo: Floats, weight: Floats, share: Floats
+) -> float:
+    """``weight`` gets E log A, ``share`` E log share; returns the divergence of both from their priors."""
+    C = pseudo.shape[0]
+    gap = _expected_row(total, share_pseudo, share)
+    counts, row = np.empty(C), np.empty(C)
+    for j in range(seen.shape[0] // C):
+        for c in range(C):
+            for y in range(C):
+                counts[y] = seen[j * C + y, c]
+            gap += _expected_row(counts, pseudo[c], row)
+            for y in range(C):
+                weight[j * C + y, c] = row[y]
+    return gap
+
+
+@jit
+def _expected_row(counts: Floats, prior: Floats, out: Floats) -> float:
+    """``out`` gets E log of a Dirichlet(prior + counts); returns its divergence from Dirichlet(prior)."""
+    C = prior.shape[0]
+    whole, before = 0.0, 0.0
+    for y in range(C):
+        whole += prior[y] + counts[y]
+        before += prior[y]
+    level = digamma(whole)
+    gap = math.lgamma(whole) - math.lgamma(before)
+    for y in range(C):
+        out[y] = digamma(prior[y] + counts[y]) - level
+        gap += math.lgamma(prior[y]) - math.lgamma(prior[y] + counts[y]) + counts[y] * out[y]
+    return gap
+
+
+@jit
+def _sweep(
+    first: Ints,
+    code: Codes,
+    many: Ints,
+    gold: Ints,
+    weight: Floats,
+    share: Floats,
+    logp: Floats,
+    belief: Floats,
+    seen: Floats,
+    total: Floats,
+) -> float:
+    """Beliefs of all tasks given the channels, and the counts that follow; returns the sum of log normalisers."""
+    K, C = belief.shape
+    seen[:] = 0.0
+    total[:] = 0.0
+    found = 0.0
+    if C == 2:
+        return _sweep_two(first, code, many, gold, weight, share, belief, seen, total)
+    for x in range(K):
+        begin, end = first[x], first[x + 1]
+        p, q = belief[x], logp[x]
+        for c in range(C):
+            q[c] = share[c]
+        for i in range(begin, end):
+            row = weight[code[i]]
+            for c in range(C):
+                q[c] += row[c]
+        if gold[x] >= 0:
+            found += q[gold[x]]
+            for c in range(C):
+                p[c] = 1.0 if c == gold[x] else 0.0
+        elif begin == end:
+            continue
+        else:
+            top = q[0]
+            for c in range(1, C):
+                top = max(top, q[c])
+            whole = 0.0
+            for c in range(C):
+                p[c] = math.exp(q[c] - top)
+                whole += p[c]
+            found += top + math.log(whole)
+            for c in range(C):
+                p[c] /= whole
+        for c in range(C):
+            total[c] += p[c]
+        for i in range(begin, end):
+            row = seen[code[i]]
+            for c in range(C):
+                row[c] += p[c]
+    return found
+
+
+@jit
+def _sweep_two(
+    first: Ints,
+    code: Codes,
+    many: Ints,
+    gold: Ints,
+    weight: Floats,
+    share: Floats,
+    belief: Floats,
+    seen: Floats,
+    total: Floats,
+) -> float:
+    """``_sweep`` for two answers by log-odds alone: three times as fast."""
+    K = belief.shape[0]
+    codes = weight.shape[0]
+    odds, ones = np.empty(codes), np.zeros(codes)
+    for k in range(codes):
+        odds[k] = weight[k, 1] - weight[k, 0]
+    start = share[1] - share[0]
+    found, first_class, tasks = 0.0, 0.0, 0.0
+    product = 1.0  # of normalisers between 1 and 2, whose logarithm is taken once in a while
+    for x in range(K):
+        begin, end = first[x], first[x + 1]
+        if begin == end and gold[x] < 0:
+            continue
+        tasks += 1.0
+        s = start
+        for i in range(begin, end):
+            s += odds[code[i]]
+        if gold[x] >= 0:
+            p = 1.0 if gold[x] == 1 else 0.0
+            found += s * p
+        elif s > 0.0:
+            e = math.exp(-s)
+            p = 1.0 / (1.0 + e)
+            found += s
+            product *= 1.0 + e
+        else:
+            e = math.exp(s)
+            p = e / (1.0 + e)
+            product *= 1.0 + e
+        belief[x, 0] = 1.0 - p
+        belief[x, 1] = p
+        first_class += p
+        if product > 1e200:
+            found += math.log(product)
+            product = 1.0
+        for i in range(begin, end):
+            ones[code[i]] += p
+    found += math.log(product)
+    total[0], total[1] = tasks - first_class, first_class
+    found += tasks * share[0]
+    for k in range(codes):
+        seen[k, 0], seen[k, 1] = many[k] - ones[k], ones[k]
+        found += many[k] * weight[k, 0]
+    return float(found)
+
+
+@jit
+def _settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats) -> None:
+    """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow."""
+    K, C = state.belief.shape
+    table = np.empty((seen.shape[0], 2 * C))  # of each code: counts of the answer, counts of all answers, by truth
+    for j in range(seen.shape[0] // C):
+        for c in range(C):
+            row = 0.0
+            for y in range(C):
+                table[j * C + y, c] = seen[j * C + y, c] + state.pseudo[c, y]
+                row += table[j * C + y, c]
+            for y in range(C):
+                table[j * C + y, C + c] = row
+    shares = state.share_pseudo + state.total
+    seen[:] = 0.0
+    state.total[:] = 0.0
+    for x in range(K):
+        begin, end = first[x], first[x + 1]
+        p, q = state.belief[x], state.logp[x]
+        if gold[x] >= 0:
+            for c in range(C):
+                q[c] = 0.0 if c == gold[x] else -math.inf
+        else:
+            own = 0.0 if begin == end else 1.0
+            if C == 2:
+                odds = (shares[1] - own * p[1]) / (shares[0] - own * p[0])
+                q[0], q[1] = 0.0, _odds_from_others(table, code, begin, end, p, odds)
+            else:
+                for c in range(C):
+                    q[c] = math.log(shares[c] - own * p[c])
+                for i in range(begin, end):
+                    row_of = table[code[i]]
+                    for c in range(C):
+                        q[c] += math.log((row_of[c] - p[c]) / (row_of[C + c] - p[c]))
+        normalise(q, p)
+        if begin == end and gold[x] < 0:
+            continue
+        for c in range(C):
+            state.total[c] += p[c]
+        for i in range(begin, end):
+            row_of = seen[code[i]]
+            for c in range(C):
+                row_of[c] += p[c]
+
+
+@jit
+def _odds_from_others(table: Floats, code: Codes, begin: int, end: int, p: Floats, odds: float) -> float:
+    """Log-odds after a task's labels for two answers, one logarithm for all of them."""
+    zero, one = p[0], p[1]
+    low = 0.0
+    for i in range(begin, end):
+        row = table[code[i]]
+        odds *= (row[1] - one) * (row[2] - zero) / ((row[0] - zero) * (row[3] - one))
+        if odds > 1e200 or odds < 1e-200:
+            low += math.log(odds)
+            odds = 1.0
+    return low + math.log(odds)

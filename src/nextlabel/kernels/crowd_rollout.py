@@ -1,0 +1,212 @@
+"""One simulated campaign with workers who differ: arrivals, completions, and the decision core of ``crowd``.
+
+====== ========= ============ ==============================================================================
+symbol code      shape        meaning
+====== ========= ============ ==============================================================================
+z      truth     (K,)         truth of each task
+j      order     (n,)         the worker of each arrival, in the order in which they come
+A      channels  (T, C, C)    true channels by type
+--     kind      (W,)         true type of each worker
+p      exact     (K, C)       beliefs under the true channels, for the score
+V      grid,     (G,)         any function of the belief: its martingale differences are taken off the reward
+       value     (G,)
+====== ========= ============ ==============================================================================
+
+    reward = sum_x p_x[decision]  -  sum over labels of ( V(p after) - E V(p after) )
+
+The second sum has mean zero whatever V is; with V near the worth of a task it takes most of the noise away. Label n of
+task x is drawn with the uniform of (x, n), the truth with that of (x, 0), the times of arrival l and of its completion
+with those of l: the same under every policy.
+Guarantee: exact simulation. Cost: that of the decisions, O(log in flight) per completion.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.arrivals import Timing, arrival_after
+from nextlabel.kernels.crowd_campaign import CrowdCampaign, assign, come_in, next_task
+from nextlabel.kernels.crowd_choice import CrowdPlan, largest
+from nextlabel.kernels.heap import pop, push
+from nextlabel.kernels.jit import jit
+from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, ORDER, stream_key, uniform
+
+#: What ``CrowdRun.counters`` count.
+WAITING, ARRIVED, GIVEN, TURNED_AWAY = 0, 1, 2, 3
+
+
+class CrowdWorld(NamedTuple):
+    """What is so, whatever the policy knows of it."""
+
+    truth: Ints
+    order: Ints
+    channels: Floats
+    kind: Ints
+    grid: Floats
+    value: Floats
+    budget: int
+    timing: Timing
+
+
+class CrowdRun(NamedTuple):
+    """A replication under way: the heap of completions, beliefs under the true channels, counters and clock."""
+
+    times: Floats
+    entries: Ints
+    exact: Floats
+    counters: Ints
+    clock: Floats  # next arrival, martingale so far
+
+
+@jit
+def draw_order(workers: Ints, seed: int, replication: int) -> Ints:
+    """The arrivals in random order (Fisher and Yates)."""
+    key = stream_key(seed, replication, ORDER)
+    order = workers.copy()
+    for k in range(order.shape[0] - 1, 0, -1):
+        other = int(uniform(key, k, 0) * (k + 1))
+        order[k], order[other] = order[other], order[k]
+    return order
+
+
+@jit
+def draw_truths(priors: Floats, seed: int, replication: int) -> Ints:
+    """(K,) truths from the tasks' priors (K, C)."""
+    key = stream_key(seed, replication, LABEL)
+    K, C = priors.shape
+    truth = np.empty(K, dtype=np.int64)
+    for x in range(K):
+        u, c = uniform(key, x, 0), 0
+        while c < C - 1 and u >= priors[x, c]:
+            u -= priors[x, c]
+            c += 1
+        truth[x] = c
+    return truth
+
+
+@jit
+def new_crowd_run(world: CrowdWorld, priors: Floats, seed: int, replication: int) -> CrowdRun:
+    """Nothing given out; the first arrival drawn."""
+    most = world.budget + 1
+    clock = np.zeros(2)
+    amount = -np.log(uniform(stream_key(seed, replication, ARRIVAL), 0, 0))
+    clock[0] = arrival_after(0.0, amount, world.timing.starts, world.timing.rates)
+    return CrowdRun(np.zeros(most), np.zeros(most, dtype=np.int64), priors.copy(), np.zeros(4, dtype=np.int64), clock)
+
+
+@jit
+def worth(world: CrowdWorld, belief: Floats) -> float:
+    """V at a belief, linear between grid points."""
+    u = belief[1] if belief.shape[0] == 2 else largest(belief)
+    k = min(max(np.searchsorted(world.grid, u) - 1, 0), world.grid.shape[0] - 2)
+    share = min(max((u - world.grid[k]) / (world.grid[k + 1] - world.grid[k]), 0.0), 1.0)
+    value: float = world.value[k] + share * (world.value[k + 1] - world.value[k])
+    return value
+
+
+@jit
+def take_label(world: CrowdWorld, run: CrowdRun, x: int, m: int, answer: int, after: Floats) -> None:
+    """Move the exact belief of task x by a label of true type m, and the martingale with it."""
+    C = after.shape[0]
+    expected, came = 0.0, 0.0
+    for y in range(C):
+        chance = 0.0
+        for c in range(C):
+            after[c] = run.exact[x, c] * world.channels[m, c, y]
+            chance += after[c]
+        if chance > 0.0:
+            for c in range(C):
+                after[c] /= chance
+            there = worth(world, after)
+            expected += chance * there
+            if y == answer:
+                came = there
+    run.clock[1] += came - expected
+    chance = 0.0
+    for c in range(C):
+        after[c] = run.exact[x, c] * world.channels[m, c, answer]
+        chance += after[c]
+    for c in range(C):
+        run.exact[x, c] = after[c] / chance
+
+
+@jit
+def play_crowd(
+    world: CrowdWorld,
+    run: CrowdRun,
+    campaign: CrowdCampaign,
+    plan: CrowdPlan,
+    turn_away: bool,
+    seed: int,
+    replication: int,
+    until: int,
+) -> bool:
+    """Play events until ``until`` labels were given out, or to the end; True if the campaign is over."""
+    k_label, k_arrival = stream_key(seed, replication, LABEL), stream_key(seed, replication, ARRIVAL)
+    k_duration = stream_key(seed, replication, DURATION)
+    timing, counters = world.timing, run.counters
+    after = np.empty(run.exact.shape[1])
+    arrivals = world.order.shape[0]
+    while True:
+        coming = counters[ARRIVED] < arrivals and counters[GIVEN] < world.budget
+        if coming and (counters[WAITING] == 0 or run.clock[0] <= run.times[0]):
+            if counters[GIVEN] >= until:
+                return False
+            now = run.clock[0]
+            if now > timing.horizon:
+                return True
+            ell = counters[ARRIVED]
+            j = world.order[ell]
+            must = not turn_away or arrivals - ell <= world.budget - counters[GIVEN]
+            x = next_task(campaign, plan, j, must)
+            campaign.arrived[j] += 1
+            counters[ARRIVED] += 1
+            if x >= 0:
+                entry = assign(campaign, plan, x, j)
+                counters[GIVEN] += 1
+                done = now - np.log(uniform(k_duration, ell, 0)) / timing.mu
+                counters[WAITING] = push(run.times, run.entries, counters[WAITING], done, entry)
+            else:
+                counters[TURNED_AWAY] += 1
+            amount = -np.log(uniform(k_arrival, ell + 1, 0))
+            run.clock[0] = arrival_after(now, amount, timing.starts, timing.rates)
+        elif counters[WAITING] > 0:
+            if run.times[0] > timing.horizon or not (coming or timing.wait):
+                return True
+            entry = run.entries[0]
+            counters[WAITING] = pop(run.times, run.entries, counters[WAITING])
+            x, j = campaign.history.task[entry], campaign.history.worker[entry]
+            m = world.kind[j]
+            order = 1
+            k = campaign.history.earlier[entry]
+            while k >= 0:
+                order += 1
+                k = campaign.history.earlier[k]
+            u, answer = uniform(k_label, x, order), 0
+            while answer < after.shape[0] - 1 and u >= world.channels[m, world.truth[x], answer]:
+                u -= world.channels[m, world.truth[x], answer]
+                answer += 1
+            take_label(world, run, x, m, answer, after)
+            come_in(campaign, plan, entry, answer)
+        else:
+            return True
+
+
+@jit
+def score_crowd(world: CrowdWorld, run: CrowdRun, campaign: CrowdCampaign, out: Floats) -> None:
+    """out = (reward, reward less the martingale, labels given, most labels of one task, arrivals, decisions right)."""
+    K, C = run.exact.shape
+    total, right, most = 0.0, 0.0, 0
+    for x in range(K):
+        best = 0
+        for c in range(1, C):
+            if campaign.state.belief[x, c] > campaign.state.belief[x, best]:
+                best = c
+        total += run.exact[x, best]
+        right += 1.0 if best == world.truth[x] else 0.0
+        most = max(most, campaign.given[x])
+    out[0], out[1], out[2] = total, total - run.clock[1], run.counters[GIVEN]
+    out[3], out[4], out[5] = most, run.counters[ARRIVED], right

@@ -1,0 +1,1 @@
+"""Policies that know who is there: which task for this worker, or none."""

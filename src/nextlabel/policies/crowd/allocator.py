@@ -1,0 +1,283 @@
+"""The policy ``crowd`` one decision at a time: ask who gets which task, tell what came back, refit, solve again.
+
+====== ========== =========================================================================================
+symbol code       meaning
+====== ========== =========================================================================================
+U      budget     labels that can still be given
+N      arrivals   workers still to come, as far as anyone knows (infinite: no limit but the budget)
+N_m    supply     of them of type m: known, or the share of those who came, times N
+====== ========== =========================================================================================
+
+``settings.turn_away`` off: every arrival is given something, so that of type m only N_m U / N can label before the
+budget is spent; the relaxation is solved with that supply. Where channels are learnt, workers are grouped into types by
+what is known of them so far (``policies.crowd.types``); the share of arrivals by workers not seen yet is that of those
+seen once (Good and Turing), and a stranger has the crowd's mean channel.
+
+Guarantee: heuristic, deterministic under the seed. Cost: a decision some microseconds; ``resolve`` 5 to 100 ms,
+plus a refit over all labels where channels are learnt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.errors import InputError
+from nextlabel.kernels.crowd_bins import IN_FLIGHT, put
+from nextlabel.kernels.crowd_campaign import (
+    CrowdCampaign,
+    assign,
+    come_in,
+    drop,
+    new_campaign,
+    next_among,
+    next_for_anyone,
+    next_task,
+    task_bins,
+)
+from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
+from nextlabel.kernels.crowd_fit import refit
+from nextlabel.policies.crowd.chain import Chain, belief_grid
+from nextlabel.policies.crowd.solver import MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
+from nextlabel.policies.crowd.types import CrowdTypes, group_workers
+
+RULES = ("crowd", "crowd-uncertainty", "uniform")
+#: Sweeps of a refit at most, and the rise of the evidence per label at which it ends.
+SWEEPS, RISE = 30, 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdSettings:
+    """How to allocate: the rule, and what it may do.
+
+    ``named``: a worker gets a task at most once (off: a type stands for many people of whom each comes once).
+    ``task_first``: the task is chosen before anyone knows who will label it. ``resolves``: about how many times the
+    relaxation is solved again while the budget is spent.
+    """
+
+    rule: str = "crowd"
+    turn_away: bool = False
+    task_first: bool = False
+    named: bool = True
+    resolves: int = 40
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise InputError(f"rule {self.rule!r} is not known.", f"Known rules: {', '.join(RULES)}.")
+
+
+class CrowdAllocator:
+    """Tasks, workers and a budget; ``ask`` for a task and ``tell`` what the worker said.
+
+    ``beliefs`` (K, C) are the tasks' priors. With ``channels`` (W, C, C) the workers are known; without, their
+    channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give; ``arrivals`` the number of
+    arrivals to come where only that is known.
+    """
+
+    def __init__(
+        self,
+        beliefs: Floats,
+        budget: int,
+        settings: CrowdSettings | None = None,
+        *,
+        workers: int | None = None,
+        channels: Floats | None = None,
+        prior: CrowdPrior | None = None,
+        supply: Floats | None = None,
+        arrivals: float = np.inf,
+        cost: Floats | None = None,
+        replication: int = 0,
+    ) -> None:
+        beliefs = np.ascontiguousarray(beliefs, dtype=np.float64)
+        tasks, answers = beliefs.shape
+        if channels is None and workers is None:
+            raise InputError("neither channels nor a number of workers is given.", "Give one of them.")
+        self.settings = settings or CrowdSettings()
+        self.learnt = channels is None
+        people = int(workers) if channels is None and workers is not None else len(np.asarray(channels))
+        self.prior = prior or CrowdPrior.default(answers)
+        self.budget, self.given = budget, 0
+        self.supply = None if supply is None else np.asarray(supply, dtype=np.float64).copy()
+        self.arrivals = float(self.supply.sum()) if self.supply is not None else float(arrivals)
+        self.cost = np.zeros(people) if cost is None else np.asarray(cost, dtype=np.float64)
+        by_count = self.settings.rule == "uniform"
+        self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
+        options = np.array([self.learnt, self.settings.named, by_count], dtype=np.int64)
+        self.campaign: CrowdCampaign = new_campaign(
+            tasks, people, budget, len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
+        )
+        self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
+        self.campaign.state.logp[:] += self._tilt
+        self.campaign.state.belief[:] = beliefs
+        if channels is not None:
+            self.campaign.channels[:] = channels
+        self.gold = np.full(tasks, -1, dtype=np.int64)
+        self._start = plan_start(self.settings.seed, replication)
+        self._types: CrowdTypes | None = None
+        self._plans: Ints | None = None
+        self._due = 0
+        self.plan: CrowdPlan = ranked_plan(self.grid, -self.grid)
+        for x in range(tasks):
+            put(self.campaign.bins, x, 0, 0, MOST_PLANS)
+        self.resolve()
+
+    # One decision at a time -------------------------------------------------------------------------------------
+
+    def ask(self, worker: int, eligible: Ints | None = None) -> int | None:
+        """The task for this worker, or None: nothing for them now. ``assign`` says that they took it."""
+        must = self.must
+        if self.given >= self.budget:
+            return None
+        if self.settings.task_first:
+            x = next_for_anyone(self.campaign, self.plan)
+        elif eligible is None:
+            x = next_task(self.campaign, self.plan, worker, must)
+        else:
+            x = next_among(self.campaign, self.plan, worker, must, eligible, len(eligible))
+        return None if x < 0 else int(x)
+
+    def assign(self, task: int, worker: int) -> int:
+        """The worker has been given the task; return the entry for ``tell``."""
+        self.given += 1
+        return int(assign(self.campaign, self.plan, task, worker))
+
+    def tell(self, entry: int, answer: int) -> None:
+        """The label of that entry has come in."""
+        come_in(self.campaign, self.plan, entry, answer)
+
+    def drop(self, entry: int) -> None:
+        """The work of that entry will not be handed in: its label can be given again."""
+        drop(self.campaign, self.plan, entry)
+        self.given -= 1
+
+    @property
+    def must(self) -> bool:
+        """Whether the next arrival must be given something: nobody is turned away, or all are needed."""
+        return not self.settings.turn_away or self.arrivals <= self.budget - self.given
+
+    def arrived(self, worker: int) -> None:
+        """The worker has arrived, whatever they are given."""
+        self.campaign.arrived[worker] += 1
+        self.arrivals = max(self.arrivals - 1.0, 0.0)
+        if self.supply is not None:
+            self.supply[worker] = max(self.supply[worker] - 1.0, 0.0)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to refit and to solve again."""
+        return self.given >= self._due
+
+    # Learning and solving ---------------------------------------------------------------------------------------
+
+    @property
+    def beliefs(self) -> Floats:
+        """(K, C) what is believed of each task."""
+        return self.campaign.state.belief
+
+    @property
+    def channels(self) -> Floats:
+        """(W, C, C) what is believed of each worker."""
+        return self.campaign.channels
+
+    def refit(self) -> None:
+        """Learn channels and beliefs anew from all labels that have come in."""
+        history, state = self.campaign.history, self.campaign.state
+        n = int(history.size[0])
+        came = np.flatnonzero(history.answer[:n] >= 0)
+        if not self.learnt or not len(came):
+            return
+        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        pseudo = state.counts + state.pseudo
+        self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
+        if np.ptp(self._tilt, axis=0).any():
+            state.logp[:] = np.log(np.maximum(state.belief, 1e-300)) + self._tilt
+            odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
+            state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
+
+    def resolve(self) -> None:
+        """Group workers, solve the relaxation for the tasks as they stand, and hand every task a plan."""
+        target = np.zeros(len(self.gold), dtype=np.int64)
+        task_bins(self.campaign, self.grid, target)
+        if self.settings.rule == "crowd":
+            self._solve(target)
+        else:
+            rank = -np.maximum(self.grid, 1.0 - self.grid) if self._by_odds else -self.grid
+            self.plan = ranked_plan(self.grid, rank)
+        self._start += 0.5
+        follow_plans(self.campaign.bins, self.plan, target, self._start)
+        spread = self.budget / self.settings.resolves
+        self._due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
+
+    @property
+    def _by_odds(self) -> bool:
+        return self.settings.rule != "uniform" and self.campaign.state.belief.shape[1] == 2
+
+    def _solve(self, target: Ints) -> None:
+        types, supply, cost = self._group()
+        chain = Chain(types.channels)
+        open_ = self.campaign.bins.bin >= 0
+        members = np.bincount(target[open_], minlength=len(self.grid)).astype(np.float64)
+        left = float(max(self.budget - self.given, 0))
+        if self.settings.task_first:
+            tables = chain.mixed(types.share)
+            cost, supply = np.array([float(types.share @ cost)]), np.array([left])
+            self.campaign.kind[:] = 0
+        else:
+            tables = chain.tables
+            self.campaign.kind[:] = types.kind
+        start = self._plans
+        if start is not None and self.learnt and not self.settings.task_first and self._types is not None:
+            start = _renamed(start, self._types.channels, types.channels)
+        solver = RelaxationSolver(tables, chain.reward, cost, start)
+        found = solver.solve(members, left, supply)
+        self._types, self._plans = types, found.plans
+        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward)
+
+    def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
+        """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
+        weights = self._expected()
+        W = len(weights)
+        if self.learnt or W > 24:
+            types = group_workers(self.campaign.channels, weights)
+        else:
+            share = weights / weights.sum() if weights.sum() > 0 else np.full(W, 1.0 / W)
+            types = CrowdTypes(np.arange(W), self.campaign.channels, share)
+        weight, M = np.maximum(weights, 1e-9), len(types.share)
+        cost = np.bincount(types.kind, self.cost * weight, M) / np.bincount(types.kind, weight, M)
+        to_come = self.arrivals
+        if not self.settings.turn_away:
+            to_come = min(to_come, float(self.budget - self.given))
+        supply = np.where(types.share > 0, types.share * to_come, 0.0) if np.isfinite(to_come) else types.share * np.inf
+        return types, np.nan_to_num(supply, nan=0.0, posinf=np.inf), cost
+
+    def _expected(self) -> Floats:
+        """(W,) shares of the arrivals to come."""
+        if self.supply is not None:
+            return self.supply
+        arrived = self.campaign.arrived.astype(np.float64)
+        total = arrived.sum()
+        if total == 0:
+            return np.ones(len(arrived))
+        strangers = arrived == 0
+        new = (arrived == 1).sum() / total if strangers.any() else 0.0
+        shares = arrived / total * (1.0 - new)
+        shares[strangers] = new / max(int(strangers.sum()), 1)
+        return np.asarray(shares)
+
+
+def _renamed(plans: Ints, before: Floats, now: Floats) -> Ints:
+    """Plans with each type of before replaced by the nearest type of now."""
+    distance = np.abs(before[:, None] - now[None]).sum(axis=(2, 3))
+    nearest = np.append(np.argmin(distance, axis=1), -1)
+    return np.asarray(nearest[plans])
+
+
+def in_flight(campaign: CrowdCampaign) -> int:
+    """Number of labels given out and not come in."""
+    n = int(campaign.history.size[0])
+    return int(np.count_nonzero(campaign.history.answer[:n] == IN_FLIGHT))

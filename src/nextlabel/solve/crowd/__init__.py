@@ -1,0 +1,1 @@
+"""Bounds and optima with workers who differ."""

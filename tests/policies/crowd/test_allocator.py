@@ -1,0 +1,69 @@
+"""The policy ``crowd`` one decision at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import InputError
+from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
+
+
+def coins(*accuracies: float) -> Floats:
+    return np.array([[[a, 1 - a], [1 - a, a]] for a in accuracies])
+
+
+def even(tasks: int, answers: int = 2) -> Floats:
+    return np.full((tasks, answers), 1.0 / answers)
+
+
+def test_a_good_worker_gets_the_open_question_and_a_poor_one_is_turned_away() -> None:
+    settings = CrowdSettings(turn_away=True, named=False)
+    allocator = CrowdAllocator(even(20), 20, settings, channels=coins(0.9, 0.55), supply=np.array([100.0, 100.0]))
+    for _ in range(20):
+        assert allocator.ask(1) is None
+        task = allocator.ask(0)
+        assert task is not None
+        allocator.tell(allocator.assign(task, 0), 1)
+    assert allocator.ask(0) is None  # the budget is spent
+    assert allocator.beliefs[:, 1] == pytest.approx(np.full(20, 0.9))
+
+
+def test_nobody_is_turned_away_unless_it_is_allowed() -> None:
+    allocator = CrowdAllocator(
+        even(5), 30, CrowdSettings(named=False), channels=coins(0.9, 0.5), supply=np.full(2, 100.0)
+    )
+    for k in range(30):
+        task = allocator.ask(k % 2)
+        assert task is not None
+        allocator.tell(allocator.assign(task, k % 2), 1)
+
+
+def test_a_worker_never_gets_a_task_twice() -> None:
+    allocator = CrowdAllocator(even(7), 100, CrowdSettings(), workers=3)
+    seen = set()
+    for k in range(21):
+        worker = k % 3
+        task = allocator.ask(worker)
+        assert task is not None and (task, worker) not in seen
+        seen.add((task, worker))
+        allocator.tell(allocator.assign(task, worker), k % 2)
+    assert allocator.ask(0) is None
+
+
+@pytest.mark.parametrize("rule", ["crowd", "crowd-uncertainty", "uniform"])
+def test_work_in_flight_sends_the_next_worker_elsewhere(rule: str) -> None:
+    allocator = CrowdAllocator(even(6), 60, CrowdSettings(rule), channels=np.repeat(coins(0.8), 6, axis=0))
+    given = []
+    for worker in range(6):
+        task = allocator.ask(worker)
+        assert task is not None
+        given.append(task)
+        allocator.assign(task, worker)
+    assert sorted(given) == list(range(6))
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(InputError, match="rule 'best' is not known"):
+        CrowdSettings("best")

@@ -125,7 +125,7 @@ class CampaignService:
             after = tasks[-1].number
 
     def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and the most that any policy can reach with the labels left."""
+        """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
         return self.certificates.of(id)
 
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:

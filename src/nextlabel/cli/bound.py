@@ -1,4 +1,4 @@
-"""``nextlabel bound``: what no policy can beat."""
+"""``nextlabel bound``: what no policy can beat, under the problem's model of tasks and workers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bound(
     ] = "arrivals",
     as_json: Json = False,
 ) -> None:
-    """An upper bound on what any policy can get right in expectation, with its certificate."""
+    """An upper bound on what any policy can get right in expectation under the model, with its certificate."""
     read: list[dict[str, Any]] = []
     problem = flags.read(read)
     if charge == "all" and not problem.finite:

@@ -44,5 +44,10 @@ def _boxes(plan: Plan) -> list[tuple[str, str]]:
         boxes.append((f"{plan.money.best_budget:,}", stop if inside else "labels, at least, are worth their cost"))
     if plan.problem.finite:
         last = plan.index[-1]
-        boxes.append((f"{last:.1%}" if plan.problem.is_accuracy else f"{last:.4f}", "reachable in time"))
+        boxes.append(
+            (
+                f"{last:.1%}" if plan.problem.is_accuracy else f"{last:.4f}",
+                f"reached in time by the {plan.policy} policy",
+            )
+        )
     return boxes

@@ -38,7 +38,10 @@ from nextlabel.solve.truncation import Cut, check_prices, expected_arrivals
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """No policy earns more than ``value`` in expectation; ``certified``: the theorem's conditions hold for it."""
+    """Under the problem's model no policy earns more than ``value`` in expectation.
+
+    ``certified``: the theorem's conditions hold for it.
+    """
 
     value: float
     per_task: float

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         TablesPendingError,
         TokenError,
         TooLargeError,
+        TooManyRequestsError,
         UnavailableError,
     )
     from nextlabel.files.label_table import LabelTable, ReadReport
@@ -129,6 +130,7 @@ __all__ = [
     "TokenError",
     "Told",
     "TooLargeError",
+    "TooManyRequestsError",
     "UnavailableError",
     "Utility",
     "WorkerType",
@@ -228,6 +230,7 @@ _HOME = {
     "TokenError": "nextlabel.errors",
     "Told": "nextlabel.campaign.replies",
     "TooLargeError": "nextlabel.errors",
+    "TooManyRequestsError": "nextlabel.errors",
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",

@@ -151,6 +151,10 @@ def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     from nextlabel.service.tokens import hashed
     from nextlabel.store.sql import SqlStore
 
+    assert run(["token"]) == 2 and "no database" in capsys.readouterr().err
+    assert not any(folder.glob("nextlabel.db*"))
+    assert run(["campaign", "create", "--budget", "5"]) == 0
+    capsys.readouterr()
     assert run(["token"]) == run(["token"]) == 0
     first, second = capsys.readouterr().out.split()
     store = SqlStore("nextlabel.db")

@@ -322,7 +322,12 @@ class TestSecretsInMessages:
             assert "NEXTLABEL_DB" in said and "list of processes" in said and "hunter2" not in said
 
     def test_plain_addresses_are_shown(self) -> None:
-        for address in ("sqlite:///labels.db", "postgresql://ann@host:5432/base", "labels.db"):
+        for address in (
+            "sqlite:///labels.db",
+            "postgresql://ann@host:5432/base",
+            "postgresql://ann:@/base?host=/tmp",
+            "x.db",
+        ):
             assert without_passwords(address) == address
         assert checked_url("postgresql://ann:hunter2@host/base") == "postgresql+psycopg://ann:hunter2@host/base"
 

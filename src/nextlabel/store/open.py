@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from nextlabel.store.sql import SqlStore
 
 
-def open_store(url: str) -> MemoryStore | SqlStore:
-    """The store at that address (``store.engine``), its tables brought up to date."""
+def open_store(url: str, create: bool = True) -> MemoryStore | SqlStore:
+    """The store at that address (``store.engine``), its tables brought up to date, or made if it has none.
+
+    Without ``create``, a database that is not there, or has no tables, is not made: NotFoundError.
+    """
     if url.strip() == "memory:":
         return MemoryStore()
     try:
         from nextlabel.store.sql import SqlStore
     except ModuleNotFoundError as error:
         raise InputError(f"databases need the package {error.name}.", "pip install 'nextlabel[service]'.") from None
-    return SqlStore(url)
+    return SqlStore(url, create)

@@ -1,4 +1,4 @@
-"""What can a budget buy at most? The certified bound for two kinds of tasks, and what a price per arrival takes off.
+"""What can a budget buy at most, if workers are alike? Two kinds of tasks, and what a price per arrival takes off.
 
 python examples/bound.py
 """

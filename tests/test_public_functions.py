@@ -66,7 +66,7 @@ def test_a_backtest_prints_as_a_table(path: Path) -> None:
 def test_a_plan_prints_as_a_table() -> None:
     plan = nl.plan(nl.Problem.identical(tasks=20, budget=1, prior=nl.Beta(2, 1)), target=0.8, replications=20)
     lines = str(plan).splitlines()
-    assert lines[0].startswith("Plan for 20 tasks, up to ") and "no policy above" in lines[2]
+    assert lines[0].startswith("Plan for 20 tasks, up to ") and "bound" in lines[2]
     assert "0.8 of the tasks right takes" in str(plan)
     assert len(repr(plan)) < 800
 

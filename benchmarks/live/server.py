@@ -34,10 +34,11 @@ class Server:
     def start(self, patience: float = 300.0) -> float:
         """Start and wait until it answers; returns the seconds it took."""
         begun = time.perf_counter()
-        command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve", "--db", self.url,
+        command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve",
                    "--port", str(self.port), "--log-level", "warning", *self.flags]  # fmt: skip
         with (self.log or Path(os.devnull)).open("ab") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+            environment = {**os.environ, "NEXTLABEL_DB": self.url}  # not an argument: it may have a password
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
         while time.perf_counter() - begun < patience:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the service ended with {self.process.returncode}")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
-    from nextlabel.backtesting.backtest import BacktestOptions, backtest
+    from nextlabel.backtesting.backtest import backtest
+    from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
     from nextlabel.beliefs.beta import Beta
     from nextlabel.beliefs.density import Histogram, LogitNormal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.errors import (
+        BusyError,
         ClockError,
         ConflictError,
         FileFormatError,
@@ -81,6 +83,7 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "BusyError",
     "Campaign",
     "CampaignStatus",
     "Certificate",
@@ -161,10 +164,11 @@ _HOME = {
     "AsyncClient": "nextlabel.client.async_client",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
-    "BacktestOptions": "nextlabel.backtesting.backtest",
+    "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",

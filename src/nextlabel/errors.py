@@ -13,13 +13,14 @@
     ├── TokenError                no token, or one that the service did not issue (HTTP 401)
     ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
+    │   ├── BusyError             a database that somebody else has locked
     │   ├── ClockError            a clock that is far from a campaign's last event
     │   ├── TablesPendingError    a policy's tables are still being computed
     │   └── TooManyRequestsError  more of something in a short time than the service allows (HTTP 429)
     └── SolverError               a computation that failed through no fault of the input (exit code 1, HTTP 500)
 
 The message says what was given and what is allowed; ``hint`` says what to do. Errors of other packages become one of
-these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.engine`` for databases,
+these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.unavailable`` for databases,
 ``client.attempts`` for HTTP, ``policies.registry`` for a user's own policy, ``cli.app`` for the command line; errors of
 nextlabel become HTTP responses in ``service.problem_details`` and exit codes in ``cli.app``.
 """
@@ -86,6 +87,10 @@ class NotAllowedError(NextlabelError):
 
 class UnavailableError(NextlabelError):
     """A service that does not answer; the same request may succeed later."""
+
+
+class BusyError(UnavailableError):
+    """Another process has locked what is needed; nothing was written."""
 
 
 class ClockError(UnavailableError):

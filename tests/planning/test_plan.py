@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.methods import learn_prior
+from nextlabel.planning.meaning import right_means
 from nextlabel.planning.page import plan_page
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
@@ -68,7 +70,7 @@ def test_a_target_out_of_reach_in_time_is_called_so() -> None:
     plan = make_plan(Problem.identical(100, 1, horizon=100.0), target=0.9, replications=20)
     assert plan.needed is None
     assert plan.needed_by_any is None
-    assert "No policy reaches 0.9, however many labels it buys in that time." in sentences(plan)
+    assert "If workers are alike, no policy reaches 0.9, however many labels it buys in that time." in sentences(plan)
 
 
 def test_fixed_overlap_needs_more() -> None:
@@ -88,7 +90,7 @@ def test_money_says_where_to_stop() -> None:
     k = int(np.searchsorted(plan.budgets, money.best_budget))
     assert money.best_net == pytest.approx(300 * plan.index[k] - 0.02 * money.best_budget)
     assert money.best_net <= money.most_net + STANDARD_ERRORS / 1.96 * 300 * plan.half_width[k]
-    assert f"No policy with up to 3,000 labels nets more than {money.most_net:,.2f}." in sentences(plan)[-1]
+    assert f"no policy with up to 3,000 labels nets more than {money.most_net:,.2f}." in " ".join(sentences(plan))
     dear = make_plan(Problem.identical(50, 1), most=300, label_cost=0.6, replications=20).money
     assert dear is not None
     assert dear.best_budget == 0
@@ -244,3 +246,50 @@ def test_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None
     assert said.out == ""
     assert said.err.startswith("error: ")
     assert said.err.count("\n") == 1
+
+
+def test_no_policy_is_shown_above_its_bound() -> None:
+    # with many tasks the index is as good as at its bound, and a simulation of few campaigns is as often above as below
+    plan = make_plan(Problem.identical(2000, 1, (2, 1)), most=6000, label_cost=0.01, replications=20, seed=1)
+    assert plan.above_bound > 0
+    assert np.all(plan.index <= plan.bound)
+    assert np.array_equal(plan.index, np.minimum(plan.simulated, plan.bound))
+    assert np.all(plan.simulated <= plan.bound + 4 * plan.half_width + 1e-9)
+    rows = curve_rows(plan)
+    assert all(row["index"] <= row["bound"] for row in rows)
+    assert plan.money is not None
+    assert plan.money.best_net <= plan.money.most_net + 1e-9 and plan.money.stopping_net <= plan.money.most_net + 1e-9
+    assert "that is chance, and the bound is shown there" in sentences(plan)[-1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (Problem.identical(10, 1, (1, 1), 0.6), "1 if more than 0.6 of its answers would be 1"),
+        (Problem.identical(10, 1, OneCoin(0.5, 0.8)), "is the task's truth, if every answer is right with the same"),
+        (Problem.identical(10, 1, (1, 1, 1)), "the answer that the crowd would give most often"),
+        (Problem.identical(10, 1, reward=SquaredError()), "The value of a task is the reward"),
+    ],
+)
+def test_a_plan_says_what_right_means(problem: Problem, words: str) -> None:
+    plan = make_plan(problem, most=20, replications=2)
+    assert words in right_means(problem)
+    assert right_means(problem) in sentences(plan)
+
+
+def test_a_poor_fit_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(4)
+    theta = np.where(rng.random(300) < 0.5, 0.95, 0.5)
+    labels = tmp_path / "labels.csv"
+    rows = [f"t{x},w{j},{int(rng.random() < theta[x])}" for x in range(300) for j in range(9)]
+    labels.write_text("task,worker,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    words = ["plan", "--pilot", str(labels), "--budget", "600", "--replications", "5"]
+    page = tmp_path / "plan.html"
+    assert run([*words, "--report", str(page)]) == 0
+    assert capsys.readouterr().out.startswith("Mind: The prior Beta(")
+    text = page.read_text(encoding="utf-8")
+    assert 0 < text.index("fits the pilot poorly") < text.index("<figure")
+    assert run([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert "fits the pilot poorly" in answer["warnings"][0] and answer["pilot"]["p_value"] < 0.01
+    assert answer["right_means"].startswith("'Right' means") and answer["assumes"] == "workers are alike"

@@ -23,23 +23,29 @@ def test_everything_on_a_page_is_escaped() -> None:
     parts = {
         "boxes": [(NASTY, NASTY)],
         "sentences": [NASTY],
-        "accuracy_figure": "data:image/png;base64,AAAA",
+        "accuracy_figures": ["data:image/png;base64,AAAA"],
+        "savings_figure": "data:image/png;base64,BBBB",
         "readouts": [
-            {"name": NASTY, "accuracy": ([NASTY], [[NASTY]]), "overlaps": NASTY, "savings": ([NASTY], [[NASTY]])}
+            {
+                "name": NASTY,
+                "accuracy": ([NASTY], [[NASTY]]),
+                "overlaps": NASTY,
+                "savings": [(NASTY, [NASTY], [[NASTY]])],
+            }
         ],
         "assumptions": [NASTY],
         "read": [NASTY],
     }
     page = render_page("backtest", title=NASTY, lead=NASTY, command=NASTY, **parts)
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 16  # every place above, the title and the read-out twice
+    assert page.count("&lt;script&gt;") == 17  # every place above, the title and the read-out twice
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
     assert 'src="data:image/png;base64,AAAA"' in page and "http" not in page
 
 
 def test_a_page_without_a_part_is_an_error_and_not_a_gap() -> None:
     with pytest.raises(Exception, match="sentences"):
-        render_page("plan", title="t", lead="l", command="c", boxes=[])
+        render_page("plan", title="t", lead="l", command="c", boxes=[], warnings=[])
 
 
 def test_columns_of_a_text_table_line_up() -> None:

@@ -14,11 +14,12 @@ import pytest
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
+from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
-from nextlabel.service.pending_tables import NonBlockingTableCache
 from nextlabel.store.open import open_store
+from nextlabel.store.unavailable import busy
 from service_fixtures import QUICK
 
 CONFIG = CampaignSettings(budget=1000, labels=("no", "yes"), policy=str(QUICK["policy"]))
@@ -143,6 +144,29 @@ def test_nobody_hears_before_the_commit(campaign_service: CampaignService, monke
     assert isinstance(error, OSError)
     assert commits == []
     assert campaign_service.store.row("one").given == 0
+
+
+def test_commands_of_a_busy_campaign_are_refused_together(
+    campaign_service: CampaignService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tried one by one, each would wait for the lock in turn."""
+    plain, tried = campaign_service.store.transaction, []
+
+    @contextmanager
+    def locked(id: str) -> Iterator[Any]:
+        if id == "two":
+            tried.append(id)
+            raise busy()
+        with plain(id) as ledger:
+            yield ledger
+
+    monkeypatch.setattr(campaign_service.store, "transaction", locked)
+    with queue_of(campaign_service) as (queue, _):
+        *refused, ann = asyncio.run(
+            behind_a_door(queue, [*(("two", ask(f"w{k}")) for k in range(9)), ("one", ask("ann"))])
+        )
+    assert all(isinstance(error, BusyError) for error in refused) and len(refused) == 9
+    assert ann.worker == "ann" and tried == ["two"]
 
 
 def test_a_caller_that_stops_waiting_does_not_stop_the_queue(campaign_service: CampaignService) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.pilot import hold_out, learnt_threshold
+from nextlabel.backtesting.pilot import hold_out
+from nextlabel.backtesting.threshold import learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.experiments.datasets import find_set
@@ -257,7 +258,7 @@ def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     held = np.setdiff1d(np.arange(len(recorded)), one.rest)
     assert len(held) == 50 and len(one.rest) == 750
     alone = learn_prior(LabelCounts.of_padded(recorded.labels[held]), "moments")
-    assert one.prior == alone.prior and one.threshold == learnt_threshold(recorded.subset(held))
+    assert one.prior == alone.prior and one.best_cut == learnt_threshold(recorded.subset(held))
     assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
     assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
 

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
@@ -472,6 +473,57 @@ def test_a_store_opened_again_goes_on(tmp_path: Path) -> None:
         assert campaign_service.ask(id, "ann") == lease
         assert campaign_service.tell(lease.id, "yes").counted
         campaign_service.table_cache.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_thread_does_not_wait_for_another_for_ever(kind: str, tmp_path: Path) -> None:
+    with opened(kind, tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        id = start(service_of_store(store, Clock()))
+        hasty = SqlStore(store.url, lock_wait_s=0.05)
+        waiting = service_of_store(hasty, Clock())
+        with store.transaction(id), pytest.raises(BusyError):
+            waiting.ask(id, "ann")  # another process
+        caught: list[BaseException] = []
+
+        def ask_busy() -> None:
+            try:
+                waiting.ask(id, "bob")
+            except BusyError as error:
+                caught.append(error)
+
+        with hasty.transaction(id):
+            thread = threading.Thread(target=ask_busy)  # another thread of the same process
+            thread.start()
+            thread.join()
+        assert len(caught) == 1
+        assert waiting.ask(id, "ann")
+        hasty.close()
+
+
+def test_an_ask_does_not_hold_the_lock_while_tables_are_made(campaign_service: CampaignService) -> None:
+    """A program that asks waits for its tables outside the transaction."""
+    cache, door, opened_in_time = campaign_service.table_cache, threading.Event(), []
+    make, looked_up = cache._make, threading.Event()
+    pending = cache.pending
+
+    def slow(*arguments: Any) -> Any:
+        opened_in_time.append(door.wait(60))
+        return make(*arguments)
+
+    def noticed(*arguments: Any) -> Any:
+        looked_up.set()
+        return pending(*arguments)
+
+    cache._make, cache.pending = slow, noticed  # type: ignore[method-assign]
+    id = start(campaign_service)
+    asking = threading.Thread(target=campaign_service.ask, args=(id, "ann"))
+    asking.start()
+    looked_up.wait(60)
+    campaign_service.change(id, {"budget": 9})  # has the lock while the tables are not there
+    door.set()
+    asking.join(60)
+    assert opened_in_time == [True] and campaign_service.store.row(id).reserved == 1
 
 
 def test_config_round_trip() -> None:

@@ -128,4 +128,4 @@ def test_a_database_that_fails_a_command_is_told_in_a_sentence(
     capsys.readouterr()
     assert run(["campaign", "events", "demo", "--db", str(path)]) == 1
     said = capsys.readouterr().err
-    assert "the database cannot do this" in said and said.count("\n") == 1
+    assert "the database does not answer: no such column" in said and said.count("\n") == 1

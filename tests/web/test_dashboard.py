@@ -208,7 +208,7 @@ class TestCampaign:
         expect(page.get_by_role("group", name="Workers")).to_contain_text("ann <b>")
         expect(page.locator("#log")).to_contain_text("ann <b> labelled")
         expect(page.locator("[data-part=by_labels]")).to_have_text(re.compile(r"0\s*4\s*1\s*1"))
-        expect(page.locator("[data-part=certificate]")).to_contain_text("However the rest of this budget is spent")
+        expect(page.locator("[data-part=certificate]")).to_contain_text("If workers are alike and the prior is right")
 
     def test_live_says_nothing_when_nothing_changed(self, service: Service) -> None:
         service.campaign("still")

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
 from nextlabel.campaign import replies
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
-from nextlabel.service.pending_tables import NonBlockingTableCache
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.worker import routes, texts

@@ -1,105 +1,71 @@
-"""Accuracies read off replays: curves over budgets, the points asked for, and labels saved."""
+"""Points and savings read off curves: the budgets asked for, and labels saved against fixed overlaps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from nextlabel.arrays import Floats, Ints
-from nextlabel.backtesting.readout import accuracy_of, dawid_skene, decisions, drawn_labels
-from nextlabel.backtesting.replays import FIXED, BacktestSetup, OutcomeCounts
+from nextlabel.backtesting.curves import Curve
+from nextlabel.backtesting.played import PlayedRule
+from nextlabel.backtesting.replays import FIXED
 from nextlabel.backtesting.result import PolicyAccuracy
-from nextlabel.backtesting.savings import Saving, saving
-from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.backtesting.savings import Key, Saving, resampled, saving
 from nextlabel.problem.estimate import Estimate
-from nextlabel.simulation.replay import accuracy_of_ends, credits
-
-
-def accuracy_curve(setting: BacktestSetup, played: OutcomeCounts, readout: str, ties: str) -> Floats:
-    """(reps, B) accuracy of one policy, read off the counts of labels."""
-    decision = decisions(readout, setting.prior, setting.threshold, setting.depth)
-    return accuracy_of_ends(played.ends, credits(decision, ties))
-
-
-def dawid_skene_curves(
-    setting: BacktestSetup, workers: Ints, ties: str
-) -> Callable[[OutcomeCounts, Sequence[int] | None], Floats]:
-    """Dawid-Skene on the labels that a rule collected, at some of its budgets (nan at the others)."""
-    orders: dict[int, Ints] = {}
-
-    def fit(played: OutcomeCounts, only: Sequence[int] | None) -> Floats:
-        out = np.full(played.taken.shape[:2], np.nan)
-        for rep in range(len(out)):
-            if rep not in orders:
-                orders[rep] = drawn_labels(setting.recorded, setting.order, setting.seed, rep)
-            for b, U in enumerate(played.budgets.tolist()):
-                if only is None or U in only:
-                    said = dawid_skene(setting.recorded, workers, orders[rep], played.taken[rep, b])
-                    out[rep, b] = accuracy_of(said, setting.recorded.gold, ties)
-        return out
-
-    return fit
 
 
 def accuracies(
-    setting: BacktestSetup,
-    played: OutcomeCounts,
-    readout: str,
-    curves: dict[tuple[str, str], Floats],
-    asked: Sequence[int],
-    index: OutcomeCounts | None,
+    played: PlayedRule, readout: str, tasks: int, asked: Sequence[int], rivals: Sequence[PlayedRule | None]
 ) -> list[PolicyAccuracy]:
-    """One policy's accuracy by one read-out at each of its budgets, paired with the index's if that was played."""
-    curve, out = curves[played.name, readout], []
-    for b, U in enumerate(played.budgets.tolist()):
-        if np.isnan(curve[0, b]):
+    """One policy's accuracy by one read-out at each of its budgets, paired with the rivals': index, first policy."""
+    out = []
+    curve = played.curves.get(readout)
+    for b, U in enumerate(played.budgets.tolist() if curve is not None else ()):
+        if curve is None or not curve.known(b):
             continue
-        against = None
-        if index is not None and index is not played:
-            at = index.budgets.tolist().index(U)
-            against = Estimate.of(curve[:, b] - curves[index.name, readout][:, at])
-        used = float(played.used[:, b].mean())
+        index, first = (_difference(played, other, readout, b) for other in rivals)
+        used = float(played.used[b])
         out.append(
             PolicyAccuracy(
                 policy=played.name if played.name != FIXED else f"overlap {U}",
                 readout=readout,
                 budget=U,
-                labels_per_task=used / len(setting.recorded),
+                labels_per_task=used / tasks,
                 labels_used=used,
-                accuracy=Estimate.of(curve[:, b]),
-                minus_index=against,
-                believed=_believed(setting, played.ends[:, b]) if readout == "posterior" else None,
+                accuracy=curve.at(b),
+                minus_index=index,
+                minus_first=first,
+                believed=float(played.believed[b]) if played.believed is not None and readout == "posterior" else None,
                 asked=U in asked,
             )
         )
     return out
 
 
-def _believed(setting: BacktestSetup, ends: Ints) -> float:
-    """Mean of max(I, 1 - I) over the tasks with a known truth."""
-    above = setting.prior.above(setting.threshold, *triangle_counts(setting.depth))
-    many = ends.sum(axis=(0, 2))
-    return float(many @ np.maximum(above, 1.0 - above) / many.sum())
+def _difference(played: PlayedRule, rival: PlayedRule | None, readout: str, b: int) -> Estimate | None:
+    """Accuracy less the rival's with the same budget, if that was played and read out the same way."""
+    U = int(played.budgets[b])
+    if rival is None or rival is played or readout not in rival.curves or U not in rival.budgets:
+        return None
+    other, at = rival.curves[readout], rival.budgets.tolist().index(U)
+    return played.curves[readout].minus(other, b, at) if other.known(at) else None
 
 
-def savings(
-    found: Sequence[OutcomeCounts],
-    fixed: OutcomeCounts,
-    curves: dict[tuple[str, str], Floats],
-    readouts: Sequence[str],
-    seed: int,
-) -> list[Saving]:
-    """Labels saved against every fixed overlap, by each read-out against each."""
-    out = []
-    for played in found:
-        for readout in readouts:
-            for b, k in enumerate(fixed.budgets.tolist()):
-                for other in readouts if k > 1 else ():
-                    level, labels = curves[fixed.name, other][:, b], float(fixed.used[:, b].mean())
-                    numbers = saving(played.budgets, curves[played.name, readout], level, labels, seed)
+def savings(found: Sequence[PlayedRule], fixed: PlayedRule, seed: int) -> list[Saving]:
+    """Labels saved against every fixed overlap, by each read-out against each, where whole curves are known."""
+    some: dict[Key, Curve] = {
+        (one.name, readout): curve
+        for one in (*found, fixed)
+        for readout, curve in one.curves.items()
+        if all(curve.known(b) for b in range(len(one.budgets)))
+    }
+    drawn, out = resampled(some, seed), []
+    overlaps = [(b, k) for b, k in enumerate(fixed.budgets.tolist()) if k > 1]
+    for one in found:
+        for key in [key for key in some if key[0] == one.name]:
+            for b, k in overlaps:
+                for other in [other for name, other in some if name == fixed.name]:
+                    level, levels = float(some[fixed.name, other].mean[b]), drawn[fixed.name, other][:, b]
+                    labels = float(fixed.used[b])
+                    numbers = saving(one.used, some[key].mean, drawn[key], level, levels, labels)
                     rest: dict[str, object] = dict(numbers)
-                    out.append(
-                        Saving(played.name, readout, k, other, float(level.mean()), labels, **rest)  # type: ignore[arg-type]
-                    )
+                    out.append(Saving(one.name, key[1], k, other, level, labels, **rest))  # type: ignore[arg-type]
     return out

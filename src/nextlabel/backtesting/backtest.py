@@ -3,88 +3,90 @@
 ========= ============ ==========================================================================
 symbol    code         meaning
 ========= ============ ==========================================================================
-K         tasks        tasks that are replayed; the pilot's are not among them
+K         tasks        tasks that are replayed; a pilot's are not among them
 U         budgets      labels to buy; the asked ones and a fine grid, for the savings
 k         overlaps     odd numbers of labels for every task: an even one wastes its last label
-d         threshold    the share of ones above which a task is a 1
+d         threshold    the share of ones above which a task is a 1, for rules that count
 ========= ============ ==========================================================================
 
-Fifty random tasks, the pilot, give the prior (and with gold the threshold). The others are replayed under every policy,
-labels in random order unless told otherwise, none used twice. Accuracy is against gold or, without gold, against what
-all recorded labels say together, which flatters every rule.
-Guarantee: exact for these recorded labels up to the replay's own randomness, which the intervals cover: nothing about
-another crowd. Cost: one campaign per policy and replication, whatever the number of budgets; the index table first.
+Where it is known who gave which label, policies that learn workers are replayed, and labels are read out by the model
+of workers; nothing is held out and gold only judges. Where it is not, fifty random tasks, the pilot, give the prior of
+rules that count. Labels come in random order unless told otherwise, none is used twice. Accuracy is against gold or,
+without gold, against what all recorded labels say together, which flatters every rule.
+Guarantee: exact for these recorded labels up to the orders replayed; intervals cover other orders and other tasks of
+the same kind (``curves``), not another crowd. Cost: one campaign per policy and replication, and one fit of the workers
+per replication and budget.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from nextlabel.backtesting.accuracy import accuracies, accuracy_curve, dawid_skene_curves, savings
+from nextlabel.backtesting.accuracy import accuracies, savings
 from nextlabel.backtesting.budgets import choose_budgets
-from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.readout import COUNTING, READOUTS, accuracy_of, dawid_skene, needs_crowdkit, with_all_labels
-from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE, BacktestSetup, replay_overlaps, replay_policy
+from nextlabel.backtesting.collected import beliefs_of, everything, winners
+from nextlabel.backtesting.options import (
+    COUNTING_REPLICATIONS,
+    CROWD,
+    PILOT,
+    REPLICATIONS,
+    BacktestOptions,
+    each_once,
+)
+from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
+from nextlabel.backtesting.play import Play, play_counting, play_with_workers
+from nextlabel.backtesting.readout import needs_crowdkit, with_all_labels
+from nextlabel.backtesting.replays import BacktestSetup
 from nextlabel.backtesting.result import Backtest
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.files.gold import read_gold
+from nextlabel.files.gold import Gold, read_gold
+from nextlabel.files.label_table import LabelTable
 from nextlabel.files.labels import as_label_table
 from nextlabel.policies.base import Policy
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import as_prior
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.from_labels import to_recorded
-from nextlabel.simulation.replay import ORDERS, TIES, Recorded
-from nextlabel.solve.progress import Progress, part
-
-POLICIES = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
-#: Dawid-Skene is fitted for so many replications.
-FITS = 5
+from nextlabel.simulation.replay import Recorded
+from nextlabel.solve.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class BacktestOptions:
-    """How labels are replayed and judged.
+class Rules:
+    """What is played: names in the order asked for, those that count, those that learn workers; how it is read out."""
 
-    ``pilot`` tasks are held out to learn the prior by ``method`` ("moments" or "ml"), unless a prior is given. With the
-    usual rates labels come back at once; ``order`` of a task's labels: "random", "file" or "reversed"; ``ties`` count
-    "half", or are decided "positive" or "negative"; ``readouts``: "posterior", "majority", "dawid-skene".
-    """
+    names: tuple[str, ...]
+    counting: tuple[Policy, ...]
+    crowd: tuple[str, ...]
+    readouts: tuple[str, ...]
 
-    pilot: int = 50
-    method: str = "moments"
-    arrival_rate: float = ARRIVALS
-    completion_rate: float = AT_ONCE_RATE
-    order: str = "random"
-    ties: str = "half"
-    readouts: Sequence[str] = field(default=COUNTING)
+    @property
+    def use_prior(self) -> bool:
+        """Whether a policy or a read-out looks at the prior."""
+        return "posterior" in self.readouts or any(policy.uses_prior for policy in self.counting)
 
-    def __post_init__(self) -> None:
-        for what, given, known in (("order", self.order, ORDERS), ("ties", self.ties, TIES)):
-            if given not in known:
-                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
-        for name in self.readouts:
-            if name not in READOUTS:
-                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
-        _each_once("read-out", self.readouts)
+    @property
+    def know_workers(self) -> bool:
+        """Whether anything is learnt about workers."""
+        return bool(self.crowd) or "workers" in self.readouts
 
 
 def backtest(
     labels: Any,
     gold: Any = None,
     *,
-    policies: Sequence[Policy | str] = POLICIES,
+    policies: Sequence[Policy | str] | None = None,
     labels_per_task: Sequence[float] | None = None,
     budgets: Sequence[int] | None = None,
-    prior: Beta | tuple[float, float] | None = None,
+    prior: Prior | tuple[float, float] | None = None,
     threshold: float | None = None,
-    replications: int = 200,
+    replications: int | None = None,
     seed: int = 0,
     options: BacktestOptions | None = None,
     engine: Engine | None = None,
@@ -93,51 +95,44 @@ def backtest(
     """Replay ``labels`` under every policy.
 
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``Recorded`` labels; ``gold`` is the truth where
-    it is known, a path or a data frame. Budgets are labels per task or labels in all. Without a ``prior`` some tasks
-    are held out to learn it and, with gold, the ``threshold``.
+    it is known, a path, a data frame or what ``read_gold`` returned, and only judges. Budgets are labels per task or
+    labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, 20 replications of
+    each, and nothing is held out. Without them they are policies that count votes, 200 replications of each; without a
+    ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
     """
     begin = perf_counter()
     how = options or BacktestOptions()
-    recorded = _recorded(labels, gold)
-    chosen = _checked(policies, how, replications, recorded)
+    recorded, table = _recorded(labels, gold)
+    rules = _rules(policies, how, recorded)
+    count = _count(replications, rules)
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
-    learnt = hold_out(recorded, how.pilot, _beta(prior), threshold, how.method, seed)
-    pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt.prior, learnt.threshold)
+    learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
+    pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
     setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
     )
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets)
-    counting = [name for name in COUNTING if name in how.readouts or name == "posterior"]
-    keep = min(FITS, replications) if "dawid-skene" in how.readouts else 0
-    fixed = replay_overlaps(setting, overlaps, replications, keep=keep, engine=engine)
-    found = []
-    for k, policy in enumerate(chosen):
-        some = asked if policy.planned_ahead else grid
-        mine = part(progress, k, len(chosen) + (keep > 0))
-        found.append(replay_policy(setting, policy, some, replications, keep=keep, engine=engine, progress=mine))
-    played = [*found, fixed]
-    curves = {(one.name, name): accuracy_curve(setting, one, name, how.ties) for one in played for name in counting}
-    shown = [name for name in counting if name in how.readouts]
-    saved = savings(found, fixed, curves, shown, seed)
-    ceilings = {
-        name: accuracy_of(with_all_labels(name, pool, learnt.prior, learnt.threshold), pool.gold, how.ties)
-        for name in shown
-    }
-    if keep and pool.workers is not None:
-        fit = dawid_skene_curves(setting, pool.workers, how.ties)
-        everything = np.tile(np.arange(pool.labels.shape[1]), (len(pool), 1))
-        all_labels = dawid_skene(pool, pool.workers, everything, pool.counts)
-        ceilings["dawid-skene"] = accuracy_of(all_labels, pool.gold, how.ties)
-        for one in played:
-            curves[one.name, "dawid-skene"] = fit(one, None if one is fixed else asked)
+    play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
+    if rules.know_workers:
+        played = play_with_workers(play, rules.counting, rules.crowd, table, progress)
+    else:
+        played = play_counting(play, rules.counting, progress)
+    found = sorted(played.rules, key=lambda one: rules.names.index(one.name))
     index = next((one for one in found if one.name == "index"), None)
     points = [
         point
-        for name in how.readouts
+        for name in rules.readouts
         for one in found
-        for point in accuracies(setting, one, name, curves, asked, index)
+        for point in accuracies(one, name, len(pool), asked, (index, found[0]))
     ]
-    at_overlap = [p for name in how.readouts for p in accuracies(setting, fixed, name, curves, list(overlaps), None)]
+    fixed = [
+        p for name in rules.readouts for p in accuracies(played.fixed, name, len(pool), list(overlaps), (None, None))
+    ]
+    saved = [
+        one
+        for one in savings(found, played.fixed, seed)
+        if one.readout in rules.readouts and one.overlap_readout in rules.readouts
+    ]
     if progress is not None:
         progress(1.0)
     return Backtest(
@@ -147,67 +142,121 @@ def backtest(
         known=int((pool.gold >= 0).sum()),
         undecided=undecided,
         ties=how.ties,
-        policies=tuple(policy.name for policy in chosen),
-        without_prior=tuple(policy.name for policy in chosen if not policy.uses_prior),
-        readouts=tuple(how.readouts),
+        policies=rules.names,
+        without_prior=tuple(policy.name for policy in rules.counting if not policy.uses_prior),
+        readouts=rules.readouts,
         points=tuple(points),
-        overlaps=tuple(at_overlap),
-        ceilings=ceilings,
+        overlaps=tuple(fixed),
+        ceilings=played.ceilings,
         savings=tuple(saved),
-        replications=replications,
+        replications=count,
         seconds=perf_counter() - begin,
+        workers=None if pool.workers is None else int(np.unique(pool.workers[pool.workers >= 0]).size),
+        crowd=rules.crowd,
+        replay=how.replay,
+        turn_away=how.turn_away,
+        uses_prior=rules.use_prior or not rules.know_workers,
     )
 
 
-def _beta(prior: Beta | tuple[float, float] | None) -> Beta | None:
+def _two_answers(prior: Prior | tuple[float, float] | None) -> Prior | None:
     found = None if prior is None else as_prior(prior)
-    if found is not None and not isinstance(found, Beta):
+    if found is not None and found.answers != 2:
         raise InputError(f"a replay has two answers, and the prior is {found.describe()}.", "Give two weights: (1, 1).")
     return found
 
 
-def _recorded(labels: Any, gold: Any) -> Recorded:
+def _recorded(labels: Any, gold: Any) -> tuple[Recorded, LabelTable | None]:
+    """The labels task by task, and as they were read."""
     if isinstance(labels, Recorded):
-        return labels
-    table = as_label_table(labels)
-    return to_recorded(table, None if gold is None else read_gold(gold, table))
+        recorded, table = labels, None
+    else:
+        table = as_label_table(labels)
+        truth = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
+        recorded = to_recorded(table, truth, any_answers=True)
+    said = np.unique(recorded.labels[recorded.labels >= 0])
+    if len(said) < 2:
+        raise InputError(
+            "every label is the same answer, so that there is nothing to tell apart.",
+            "Give labels with at least two different answers.",
+        )
+    return recorded, table
 
 
-def _judged(pool: Recorded, truth: str, prior: Beta, threshold: float) -> tuple[Recorded, int]:
+def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, recorded: Recorded) -> Rules:
+    """Policies and read-outs, checked against what is known."""
+    given = policies or how.default_policies(recorded.workers is not None, recorded.answers)
+    each_once("policy", [policy for policy in given if isinstance(policy, str)])
+    crowd = tuple(name for name in given if isinstance(name, str) and name in CROWD)
+    counting = tuple(make_policy(policy) for policy in given if policy not in crowd)
+    names = tuple(name if name in crowd else make_policy(name).name for name in given)
+    each_once("policy", list(names))
+    for policy in counting:
+        if policy.solves_again:
+            raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
+    readouts = tuple(how.readouts or how.default_readouts(bool(crowd)))
+    _check_workers(crowd, readouts, recorded)
+    how.check_crowd(crowd or (("the read-out workers",) if "workers" in readouts else ()))
+    if recorded.answers > 2 and (counting or "posterior" in readouts or "dawid-skene" in readouts):
+        what = counting[0].name if counting else "the read-out posterior or dawid-skene"
+        raise InputError(
+            f"the labels have {recorded.answers} answers, and {what} knows two.",
+            "Name the one that counts as 1 with --positive, or use crowd and the read-outs workers and majority.",
+        )
+    if how.replay != "task-first" and counting:
+        raise InputError(
+            f"{counting[0].name} does not look at who is there, so that it cannot be replayed {how.replay}.",
+            f"Use {', '.join(CROWD)}, or --replay task-first.",
+        )
+    if crowd and "posterior" in readouts:
+        raise InputError(
+            f"{crowd[0]} has no read-out by posterior, which takes workers to be alike.",
+            "Use the read-outs workers and majority.",
+        )
+    return Rules(names, counting, crowd, readouts)
+
+
+def _check_workers(crowd: Sequence[str], readouts: Sequence[str], recorded: Recorded) -> None:
+    if "dawid-skene" in readouts:
+        needs_crowdkit()
+    who = [*crowd[:1], *(f"the read-out {name}" for name in ("workers", "dawid-skene") if name in readouts)]
+    if who and recorded.workers is None:
+        raise InputError(
+            f"{who[0]} needs to know who gave each label, and there is no column of workers.",
+            "Name the column with --worker-column.",
+        )
+
+
+def _count(replications: int | None, rules: Rules) -> int:
+    if replications is None:
+        return REPLICATIONS if rules.know_workers else COUNTING_REPLICATIONS
+    if replications < 2:
+        raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
+    return replications
+
+
+def _learnt(
+    recorded: Recorded, rules: Rules, how: BacktestOptions, prior: Prior | None, threshold: float | None, seed: int
+) -> PilotFit:
+    """What rules that count are told beforehand."""
+    if rules.know_workers and how.pilot is None:
+        known = prior if rules.use_prior else as_prior((1, 1))
+        return from_all_labels(recorded, known, threshold, how.method, seed)
+    return hold_out(recorded, how.pilot or PILOT, prior, threshold, how.method, seed)
+
+
+def _judged(pool: Recorded, truth: str, learnt: PilotFit, rules: Rules) -> tuple[Recorded, int]:
     """The tasks with what they are judged by, and how many of them all labels together leave undecided."""
     undecided = 0
     if truth == "consensus":
-        said = with_all_labels("posterior", pool, prior, threshold)
+        if rules.know_workers:
+            said = winners(beliefs_of(pool, *everything(pool)))
+        else:
+            said = with_all_labels("posterior", pool, learnt.prior, learnt.threshold)
         undecided = int((said < 0).sum())
-        pool = Recorded(pool.tasks, pool.labels, pool.counts, said, pool.workers)
+        pool = Recorded(pool.tasks, pool.labels, pool.counts, said, pool.workers, pool.answers)
     if not (pool.gold >= 0).any():
         raise InputError(
             "no replayed task has a known truth.", "Give gold for more tasks, or hold out fewer, or give no gold."
         )
     return pool, undecided
-
-
-def _checked(
-    policies: Sequence[Policy | str], options: BacktestOptions, replications: int, recorded: Recorded
-) -> list[Policy]:
-    _each_once("policy", [policy for policy in policies if isinstance(policy, str)])
-    chosen = [make_policy(policy) for policy in policies]
-    _each_once("policy", [policy.name for policy in chosen])
-    for policy in chosen:
-        if policy.solves_again:
-            raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
-    if replications < 2:
-        raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
-    if "dawid-skene" in options.readouts:
-        needs_crowdkit()
-        if recorded.workers is None:
-            raise InputError(
-                "the read-out dawid-skene needs to know who gave each label.", "Name the column with --worker-column."
-            )
-    return chosen
-
-
-def _each_once(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if list(names).count(name) > 1:
-            raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")

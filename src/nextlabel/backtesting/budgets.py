@@ -9,7 +9,7 @@ import numpy as np
 from nextlabel.backtesting.replays import BacktestSetup
 from nextlabel.errors import InputError
 
-LABELS_PER_TASK = (3.0, 4.0, 5.0, 6.0)
+LABELS_PER_TASK = (2.0, 3.0, 4.0, 5.0)
 #: Budgets of the grid, and labels per task up to which it goes if there are so many.
 POINTS, LARGEST_OVERLAP = 25, 7
 #: An overlap is compared with if so many of the tasks have the labels for it.

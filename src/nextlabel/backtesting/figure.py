@@ -1,4 +1,4 @@
-"""The figure of a backtest: accuracy against labels per task."""
+"""The figures of a backtest: accuracy against labels per task, and labels saved with their intervals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.backtesting.result import Backtest
+from nextlabel.backtesting.verdicts import SHOWN, USUAL, against, opponents
 from nextlabel.reporting.style import GREY, INK, RED, drawing, finish, in_order, look
 
 if TYPE_CHECKING:
@@ -14,44 +15,117 @@ if TYPE_CHECKING:
 
 
 def backtest_figure(found: Backtest) -> Figure:
-    """Accuracy against labels per task, one panel for each read-out."""
+    """Accuracy for each read-out, side by side, and what is saved by the first of them."""
     with drawing() as plt:
-        count = len(found.readouts)
-        figure, panels = plt.subplots(
-            1, count, figsize=(2.0 + 4.6 * count, 4.6), sharey=True, squeeze=False, layout="constrained"
-        )
-        for axes, readout in zip(panels[0], found.readouts, strict=True):
-            _panel(axes, found, readout)
-        handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right center")
-        panels[0][0].set_ylabel("accuracy" if found.truth == "gold" else "agreement with all labels together")
+        many = len(found.readouts) + bool(_savings(found))
+        figure, panels = plt.subplots(1, many, figsize=(4.6 * many, 4.6), squeeze=False, layout="constrained")
+        for axes, readout in zip(panels[0], found.readouts, strict=False):
+            draw_accuracy(axes, found, readout)
+        low, high = _limits(found)
+        for axes in panels[0][: len(found.readouts)]:
+            axes.set_ylim(low, high)
+        if _savings(found):
+            draw_savings(panels[0][-1], found)
         return finish(figure)
 
 
-def _panel(axes: Any, found: Backtest, readout: str) -> None:
+def accuracy_figure(found: Backtest, readout: str) -> Figure:
+    """One read-out on its own, wide enough to be read on a phone."""
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+        draw_accuracy(axes, found, readout)
+        axes.set_ylim(*_limits(found))
+        return finish(figure)
+
+
+def savings_figure(found: Backtest) -> Figure | None:
+    """What is saved, on its own; None if nothing is known about it."""
+    if not _savings(found):
+        return None
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+        draw_savings(axes, found)
+        return finish(figure)
+
+
+def draw_accuracy(axes: Any, found: Backtest, readout: str) -> None:
+    """Accuracy of every policy by one read-out, fixed overlaps by it and by majority, and the ceiling."""
     for name in in_order(found.policies):
         mine = [one for one in found.points if one.policy == name and one.readout == readout]
+        if not mine:
+            continue
         x = np.array([one.labels_per_task for one in mine])
         y = np.array([one.accuracy.mean for one in mine])
         h = np.array([one.accuracy.half_width for one in mine])
         style = look(name)
-        axes.fill_between(x, y - h, y + h, color=style["color"], alpha=0.15, linewidth=0, zorder=2)
-        shown = [k for k, one in enumerate(mine) if one.asked]
-        axes.plot(x, y, **style, markevery=shown)
+        axes.fill_between(x, y - h, y + h, color=style["color"], alpha=0.12, linewidth=0, zorder=2)
+        axes.plot(x, y, **style, markevery=[k for k, one in enumerate(mine) if one.asked])
+    _overlaps(axes, found, readout, RED, "white" if readout == USUAL else RED)
+    if readout != USUAL and USUAL in found.readouts:
+        _overlaps(axes, found, USUAL, RED, "white")
+    axes.axhline(found.ceilings[readout], color=INK, linewidth=1.0, linestyle=":", label="all labels")
+    axes.set_xlabel("labels per task")
+    axes.set_ylabel("accuracy" if found.truth == "gold" else "agreement with all labels together")
+    axes.set_title(f"read out by {readout}")
+    axes.tick_params(colors=INK)
+    axes.spines["left"].set_color(GREY)
+    axes.legend(loc="lower right", fontsize=8)
+
+
+def _overlaps(axes: Any, found: Backtest, readout: str, colour: str, face: str) -> None:
     fixed = [one for one in found.overlaps if one.readout == readout]
     axes.errorbar(
         [one.labels_per_task for one in fixed],
         [one.accuracy.mean for one in fixed],
         [one.accuracy.half_width for one in fixed],
-        fmt="s", color=RED, markerfacecolor="white", markersize=8, zorder=6, label="odd overlap",
+        fmt="s", color=colour, markerfacecolor=face, markersize=7, linewidth=0.8, zorder=6,
+        label=f"fixed overlap, {readout}",
     )  # fmt: skip
     for one in fixed:
         axes.annotate(
             str(one.budget), (one.labels_per_task, one.accuracy.mean), textcoords="offset points", xytext=(6, -12),
-            color=RED,
+            color=colour,
         )  # fmt: skip
-    axes.axhline(found.ceilings[readout], color=INK, linewidth=1.0, linestyle=":", label="ceiling: all labels")
-    axes.set_xlabel("labels per task")
-    axes.set_title(f"read out by {readout}")
-    axes.tick_params(colors=INK)
-    axes.spines["left"].set_color(GREY)
+
+
+def draw_savings(axes: Any, found: Backtest) -> None:
+    """Labels saved by the first read-out against overlaps, by majority and by the same read-out."""
+    readout = _savings(found)
+    rows = [
+        (k, other, [one for one in against(found, readout, other) if one.overlap == k])
+        for k in SHOWN
+        for other in opponents(found, readout)
+    ]
+    rows = [row for row in rows if row[2]]
+    names = in_order({one.policy for _, _, some in rows for one in some})
+    for r, (_, _, some) in enumerate(rows):
+        for one in some:
+            if one.saved is None:
+                continue
+            style, shift = look(one.policy), 0.5 * (names.index(one.policy) / max(1, len(names) - 1) - 0.5)
+            low = one.saved if one.low is None else one.low
+            high = one.saved if one.high is None else one.high
+            axes.plot([100 * low, 100 * high], [r + shift] * 2, color=style["color"], linewidth=1.5)
+            label = one.policy if r == 0 else None
+            axes.plot(100 * one.saved, r + shift, style["marker"], color=style["color"], label=label)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [f"{k} labels,\nby {other}" for k, other, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlabel("labels saved, %")
+    axes.set_title(f"saved at equal accuracy, read out by {readout}")
+    axes.legend(loc="best", fontsize=8)
+
+
+def _savings(found: Backtest) -> str:
+    """The first read-out that has savings against an overlap that is shown; nothing if none has."""
+    for readout in found.readouts:
+        if any(one.overlap in SHOWN for other in opponents(found, readout) for one in against(found, readout, other)):
+            return readout
+    return ""
+
+
+def _limits(found: Backtest) -> tuple[float, float]:
+    """The same range of accuracies for all panels."""
+    values = [one.accuracy.mean for one in (*found.points, *found.overlaps)] + list(found.ceilings.values())
+    room = 0.06 * (max(values) - min(values) + 0.01)
+    return min(values) - room, max(values) + room

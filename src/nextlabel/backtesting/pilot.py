@@ -1,8 +1,8 @@
-"""Tasks set aside to learn from: their labels give a prior, and their gold, where it is known, a threshold.
+"""What counting rules are told about tasks beforehand: a prior, and the threshold that gold clearly asks for.
 
-The threshold d is the cut of the shares that decides most held-out tasks as their gold says (a share equal to d counts
-half); among equally good cuts the one nearest to 1/2, then the smaller.
-Guarantee: none beyond those of ``learn``; 50 tasks leave d uncertain by about a tenth.
+Either ``size`` random tasks are set aside and taught from, or, without a pilot, the prior is that of all labels to be
+replayed, which favours the rules that use it. A prior that is given needs neither.
+Guarantee: none beyond those of ``learn`` and ``threshold``.
 """
 
 from __future__ import annotations
@@ -11,40 +11,48 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
+from nextlabel.arrays import Ints
+from nextlabel.backtesting.threshold import choose_threshold
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.learn.counts import LabelCounts
+from nextlabel.learn.learnt import LearntPrior
 from nextlabel.learn.methods import learn_prior
 from nextlabel.prose import counted
 from nextlabel.simulation.replay import Recorded
 
-WORDS = {"moments": "by the method of moments", "ml": "by maximum likelihood"}
+WORDS = {
+    "moments": "by the method of moments",
+    "ml": "by maximum likelihood",
+    "mixture": "as a mixture by maximum likelihood",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PilotFit:
-    """What was learnt from ``size`` tasks, and the rows of the others; ``note``: what the labels left open."""
+    """What was learnt from ``size`` tasks, and the rows of the others; ``note``: what the labels left open.
+
+    ``best_cut`` is the cut of the vote share that agrees best with the pilot's gold, clearly or not.
+    """
 
     size: int
     rest: Ints
-    prior: Beta
+    prior: Prior
     prior_from: str
     threshold: float
     threshold_from: str
     note: str = ""
+    best_cut: float = 0.5
 
 
 def hold_out(
-    recorded: Recorded, size: int, prior: Beta | None, threshold: float | None, method: str, seed: int
+    recorded: Recorded, size: int, prior: Prior | None, threshold: float | None, method: str, seed: int
 ) -> PilotFit:
     """Set ``size`` random tasks aside, of those with gold if there are any; none if the prior is given."""
     N = len(recorded)
     if prior is not None:
-        d, source = (0.5, "not learnt") if threshold is None else (threshold, "given")
-        return PilotFit(0, np.arange(N), prior, "given", _checked(d), source)
-    if method not in WORDS:
-        raise InputError(f"method {method!r} is not known.", f"Use one of {', '.join(WORDS)}.")
+        return PilotFit(0, np.arange(N), prior, "given", *_without_gold(threshold))
+    _check_method(method)
     with_gold = bool((recorded.gold >= 0).any())
     able = np.flatnonzero(recorded.gold >= 0) if with_gold else np.arange(N)
     if not 2 <= size < len(able):
@@ -56,33 +64,43 @@ def hold_out(
         )
     drawn = np.random.default_rng(seed).permutation(able)[:size]
     aside = recorded.subset(np.sort(drawn))
-    learnt = learn_prior(LabelCounts.of_padded(aside.labels), method, seed=seed, draws=0)
-    assert isinstance(learnt.prior, Beta)  # two answers, one component
-    if threshold is not None:
-        d, source = threshold, "given"
-    elif with_gold:
-        d, source = learnt_threshold(aside), "learnt from the pilot's gold"
-    else:
-        d, source = 0.5, "not learnt: there is no gold"
+    learnt = _learn(aside, method, seed)
+    d, source, best = *_without_gold(threshold), 0.5
+    if with_gold:
+        choice = choose_threshold(aside)
+        best = choice.best
+        if threshold is None:
+            d, source = choice.threshold, choice.words()
     rest = np.setdiff1d(np.arange(N), drawn)
-    return PilotFit(size, rest, learnt.prior, f"learnt {WORDS[method]}", _checked(d), source, learnt.note)
+    return PilotFit(size, rest, learnt.prior, f"learnt {WORDS[method]}", d, source, learnt.note, best)
 
 
-def _checked(threshold: float) -> float:
+def from_all_labels(
+    recorded: Recorded, prior: Prior | None, threshold: float | None, method: str, seed: int
+) -> PilotFit:
+    """No task is set aside: the prior is given, or that of all labels to be replayed."""
+    everything = np.arange(len(recorded))
+    if prior is not None:
+        return PilotFit(0, everything, prior, "given", *_without_gold(threshold))
+    _check_method(method)
+    learnt = _learn(recorded, method, seed)
+    source = f"learnt {WORDS[method]} from all labels, which favours the rules that use it"
+    return PilotFit(0, everything, learnt.prior, source, *_without_gold(threshold), learnt.note)
+
+
+def _learn(recorded: Recorded, method: str, seed: int) -> LearntPrior:
+    return learn_prior(LabelCounts.of_padded(recorded.labels), method, seed=seed, draws=0)
+
+
+def _without_gold(threshold: float | None) -> tuple[float, str]:
+    """The threshold, and where it is from, where no gold of a pilot speaks."""
+    if threshold is None:
+        return 0.5, "not learnt"
     if not 0.0 < threshold < 1.0:
         raise InputError(f"threshold {threshold:g} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5.")
-    return threshold
+    return threshold, "given"
 
 
-def learnt_threshold(recorded: Recorded) -> float:
-    """The cut of the vote share that agrees best with gold."""
-    share, gold = recorded.shares(), recorded.gold
-    inside = np.unique(np.concatenate([share, [0.0, 1.0]]))
-    cuts = np.unique(np.concatenate([[0.5], (inside[1:] + inside[:-1]) / 2.0]))
-    right = np.array([_agreement(share, gold, cut) for cut in cuts])
-    best = cuts[right >= right.max() - 1e-12]
-    return float(best[np.argmin(np.abs(best - 0.5))])
-
-
-def _agreement(share: Floats, gold: object, cut: float) -> float:
-    return float(np.where(np.isclose(share, cut), 0.5, (share > cut) == gold).mean())
+def _check_method(method: str) -> None:
+    if method not in WORDS:
+        raise InputError(f"method {method!r} is not known.", f"Use one of {', '.join(WORDS)}.")

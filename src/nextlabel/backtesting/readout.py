@@ -19,18 +19,20 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.kernels.recorded import draw_recorded
 from nextlabel.simulation.replay import ORDERS, Recorded, credits, decide, decisions_of
 
 COUNTING = ("posterior", "majority")
-READOUTS = (*COUNTING, "dawid-skene")
+READOUTS = ("workers", *COUNTING, "dawid-skene")
 ITERATIONS = 100
+#: Dawid-Skene is fitted for so many replications.
+FITS = 5
 
 
-def decisions(readout: str, prior: Beta, threshold: float, depth: int) -> Ints:
+def decisions(readout: str, prior: Prior, threshold: float, depth: int) -> Ints:
     """(nodes,) 0, 1, or -1 for a tie, at each (labels, ones)."""
     if readout == "posterior":
         return decisions_of(prior, threshold, depth)
@@ -44,7 +46,7 @@ def accuracy_of(decision: Ints, gold: Ints, ties: str) -> float:
     return float(credits(decision[known], ties)[np.arange(int(known.sum())), gold[known]].mean())
 
 
-def with_all_labels(readout: str, recorded: Recorded, prior: Beta, threshold: float) -> Ints:
+def with_all_labels(readout: str, recorded: Recorded, prior: Prior, threshold: float) -> Ints:
     """(N,) the decision that all recorded labels give, -1 for a tie."""
     ones = (recorded.labels == 1).sum(axis=1)
     if readout == "majority":

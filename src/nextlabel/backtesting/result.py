@@ -20,8 +20,9 @@ class PolicyAccuracy:
     labels_per_task: float
     labels_used: float
     accuracy: Estimate
-    #: Accuracy less the index's in the same replications.
+    #: Accuracy less the index's, and less the first policy's, on the same tasks in the same replications.
     minus_index: Estimate | None
+    minus_first: Estimate | None
     #: The accuracy that the model expects after these labels (posterior only).
     believed: float | None
     asked: bool
@@ -47,6 +48,14 @@ class Backtest:
     savings: tuple[Saving, ...] = field(repr=False)
     replications: int
     seconds: float
+    #: Workers who gave the labels; None if that is not known.
+    workers: int | None = None
+    #: Policies that learn workers, the replay that they were in, and whether they could turn workers away.
+    crowd: tuple[str, ...] = ()
+    replay: str = "task-first"
+    turn_away: bool = False
+    #: Whether a policy or a read-out looks at prior and threshold.
+    uses_prior: bool = True
 
     def __str__(self) -> str:
         from nextlabel.backtesting.tables import backtest_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy
 from nextlabel.backtesting.savings import Saving
-from nextlabel.backtesting.sentences import percent_saved, sentences, strongest
+from nextlabel.backtesting.sentences import sentences
+from nextlabel.backtesting.verdicts import against, percent_saved, verdicts
 from nextlabel.reporting.tables import Row, text_table
 
 
@@ -46,6 +47,20 @@ def _row(one: PolicyAccuracy) -> Row:
     }
 
 
+def verdict_rows(found: Backtest) -> list[Row]:
+    """One row for each read-out."""
+    return [
+        {
+            "readout": one.readout,
+            "policy": one.policy,
+            "overlap": one.overlap,
+            **{f"saved_against_{saving.overlap_readout}": saving.saved for saving in one.savings},
+            "sentence": one.sentence,
+        }
+        for one in verdicts(found)
+    ]
+
+
 def saving_rows(found: Backtest) -> list[Row]:
     """One row for each policy, read-out, overlap and read-out of the overlap."""
     return [{name: getattr(one, name) for name in one.__slots__} for one in found.savings]
@@ -60,7 +75,8 @@ def accuracy_table(found: Backtest, readout: str) -> tuple[list[str], list[list[
     rows = []
     for name in found.policies:
         cells = [at.get((name, U)) for U in budgets]
-        rows.append([name, *("" if one is None else with_interval(one) for one in cells)])
+        if any(one is not None for one in cells):
+            rows.append([name, *("" if one is None else with_interval(one) for one in cells)])
     return header, rows
 
 
@@ -77,14 +93,18 @@ def with_interval(one: PolicyAccuracy) -> str:
     return f"{one.accuracy.mean:.4f} ±" + f"{one.accuracy.half_width:.4f}".lstrip("0")
 
 
-def saving_table(found: Backtest, readout: str) -> tuple[list[str], list[list[str]]]:
-    """Labels saved against the stronger read-out of each overlap."""
-    mine = strongest(found, readout)
+def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], list[list[str]]]:
+    """Labels saved by a read-out against each overlap read out by another one or the same."""
+    mine = against(found, readout, other)
     ks = sorted({one.overlap for one in mine})
     accuracy = {one.overlap: one for one in mine}
     header = ["policy", *(f"overlap {k} ({accuracy[k].overlap_accuracy:.4f})" for k in ks)]
     at = {(one.policy, one.overlap): one for one in mine}
-    rows = [[name, *(_saved_cell(at.get((name, k))) for k in ks)] for name in found.policies]
+    rows = [
+        [name, *(_saved_cell(at.get((name, k))) for k in ks)]
+        for name in found.policies
+        if any((name, k) in at for k in ks)
+    ]
     return header, rows
 
 

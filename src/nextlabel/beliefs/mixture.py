@@ -53,6 +53,16 @@ class BetaMixture(Prior):
         v = softmax(log_v + betaln(alpha[:, None] + a, beta[:, None] + b), axis=0)[:, :, None]
         return (v * prob).sum(axis=0), (v * truth).sum(axis=0)
 
+    def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
+        """P(theta > d) after ``ones`` among ``labels``: the components', averaged with the posterior weights."""
+        zeros = labels - ones
+        log_v = [
+            np.log(v) + betaln(c.alpha + ones, c.beta + zeros) - betaln(c.alpha, c.beta)
+            for v, c in zip(self.weights, self.components, strict=True)
+        ]
+        parts = [c.above(d, labels, ones) for c in self.components]
+        return np.asarray((softmax(np.stack(log_v), axis=0) * np.stack(parts)).sum(axis=0), dtype=np.float64)
+
     def symmetry(self, d: float, counts: Ints) -> Floats | None:
         """The mirror image of a mixture that is its own."""
         parts = [(v, c.alpha, c.beta) for v, c in zip(self.weights, self.components, strict=True)]

@@ -60,6 +60,11 @@ class Prior(ABC):
     def belief_error(self, depth: int) -> tuple[float, float]:
         """How far ``prob`` and ``truth`` may be off with up to ``depth`` labels: relatively, and absolutely on top."""
 
+    def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
+        """P(truth is 1) after ``ones`` among ``labels``, of a prior with two answers."""
+        _, truth = self.believe(d, int(np.max(labels, initial=0)))
+        return np.asarray(truth[labels * (labels + 1) // 2 + ones, 1], dtype=np.float64)
+
     @abstractmethod
     def points(self) -> tuple[Floats, Floats]:
         """theta (G, J) and weights (G,): a discrete law close to the prior's, for draws of theta."""

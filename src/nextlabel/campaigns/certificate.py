@@ -1,4 +1,4 @@
-"""A campaign's certificate: what it is worth now, and what no policy can get it to with the labels that are left.
+"""A campaign's certificate: what it is worth now, and what no policy can pass with the labels left, workers alike.
 
 ========= =========================================================================================
 field     meaning

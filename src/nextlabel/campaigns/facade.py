@@ -126,7 +126,7 @@ class Campaign:
         return self._service.store.events(self.id, after, limit)
 
     def certificate(self) -> Certificate:
-        """Expected accuracy now, and the most that any policy can reach with the labels left."""
+        """Expected accuracy now, and the most that any policy can reach if workers are alike."""
         return self._service.certificate(self.id)
 
     def rebuild(self) -> CampaignStatus:

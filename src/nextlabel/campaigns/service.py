@@ -16,8 +16,9 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import rank_all
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
 #: Rows that are read at once, and bytes of their payloads.
@@ -34,6 +35,7 @@ class CampaignService:
     def __init__(self, store: Store, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
+        self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
 
     def create(self, config: CampaignSettings, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
@@ -59,8 +61,12 @@ class CampaignService:
 
     def run(self, id: str, command: Callable[[Commands], T]) -> T:
         """One command on one campaign, in a transaction of its own."""
-        with self.store.transaction(id) as ledger:
-            return command(Commands(ledger, self.table_cache, self.clock()))
+        while True:
+            try:
+                with self.store.transaction(id) as ledger:
+                    return command(Commands(ledger, self._tables_at_hand, self.clock()))
+            except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
+                pending.future.result()
 
     def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
         """Tasks as tables (``campaign.intake``), all of them or none."""
@@ -119,7 +125,7 @@ class CampaignService:
             after = tasks[-1].number
 
     def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and the most that any policy can reach with the labels left."""
+        """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
         return self.certificates.of(id)
 
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:

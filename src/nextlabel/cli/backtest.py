@@ -28,29 +28,48 @@ def backtest(
         opt.text(
             "--policy",
             "NAME",
-            "A policy, or your own as module:Class; repeatable. "
-            "Default: index, okg, okg-pending, ucb1-tuned, uncertainty, uniform.",
+            "A policy, or your own as module:Class; repeatable. Default: crowd, crowd-uncertainty, index; without a "
+            "column of workers index, okg, okg-pending, ucb1-tuned, uncertainty, uniform.",
         ),
     ] = None,
     labels_per_task: Annotated[
         list[float] | None,
-        opt.positive("--labels-per-task", "X", "3", "A budget, as labels per task; repeatable. Default: 3, 4, 5, 6."),
+        opt.positive("--labels-per-task", "X", "3", "A budget, as labels per task; repeatable. Default: 2, 3, 4, 5."),
     ] = None,
     budget: Annotated[
         list[int] | None, opt.whole("--budget", "U", 1, "2400", "A budget, as labels in all; repeatable.")
     ] = None,
+    replay: Annotated[
+        Literal["task-first", "worker-first", "timed"],
+        typer.Option(
+            help="With workers: a policy names a task and its next label comes; or a worker comes and is given a task "
+            "of their own; or workers come and hand in when they did."
+        ),
+    ] = "task-first",
+    turn_away: Annotated[
+        bool, typer.Option("--turn-away", help="With worker-first or timed: workers may be turned away.")
+    ] = False,
     pilot_tasks: Annotated[
-        int, opt.whole("--pilot-tasks", "N", 2, "50", "Tasks held out to learn the prior from.")
-    ] = 50,
-    method: Annotated[Literal["moments", "ml"], typer.Option(help="How the prior is learnt from them.")] = "moments",
+        int | None,
+        opt.whole(
+            "--pilot-tasks",
+            "N",
+            2,
+            "50",
+            "Tasks held out to learn the prior of counting policies from. Default: 50, with workers none.",
+        ),
+    ] = None,
+    method: Annotated[
+        Literal["moments", "ml", "mixture"], typer.Option(help="How the prior is learnt from them.")
+    ] = "moments",
     prior: Annotated[str | None, opt.text("--prior", "A,B", "The prior of a task, instead of a learnt one.")] = None,
     threshold: Annotated[
         str | None,
         opt.text(
             "--threshold",
             "D",
-            "The truth of a task is 1 if its theta is above D. "
-            "Default: learnt from the held-out tasks' gold; 0.5 without gold.",
+            "For counting policies: the truth of a task is 1 if its theta is above D. "
+            "Default: 0.5, unless the gold of held-out tasks clearly says otherwise.",
         ),
     ] = None,
     arrival_rate: Annotated[
@@ -74,9 +93,17 @@ def backtest(
     ] = "half",
     readout: Annotated[
         list[str] | None,
-        opt.text("--readout", "NAME", "posterior, majority or dawid-skene; repeatable. Default: posterior, majority."),
+        opt.text(
+            "--readout",
+            "NAME",
+            "workers, majority, posterior or dawid-skene; repeatable. Default: workers, majority; for counting "
+            "policies alone posterior, majority.",
+        ),
     ] = None,
-    replications: Annotated[int, opt.whole("--replications", "N", 2, "200", "Replays of each policy.")] = 200,
+    replications: Annotated[
+        int | None,
+        opt.whole("--replications", "N", 2, "20", "Replays of each policy. Default: 20, without workers 200."),
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
     task_column: opt.TaskColumn = "task",
@@ -96,7 +123,7 @@ def backtest(
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, in_flight)
     check_outputs(out, report)
-    belief = None if prior is None else _beta(prior)
+    belief = None if prior is None else _prior(prior)
     with working(f"Reading {labels}"):
         from nextlabel.files.gold import read_gold
         from nextlabel.files.labels import read_labels
@@ -108,22 +135,23 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
-        from nextlabel.backtesting.backtest import POLICIES, BacktestOptions
         from nextlabel.backtesting.backtest import backtest as run_backtest
-        from nextlabel.backtesting.readout import COUNTING
+        from nextlabel.backtesting.options import BacktestOptions
         from nextlabel.simulation.engine import Engine
-        from nextlabel.simulation.from_labels import to_recorded
 
         found = run_backtest(
-            to_recorded(table, truth),
-            policies=policy or POLICIES,
+            table,
+            truth,
+            policies=policy or None,
             labels_per_task=labels_per_task or None,
             budgets=budget or None,
             prior=belief,
             threshold=cut,
             replications=replications,
             seed=seed,
-            options=BacktestOptions(pilot_tasks, method, *rates, order, tied_answer, readout or COUNTING),
+            options=BacktestOptions(
+                pilot_tasks, method, *rates, order, tied_answer, readout or None, replay, turn_away
+            ),
             engine=Engine(jobs=jobs),
             progress=progress,
         )
@@ -162,18 +190,20 @@ def _rates(arrival: float | None, completion: float | None, in_flight: str | Non
     return arrival, completion
 
 
-def _beta(text: str) -> Any:
-    from nextlabel.beliefs.beta import Beta
+def _prior(text: str) -> Any:
+    from nextlabel.problem.tables import prior_from
 
-    weights = parse_prior(text)
-    if len(weights) != 2:
-        raise InputError(f"prior {text!r} has {len(weights)} numbers.", "A replay has two answers: --prior 1,1.")
-    return Beta(weights[0], weights[1])
+    given = parse_prior(text)
+    if isinstance(given, list) and len(given) != 2:
+        raise InputError(f"prior {text!r} has {len(given)} numbers.", "A replay has two answers: --prior 1,1.")
+    return prior_from(given)
 
 
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
-    from nextlabel.backtesting.sentences import assumptions, sentences
-    from nextlabel.backtesting.tables import point_rows, saving_rows
+    from nextlabel.backtesting.assumptions import assumptions
+    from nextlabel.backtesting.sentences import sentences
+    from nextlabel.backtesting.tables import point_rows, saving_rows, verdict_rows
+    from nextlabel.problem.tables import prior_table
 
     setting, pilot = found.setting, found.pilot
     return {
@@ -183,16 +213,20 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
         "judged": found.known,
         "undecided": found.undecided,
         "pilot": pilot.size,
-        "prior": [setting.prior.alpha, setting.prior.beta],
+        "prior": prior_table(setting.prior),
         "prior_from": pilot.prior_from,
         "threshold": setting.threshold,
         "threshold_from": pilot.threshold_from,
         "in_flight": found.rho,
         "order": setting.order,
         "ties": found.ties,
+        "workers": found.workers,
+        "replay": found.replay,
+        "turn_away": found.turn_away,
         "ceiling": found.ceilings,
         "accuracy": point_rows(found),
         "savings": saving_rows(found),
+        "verdicts": verdict_rows(found),
         "sentences": sentences(found),
         "assumptions": assumptions(found),
         "read": read,
@@ -203,15 +237,17 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _show(found: Backtest) -> None:
-    from nextlabel.backtesting.sentences import assumptions, sentences, strongest
+    from nextlabel.backtesting.assumptions import assumptions
+    from nextlabel.backtesting.sentences import sentences
     from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
+    from nextlabel.backtesting.verdicts import opponents
 
     for readout in found.readouts:
         header, rows = accuracy_table(found, readout)
         print_table(f"Accuracy, read out by {readout}", header, rows, overlap_line(found, readout) + "\n")
     for readout in found.readouts:
-        if strongest(found, readout):
-            header, rows = saving_table(found, readout)
-            title = f"Labels saved at the accuracy of a fixed overlap, read out by {readout}"
-            print_table(title, header, rows, "The interval is 95%, over replications.\n")
+        for other in opponents(found, readout):
+            header, rows = saving_table(found, readout, other)
+            title = f"Labels saved, read out by {readout}, at the accuracy of an overlap by {other}"
+            print_table(title, header, rows, "The interval is 95%, over orders and tasks.\n")
     typer.echo("\n".join(["", *sentences(found), "", *assumptions(found)]))

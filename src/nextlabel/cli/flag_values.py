@@ -5,6 +5,11 @@ Only the form is checked here; ranges are checked by Problem.
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from typing import Any
+
 from nextlabel.errors import ProblemError
 
 Number = int | float
@@ -33,9 +38,14 @@ def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
     return number
 
 
-def parse_prior(text: str) -> list[float]:
-    """``a,b``, or one weight per answer."""
-    hint = "Give two positive numbers with a comma between them, e.g. --prior 1,1, or one per answer: 1,1,1."
+def parse_prior(text: str) -> list[float] | dict[str, Any]:
+    """``a,b``, one weight per answer, or what ``nextlabel prior`` recommends: its line, or the table in it."""
+    hint = (
+        "Give two positive numbers with a comma between them, e.g. --prior 1,1, one per answer: 1,1,1, or, in quotes, "
+        "the line that nextlabel prior prints."
+    )
+    if "{" in text or "[" in text:
+        return _prior_table(text, hint)
     try:
         weights = [float(part) for part in text.split(",")]
     except ValueError:
@@ -43,6 +53,19 @@ def parse_prior(text: str) -> list[float]:
     if len(weights) < 2:
         raise ProblemError(f"prior {text!r} is not a pair of numbers.", hint)
     return weights
+
+
+def _prior_table(text: str, hint: str) -> list[float] | dict[str, Any]:
+    """A line of a problem file, the value in it, or the same value as JSON."""
+    value = (text.partition("=")[2] if re.match(r"\s*prior\s*=", text) else text).strip()
+    for wrapped, read in ((f"prior = {value}", tomllib.loads), (f'{{"prior": {value}}}', json.loads)):
+        try:
+            found = read(wrapped)["prior"]
+        except ValueError:  # what both readers raise
+            continue
+        if isinstance(found, dict | list):
+            return found
+    raise ProblemError(f"prior {text!r} cannot be read as a table.", hint)
 
 
 def parse_matrix(text: str) -> list[list[float]]:

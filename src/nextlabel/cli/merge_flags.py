@@ -133,7 +133,7 @@ def _set_priors(entries: list[Table], flags: ProblemFlags) -> None:
                     "Leave --prior out.",
                 )
             entry["prior"] = parse_prior(flags.prior)
-            if len(entry["prior"]) > 2 and flags.threshold is None:
+            if not _thresholded(entry["prior"]) and flags.threshold is None:
                 entry.pop("threshold", None)
         if flags.accuracy is not None and "scores" not in entry:
             before = _one_coin(entry) or {"kind": "one-coin", "probability": 0.5}
@@ -194,6 +194,13 @@ def _one_coin(entry: Table) -> Table | None:
     """The prior of an entry, if it describes workers of known accuracy."""
     prior = entry.get("prior")
     return prior if isinstance(prior, dict) and prior.get("kind") == "one-coin" else None
+
+
+def _thresholded(prior: list[float] | Table) -> bool:
+    """Whether the truth under this prior depends on a threshold."""
+    from nextlabel.problem.tables import prior_from
+
+    return prior_from(prior).thresholded
 
 
 def _accuracy(text: str) -> int | float:

@@ -66,6 +66,7 @@ def plan(
             progress=progress,
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
+    warnings = [] if learnt is None else learnt.warnings()
     if out is not None or report is not None:
         from nextlabel.planning.figure import plan_figure
         from nextlabel.planning.page import plan_page
@@ -75,11 +76,12 @@ def plan(
             write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
         if report is not None:
             noted = [*notes, *(sentence for one in read for sentence in one["sentences"])]
-            write_page(report, lambda: plan_page(found, command_line(context), noted))
+            write_page(report, lambda: plan_page(found, command_line(context), noted, warnings))
     if as_json:
-        print_json({**_as_dict(found), "pilot": None if learnt is None else _pilot_fields(learnt, span), "read": read})
+        about = None if learnt is None else _pilot_fields(learnt, span)
+        print_json({"warnings": warnings, **_as_dict(found), "pilot": about, "read": read})
     else:
-        _show(found, notes)
+        _show(found, notes, warnings)
 
 
 def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
@@ -98,7 +100,8 @@ def _span(span: tuple[int | None, int | None] | None) -> list[str]:
         return []
     high = "out of reach" if span[1] is None else f"{span[1]:,}"
     return [
-        f"With the prior anywhere in its 95% range, the least budget of any policy is between {span[0]:,} and {high}."
+        "With the prior anywhere in its 95% range, the least budget of any policy, if workers are alike, is between "
+        f"{span[0]:,} and {high}."
     ]
 
 
@@ -149,11 +152,16 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
+    from nextlabel.planning.meaning import right_means
+    from nextlabel.planning.supply import supply_rows
     from nextlabel.planning.tables import curve_rows, overlap_rows
 
     money = found.money
     return {
         "problem": problem_fields(found.problem.with_budget(int(found.budgets[-1]))),
+        "policy": found.policy,
+        "assumes": found.assumes,
+        "right_means": right_means(found.problem),
         "target": found.target,
         "budget_needed": found.needed,
         "budget_needed_low": found.needed_low,
@@ -161,6 +169,8 @@ def _as_dict(found: Plan) -> dict[str, Any]:
         "budget_needed_by_any": found.needed_by_any,
         "curve": curve_rows(found),
         "overlap": overlap_rows(found),
+        "workers": supply_rows(found),
+        "budgets_above_bound": found.above_bound,
         "money": None if money is None else {name: getattr(money, name) for name in money.__slots__},
         "replications": found.replications,
         "seed": found.seed,
@@ -168,9 +178,11 @@ def _as_dict(found: Plan) -> dict[str, Any]:
     }
 
 
-def _show(found: Plan, notes: list[str]) -> None:
+def _show(found: Plan, notes: list[str], warnings: list[str]) -> None:
     from nextlabel.planning.sentences import sentences
     from nextlabel.planning.tables import printed_curve
 
+    for one in warnings:
+        typer.echo(f"Mind: {one}\n")
     title = f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}"
     print_table(title, *printed_curve(found), "\n".join([*notes, *sentences(found)]))

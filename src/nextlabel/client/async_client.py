@@ -95,7 +95,7 @@ class AsyncClient:
         return await self._send(calls.workers(campaign))
 
     async def certificate(self, campaign: str) -> Certificate:
-        """What a campaign is worth now, and the most that any policy can reach with the labels left."""
+        """What a campaign is worth now, and the most that any policy can reach if workers are alike."""
         return await self._send(calls.certificate(campaign))
 
     async def close(self) -> None:

@@ -108,7 +108,7 @@ class Client:
         return self._send(calls.workers(campaign))
 
     def certificate(self, campaign: str) -> Certificate:
-        """What a campaign is worth now, and the most that any policy can reach with the labels left."""
+        """What a campaign is worth now, and the most that any policy can reach if workers are alike."""
         return self._send(calls.certificate(campaign))
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class CrowdFit:
     counts      (W, C, C)     expected number of times a worker gave an answer (last axis) to a truth
     channels    (W, C, C)     P(answer | truth), posterior mean
     share       (C,)          shares of the truths, posterior mean
+    prior       --            what the crowd is like, as learnt; its ``share`` as given
     bounds      (iterations,) evidence bound after each sweep, in nats; it never falls
     =========== ============= ==========================================================================
     """
@@ -41,7 +42,7 @@ class CrowdFit:
 
     @property
     def evidence(self) -> float:
-        """The last evidence bound: at most log P(labels), gold included."""
+        """The last evidence bound: at most log P(labels and gold | the crowd as learnt)."""
         return float(self.bounds[-1]) if self.bounds.size else 0.0
 
     @property
@@ -85,8 +86,9 @@ def fit_crowd(
 def _climb(
     labels: CrowdLabels, gold: Ints, prior: CrowdPrior, start: CrowdFit | None, most: int, tolerance: float
 ) -> CrowdFit:
-    state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share)
+    state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share, prior.hold)
     if start is not None:
+        state.pseudo[:] = start.prior.pseudo
         state.counts[: len(start.counts)] = start.counts[: labels.workers]
         state.total[:] = start.share * len(start.beliefs)
     bounds = np.zeros(most)
@@ -94,14 +96,14 @@ def _climb(
     made, converged = refit(
         state, task, worker, answer, len(task), gold, most, tolerance, start is not None, bounds
     )  # fmt: skip
-    rows = prior.pseudo + state.counts
+    rows = state.pseudo + state.counts
     shares = prior.share + state.total
     return CrowdFit(
         beliefs=state.belief,
         counts=state.counts,
         channels=rows / rows.sum(axis=2, keepdims=True),
         share=shares / shares.sum(),
-        prior=prior,
+        prior=replace(prior, pseudo=state.pseudo),
         bounds=bounds[:made].copy(),
         converged=bool(converged),
     )

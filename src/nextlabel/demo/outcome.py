@@ -83,7 +83,7 @@ def draw(found: Outcome, path: Path) -> None:
         )  # fmt: skip
         axes.axhline(found.upper_at_start, color=INK, linestyle=":", linewidth=1)
         axes.annotate(
-            f"at most {found.upper_at_start:.3f} under any policy",
+            f"at most {found.upper_at_start:.3f} under any policy, if workers are alike",
             (0, found.upper_at_start), xytext=(4, 4), textcoords="offset points", fontsize=8,
         )  # fmt: skip
         axes.set_xlabel("labels bought")

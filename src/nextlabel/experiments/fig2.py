@@ -21,6 +21,7 @@ from nextlabel.experiments.roster import index_for, names, shared
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.tables import prior_table
 from nextlabel.reporting.tables import Row
 from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
@@ -49,7 +50,7 @@ class Cell:
     @property
     def threshold(self) -> float:
         """1/2 or the learnt one."""
-        return 0.5 if self.kind == "half" else self.learnt.threshold
+        return 0.5 if self.kind == "half" else self.learnt.best_cut
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
@@ -140,7 +141,7 @@ def _about(recorded: Recorded, learnt: PilotFit) -> Row:
     held = np.setdiff1d(np.arange(len(recorded)), learnt.rest)
     return {
         "held_out": [recorded.tasks[i] for i in held],
-        "prior": [learnt.prior.alpha, learnt.prior.beta],
-        "threshold": learnt.threshold,
+        "prior": prior_table(learnt.prior),
+        "threshold": learnt.best_cut,
         "tasks": len(learnt.rest),
     }

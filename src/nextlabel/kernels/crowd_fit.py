@@ -15,9 +15,10 @@ E log A weight      (W C, C)  expected log channel, laid out like ``seen``
 
     p_x[c]    ~ exp( E log share_c + sum over labels of E log A_j[c, y] )        (q of the truths)
     A_j[c, :] ~ Dirichlet(a[c, :] + n_j[c, :]),   share ~ Dirichlet(b + N)        (q of the channels)
-    evidence  = sum_x log sum_c exp(...) - sum_j,c KL(A_j[c, :]) - KL(share)  <=  log P(labels)
+    evidence  = sum_x log sum_c exp(...) - sum_j,c KL(A_j[c, :]) - KL(share)  <=  log P(labels | a)
 
-Each sweep sets one factor to its optimum given the other, so the evidence bound never falls. A climb starts from the
+plus, where the crowd's pseudo-counts a are learnt too (``crowd_mean``), the log prior density of where they stand.
+Each sweep sets one factor to its optimum given the others, so the evidence bound never falls. A climb starts from the
 votes: started elsewhere it may end with two truths exchanged or with every task in one class. The last ``SETTLING``
 sweeps weigh each label by its worker's *other* labels (collapsed variational Bayes of order zero), because a label that
 helps to judge itself makes beliefs too sure; these beliefs are what is kept, and the bound is that of the climb.
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.crowd_mean import learn_crowd_mean
 from nextlabel.kernels.crowd_state import CrowdState, channel_of, clamp, new_state, normalise, stream_label
 from nextlabel.kernels.digamma import digamma
 from nextlabel.kernels.jit import jit
@@ -41,7 +43,7 @@ __all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit
 #: Without a sign, an index needs no check for counting from the end.
 Codes = NDArray[np.uint32]
 #: Sweeps that weigh each label by its worker's other labels.
-SETTLING = 3
+SETTLING = 2
 
 
 @jit
@@ -62,7 +64,7 @@ def refit(
     It starts from the votes, or with ``warm`` from the state's counts. ``bounds`` (sweeps,) gets the evidence bound of
     each sweep; the climb has converged once a sweep raises it by at most ``tolerance`` per label.
     """
-    logp, belief, counts, total, pseudo, share_pseudo = state
+    logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
     K, C = belief.shape
     W = counts.shape[0]
     first, code = _by_task(task, worker, answer, n, K, C)
@@ -74,12 +76,14 @@ def refit(
                 for y in range(C):
                     seen[j * C + y, c] = counts[j, c, y]
     else:
+        pseudo[:] = base
         _votes(first, code, gold, belief, seen, total)
     share = np.zeros(C)
     made, converged = 0, False
     while made < sweeps and not converged:
+        away = learn_crowd_mean(seen, base, hold, pseudo)
         gap = _expected_logs(seen, total, pseudo, share_pseudo, weight, share)
-        bounds[made] = _sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap
+        bounds[made] = _sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap + away
         made += 1
         converged = made > 1 and bounds[made - 1] - bounds[made - 2] <= tolerance * n
     for _ in range(SETTLING):
@@ -278,47 +282,57 @@ def _sweep_two(
 @jit
 def _settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats) -> None:
     """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow."""
-    logp, belief, _, total, pseudo, share_pseudo = state
-    K, C = belief.shape
-    said, whole = np.empty_like(seen), np.empty_like(seen)
+    K, C = state.belief.shape
+    table = np.empty((seen.shape[0], 2 * C))  # of each code: counts of the answer, counts of all answers, by truth
     for j in range(seen.shape[0] // C):
         for c in range(C):
             row = 0.0
             for y in range(C):
-                said[j * C + y, c] = seen[j * C + y, c] + pseudo[c, y]
-                row += said[j * C + y, c]
+                table[j * C + y, c] = seen[j * C + y, c] + state.pseudo[c, y]
+                row += table[j * C + y, c]
             for y in range(C):
-                whole[j * C + y, c] = row
-    tasks = total.sum() + share_pseudo.sum()
-    shares = share_pseudo + total
-    begun = np.zeros(C)
+                table[j * C + y, C + c] = row
+    shares = state.share_pseudo + state.total
     seen[:] = 0.0
+    state.total[:] = 0.0
     for x in range(K):
         begin, end = first[x], first[x + 1]
+        p, q = state.belief[x], state.logp[x]
         if gold[x] >= 0:
             for c in range(C):
-                logp[x, c] = 0.0 if c == gold[x] else -math.inf
-            normalise(logp[x], belief[x])
+                q[c] = 0.0 if c == gold[x] else -math.inf
         else:
-            if begin == end:
+            own = 0.0 if begin == end else 1.0
+            if C == 2:
+                odds = (shares[1] - own * p[1]) / (shares[0] - own * p[0])
+                q[0], q[1] = 0.0, _odds_from_others(table, code, begin, end, p, odds)
+            else:
                 for c in range(C):
-                    logp[x, c] = math.log(shares[c] / tasks)
-                normalise(logp[x], belief[x])
-                continue
-            for c in range(C):
-                own = belief[x, c]
-                weight = (shares[c] - own) / (tasks - 1.0)
-                low = 0.0
+                    q[c] = math.log(shares[c] - own * p[c])
                 for i in range(begin, end):
-                    weight *= (said[code[i], c] - own) / (whole[code[i], c] - own)
-                    if weight < 1e-200:
-                        low += math.log(weight)
-                        weight = 1.0
-                logp[x, c] = low + math.log(weight)
-            normalise(logp[x], belief[x])
+                    row_of = table[code[i]]
+                    for c in range(C):
+                        q[c] += math.log((row_of[c] - p[c]) / (row_of[C + c] - p[c]))
+        normalise(q, p)
+        if begin == end and gold[x] < 0:
+            continue
         for c in range(C):
-            begun[c] += belief[x, c]
+            state.total[c] += p[c]
         for i in range(begin, end):
+            row_of = seen[code[i]]
             for c in range(C):
-                seen[code[i], c] += belief[x, c]
-    total[:] = begun
+                row_of[c] += p[c]
+
+
+@jit
+def _odds_from_others(table: Floats, code: Codes, begin: int, end: int, p: Floats, odds: float) -> float:
+    """Log-odds after a task's labels for two answers, one logarithm for all of them."""
+    zero, one = p[0], p[1]
+    low = 0.0
+    for i in range(begin, end):
+        row = table[code[i]]
+        odds *= (row[1] - one) * (row[2] - zero) / ((row[0] - zero) * (row[3] - one))
+        if odds > 1e200 or odds < 1e-200:
+            low += math.log(odds)
+            odds = 1.0
+    return low + math.log(odds)

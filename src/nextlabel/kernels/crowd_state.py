@@ -7,8 +7,10 @@ symbol code         shape     meaning
 p      belief       (K, C)    belief of each truth
 n      counts       (W, C, C) expected number of times that worker j said y when the truth was c
 N      total        (C,)      expected number of labelled or gold tasks with truth c, at the last refit
-a      pseudo       (C, C)    Dirichlet pseudo-counts of a channel's rows: what the crowd is like
+a      pseudo       (C, C)    Dirichlet pseudo-counts of a channel's rows: what the crowd is like, as learnt so far
 b      share_pseudo (C,)      pseudo-tasks of the truths
+a0     base         (C, C)    what the crowd was thought to be like before any label
+k      hold         --        labels that each row of ``base`` is worth while the crowd is learnt; inf: it is known
 A      channel      (C, C)    P(worker says y | truth c), posterior mean
 ====== ============ ========= ==============================================================================
 
@@ -30,6 +32,9 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
 
+#: Labels per free number of a channel that the prior idea of the crowd is worth while the crowd is learnt.
+HOLD = 60.0
+
 
 class CrowdState(NamedTuple):
     """Beliefs of K tasks and expected counts of W workers over C answers."""
@@ -40,18 +45,21 @@ class CrowdState(NamedTuple):
     total: Floats
     pseudo: Floats
     share_pseudo: Floats
+    base: Floats
+    hold: float
 
 
 @jit
-def new_state(tasks: int, workers: int, pseudo: Floats, share_pseudo: Floats) -> CrowdState:
-    """Nothing seen yet: every task at the prior shares of the truths."""
+def new_state(tasks: int, workers: int, pseudo: Floats, share_pseudo: Floats, hold: float = -1.0) -> CrowdState:
+    """Nothing seen yet: every task at the prior shares of the truths. ``hold`` below 0: the usual one."""
     C = share_pseudo.shape[0]
     logp, belief = np.empty((tasks, C)), np.empty((tasks, C))
     whole = share_pseudo.sum()
     for c in range(C):
         logp[:, c] = math.log(share_pseudo[c] / whole)
         belief[:, c] = share_pseudo[c] / whole
-    return CrowdState(logp, belief, np.zeros((workers, C, C)), np.zeros(C), pseudo.copy(), share_pseudo.copy())
+    counts, held = np.zeros((workers, C, C)), HOLD * C * (C - 1) if hold < 0.0 else hold
+    return CrowdState(logp, belief, counts, np.zeros(C), pseudo.copy(), share_pseudo.copy(), pseudo.copy(), held)
 
 
 @jit
@@ -97,7 +105,7 @@ def channel_of(state: CrowdState, worker: int, out: Floats) -> None:
 @jit
 def stream_label(state: CrowdState, task: int, worker: int, answer: int) -> None:
     """One label has come in: its task's belief and its worker's counts move at once."""
-    logp, belief, counts, _, pseudo, _ = state
+    logp, belief, counts, _, pseudo, _, _, _ = state
     C = pseudo.shape[0]
     for c in range(C):
         said = pseudo[c, answer] + counts[worker, c, answer]

@@ -36,10 +36,10 @@ def one_panel(plan: Plan, draw: Callable[[Axes, Plan], None]) -> Figure:
 def draw_values(axes: Axes, plan: Plan) -> None:
     """Value of the index policy, of fixed overlaps, and the bound, against the budget."""
     K = plan.problem.tasks
-    low, high = plan.index - plan.half_width, plan.index + plan.half_width
-    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label="no policy has more")
+    low, high = plan.index - plan.half_width, np.minimum(plan.index + plan.half_width, plan.bound)
+    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label=f"bound, if {plan.assumes}")
     axes.fill_between(plan.budgets, low, high, color=BLUE, alpha=0.25, linewidth=0)
-    axes.plot(plan.budgets, plan.index, color=BLUE, label="index policy")
+    axes.plot(plan.budgets, plan.index, color=BLUE, label=f"{plan.policy} policy")
     shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
     axes.plot([m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task")
     for m, v in shown:
@@ -61,7 +61,7 @@ def draw_prices(axes: Axes, plan: Plan) -> None:
     gain = "tasks" if plan.problem.is_accuracy else "value"
     buys = np.diff(plan.index) * plan.problem.tasks / np.diff(plan.budgets) * MORE
     axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="price of the bound")
-    axes.stairs(buys, plan.budgets, color=BLUE, label="index policy, simulated")
+    axes.stairs(buys, plan.budgets, color=BLUE, label=f"{plan.policy} policy, simulated")
     if plan.money is not None:
         worth = plan.money.label_cost / plan.money.value * MORE
         axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label=f"what they cost, in {gain}")

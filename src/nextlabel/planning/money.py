@@ -37,7 +37,7 @@ def where_to_stop(
         best_net=float(net[best]),
         best_value=float(curve.mean[best]),
         stopping_labels=float(stopped.labels_used[0]),
-        stopping_net=value * K * float(stopped.mean[0]),
+        stopping_net=value * K * min(float(stopped.mean[0]), most),  # what is above the bound is chance
         stopping_half_width=value * K * float(stopped.half_width[0]),
         most_net=value * K * most,
     )

@@ -18,7 +18,7 @@ from nextlabel.files.label_table import ReadReport
 from nextlabel.files.labels import read_labels
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.learnt import LearntPrior
-from nextlabel.learn.methods import learn_prior
+from nextlabel.learn.methods import POOR, learn_prior
 from nextlabel.planning.plan import check_target, with_ample_budget
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve
@@ -41,11 +41,25 @@ class Pilot:
             f"{self.report.table.name}: "
             f"{self.learnt.prior.describe()}" + (f" ({errors})." if errors else ".")
         ]
-        if self.learnt.p_value is not None and self.learnt.p_value < 0.01:
-            out.append("It fits the pilot poorly: nextlabel prior shows how, and a mixture may do better.")
         if self.learnt.note:
             out.append(self.learnt.note)
         return out
+
+    def warnings(self) -> list[str]:
+        """What must be known before the first number is believed: that the prior fits the pilot poorly."""
+        p = self.learnt.p_value
+        if p is None or p >= POOR:
+            return []
+        chance = "at most 0.001" if p <= 0.001 else f"{p:.3f}"
+        other = (
+            "a mixture may do better: --method mixture, or the line that nextlabel prior prints."
+            if self.learnt.method != "mixture"
+            else "nextlabel prior shows where."
+        )
+        return [
+            f"The prior {self.learnt.prior.describe()} fits the pilot poorly (p = {chance}), so every number below may "
+            f"be off by more than its interval; {other}"
+        ]
 
 
 def read_pilot(path: str | Path, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:

@@ -4,25 +4,29 @@
 symbol    code         meaning
 ========= ============ ==========================================================================
 U         budgets      labels to buy; the curve has some dozen of them
---        index        simulated value per task of the index policy, with half-widths (``simulation.curve``)
-B(U)      bound        no policy has more (``solve.curve``)
+--        index        value per task of the index policy (``simulation.curve``), cut at B(U), with half-widths
+B(U)      bound        if workers are alike, no policy has more (``solve.curve``)
 lam(U)    price        the price of the bound: its slope, B(U + 1) - B(U) times the tasks, to first order
 --        overlap      value per task of 1, 3, 5, 7 labels for every task
 ========= ============ ==========================================================================
 
 The index table is solved once, for the largest budget; every replication plays one campaign that passes through all
 budgets. With a deadline the index is the patient one, of a campaign without deadline; labels not in by then are lost.
-Guarantee: the index's values are unbiased, with 95% intervals; ``needed`` is where the interpolated curve reaches the
-target, between ``needed_low`` and ``needed_high`` where the ends of the intervals do; ``needed_by_any`` is proved. The
-price is not: B(U) is above the best policy, and so may be flatter there than what that policy gains by a label.
+Guarantee: the simulated values are unbiased, with 95% intervals. Where the index nearly reaches the bound (with 10,000
+tasks by less than 600 campaigns can tell) half of them come out above it, by chance, and are cut there. ``needed`` is
+where the interpolated curve reaches the target, between ``needed_low`` and ``needed_high`` where the ends of the
+intervals do; ``needed_by_any`` is proved if workers are alike. The price is not: B(U) is above the best policy, and so
+may be flatter there than what that policy gains by a label.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
+from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.planning.money import where_to_stop
 from nextlabel.planning.result import Plan, crossing
@@ -73,24 +77,20 @@ def plan(
             break
         top = further
         curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
-    low, needed, high = (
-        (None, None, None)
-        if target is None
-        else tuple(crossing(curve.budgets, curve.mean + side * curve.half_width, target) for side in (1, 0, -1))
-    )
-    if needed_by_any is not None:  # what is proved narrows what was simulated
-        low, needed, high = (None if x is None else max(x, needed_by_any) for x in (low, needed, high))
+    limit = bounds.value(curve.budgets)
+    reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
+    low, needed, high = needed_labels(curve, reached, target, needed_by_any)
     money = None
     if label_cost is not None:
-        money = where_to_stop(problem, curve, label_cost, value, count, seed, engine)
+        money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, count, seed, engine)
     if progress is not None:
         progress(1.0)
     return Plan(
         problem=problem,
         budgets=curve.budgets,
-        index=curve.mean,
+        index=reached,
         half_width=curve.half_width,
-        bound=bounds.value(curve.budgets),
+        bound=limit,
         price=bounds.price(curve.budgets),
         labels_used=curve.labels_used,
         overlaps=OVERLAPS,
@@ -104,7 +104,23 @@ def plan(
         replications=count,
         seed=seed,
         seconds=perf_counter() - begin,
+        simulated=curve.mean,
     )
+
+
+def needed_labels(
+    curve: ValueCurve, reached: Floats, target: float | None, needed_by_any: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """Where the curve reaches the target, with the interval of the simulation; what is proved narrows it."""
+    if target is None:
+        return None, None, None
+    found = [
+        crossing(curve.budgets, ends, target)
+        for ends in (curve.mean + curve.half_width, reached, reached - curve.half_width)
+    ]
+    if needed_by_any is not None:
+        found = [None if x is None else max(x, needed_by_any) for x in found]
+    return found[0], found[1], found[2]
 
 
 def with_ample_budget(problem: Problem) -> Problem:

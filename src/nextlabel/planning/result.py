@@ -9,6 +9,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.problem.problem import Problem
 
+#: Values that differ by less are equal.
+ROUNDING = 1e-9
+#: What the bound takes for granted where nothing is said about workers.
+ALIKE = "workers are alike"
+
 
 @dataclass(frozen=True, slots=True)
 class Money:
@@ -26,13 +31,17 @@ class Money:
     stopping_labels: float
     stopping_net: float
     stopping_half_width: float
-    #: No policy with a budget up to the curve's last nets more.
+    #: If workers are alike, no policy with a budget up to the curve's last nets more.
     most_net: float
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The curve and the answers."""
+    """The curve and the answers.
+
+    ``index`` is the simulated value of the ``policy``, but no more than the bound: what the simulation had above it
+    (``simulated``) was chance.
+    """
 
     problem: Problem
     budgets: Ints = field(repr=False)
@@ -52,11 +61,24 @@ class Plan:
     replications: int
     seed: int
     seconds: float
+    simulated: Floats = field(repr=False)
+    #: The policy that was simulated, and what the bound takes for granted.
+    policy: str = "index"
+    assumes: str = ALIKE
+    #: With workers who differ: what a label of each type is worth beyond the price of a label, at each budget.
+    supply_prices: Floats | None = field(default=None, repr=False)
+    #: Labels of each type that the relaxation behind the bound uses, at each budget.
+    supply_used: Floats | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         from nextlabel.planning.tables import plan_text
 
         return plan_text(self)
+
+    @property
+    def above_bound(self) -> int:
+        """Budgets at which the simulation came out above the bound, by more than rounding."""
+        return int((self.simulated > self.bound + ROUNDING).sum())
 
     def value_at(self, budget: float) -> float:
         """The index's value per task, interpolated."""

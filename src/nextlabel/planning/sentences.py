@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from nextlabel.planning.meaning import right_means
 from nextlabel.planning.result import Plan
+from nextlabel.planning.supply import supply_sentences
 from nextlabel.planning.tables import overlap_rows
 
 
 def sentences(plan: Plan) -> list[str]:
     """The answers in words."""
-    out = []
+    out, name = [], policy_name(plan)
     if plan.target is not None:
         if plan.needed_by_any is None:
-            out.append(f"No policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}.")
+            out.append(
+                f"If {plan.assumes}, no policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}."
+            )
         elif plan.needed is None:
-            out.append(f"The index policy does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
-            out.append(f"No policy needs fewer than {plan.needed_by_any:,}.")
+            out.append(f"The {name} does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
+            out.append(f"If {plan.assumes}, no policy needs fewer than {plan.needed_by_any:,}.")
         else:
             low, high = plan.needed_low, plan.needed_high
             spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
             what = target_in_words(plan)
-            out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the index policy{spread}.")
-            out.append(f"If workers are alike, no policy gets there with fewer than {plan.needed_by_any:,}.")
+            out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the {name}{spread}.")
+            out.append(f"If {plan.assumes}, no policy gets there with fewer than {plan.needed_by_any:,}.")
+    out.append(right_means(plan.problem))
     if plan.problem.finite:
         value, most = plan.index[-1], plan.bound[-1]
         reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"
         out.append(
-            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; no "
-            f"policy has more than {most:.4f}."
+            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; if "
+            f"{plan.assumes}, no policy has more than {most:.4f}."
         )
     for row in overlap_rows(plan):
         if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
@@ -34,17 +39,37 @@ def sentences(plan: Plan) -> list[str]:
                 f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
                 f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
             )
-    if plan.money is not None:
-        m = plan.money
-        stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
-        out.append(
-            f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
-            f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
-            f"task is worth it buys "
-            f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. No policy with "
-            f"up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
-        )
-    return out
+    return out + supply_sentences(plan) + _money(plan) + _chance(plan)
+
+
+def policy_name(plan: Plan) -> str:
+    """The policy that was simulated, in words."""
+    return f"{plan.policy} policy"
+
+
+def _money(plan: Plan) -> list[str]:
+    if plan.money is None:
+        return []
+    m = plan.money
+    stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
+    return [
+        f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
+        f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
+        f"task is worth it buys "
+        f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.assumes}, "
+        f"no policy with up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
+    ]
+
+
+def _chance(plan: Plan) -> list[str]:
+    if plan.above_bound == 0:
+        return []
+    most = float((plan.simulated - plan.bound).max())
+    return [
+        f"At {plan.above_bound} of {len(plan.budgets)} budgets the simulation came out above the bound, by at most "
+        f"{most:.1g}, with intervals of ±{float(plan.half_width.max()):.1g}: that is chance, and the bound is shown "
+        "there."
+    ]
 
 
 def assumptions(plan: Plan) -> list[str]:
@@ -56,10 +81,10 @@ def assumptions(plan: Plan) -> list[str]:
         + (f" and {len(priors) - 1:,} more" if len(priors) > 1 else "")
         + ".",
         "Workers of one task answer independently given the task, and each answer costs one label.",
-        "The index policy decides who labels what; labels that come late count when they come"
+        f"The {policy_name(plan)} decides who labels what; labels that come late count when they come"
         + (", if before the deadline." if problem.finite else "."),
-        f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved, "
-        "not simulated.",
+        f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved "
+        f"if {plan.assumes}, not simulated.",
     ]
     if problem.finite:
         out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")

@@ -22,8 +22,9 @@ def curve_rows(plan: Plan) -> list[Row]:
         {
             "budget": int(U),
             "labels_per_task": float(U) / K,
-            "index": float(plan.index[k]),
+            plan.policy: float(plan.index[k]),
             "half_width": float(plan.half_width[k]),
+            "simulated": float(plan.simulated[k]),
             "bound": float(plan.bound[k]),
             "price": float(plan.price[k]),
             f"next_{MORE}_labels": plan.next_labels(int(U), MORE),
@@ -50,10 +51,10 @@ def printed_curve(plan: Plan) -> Table:
     """The curve at about a dozen budgets."""
     rows = curve_rows(plan)
     stride = max(1, -(-len(rows) // PRINTED))
-    header = ["labels", "per task", "index policy", "no policy above", f"next {MORE} labels buy"]
+    header = ["labels", "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
     return header, [
         [
-            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row['index']:.4f} ±{row['half_width']:.4f}",
+            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
             f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
         ]
         for k, row in enumerate(rows)
@@ -63,10 +64,10 @@ def printed_curve(plan: Plan) -> Table:
 
 def whole_curve(plan: Plan) -> Table:
     """The curve at every budget."""
-    header = ["labels", "per task", "index policy", "±", "no policy above", f"next {MORE} labels buy"]
+    header = ["labels", "per task", f"{plan.policy} policy", "±", "bound", f"next {MORE} labels buy"]
     return header, [
         [
-            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row['index']:.4f}",
+            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f}",
             f"{row['half_width']:.4f}", f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
         ]
         for row in curve_rows(plan)
@@ -75,7 +76,7 @@ def whole_curve(plan: Plan) -> Table:
 
 def overlap_table(plan: Plan) -> Table:
     """Fixed overlaps, and what the index policy needs for the same value."""
-    return ["labels per task", "labels", "value", "index policy needs", "saved"], [
+    return ["labels per task", "labels", "value", f"{plan.policy} policy needs", "saved"], [
         [
             str(row["overlap"]), f"{row['labels']:,}", f"{row['value']:.4f}",
             "" if row["index_budget"] is None else f"{row['index_budget']:,}",

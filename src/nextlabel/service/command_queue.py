@@ -1,8 +1,9 @@
 """One thread per process that runs all commands: commands that wait together are committed together.
 
 A commit waits for the disk once, however many commands it makes durable, and no caller hears of a command before it is
-durable. A command that is refused fails alone. If anything else goes wrong, the transaction is rolled back and its
-commands are run one by one, so that each gets its own error.
+durable. A command that is refused fails alone. If the database does not answer, all commands of the transaction fail.
+If anything else goes wrong, the transaction is rolled back and its commands are run one by one, so that each gets its
+own error.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import NextlabelError
-from nextlabel.service.pending_tables import NonBlockingTableCache
+from nextlabel.errors import NextlabelError, UnavailableError
 
 T = TypeVar("T")
 #: The most commands in one transaction.
@@ -95,7 +96,8 @@ class CommandQueue:
         try:
             outcomes = self._commit(campaign, jobs)
         except Exception as error:
-            if len(jobs) > 1:
+            # A database that does not answer would keep each of them waiting in turn, and everybody behind them.
+            if len(jobs) > 1 and not isinstance(error, UnavailableError):
                 for job in jobs:
                     self._run_batch(campaign, [job])
                 return

@@ -30,6 +30,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from nextlabel.errors import (
+    BusyError,
     ClockError,
     ConflictError,
     InputError,
@@ -127,7 +128,7 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     if isinstance(error, RequestValidationError):
         return _first_error(error.errors()), "See /api/v1/openapi.json for what is allowed."
-    if isinstance(error, ClockError):
+    if isinstance(error, BusyError | ClockError):
         return error.message, error.hint
     if kind.status == 503:
         return "the database does not answer.", "Try again in a moment."

@@ -19,6 +19,7 @@ from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
+from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
 from nextlabel.store.open import open_store
 
 #: Variables that tell further processes what to serve; their settings come from the environment too.
@@ -40,7 +41,7 @@ def serve(
     """Run until a signal arrives; ``show_token`` is called with the requester's token if it has just been created."""
     if settings.processes > 1 and store_url.strip() == "memory:":
         raise InputError("several processes cannot share a store in memory.", "Use a database, or one process.")
-    store = open_store(store_url)
+    store = open_store(store_url, SERVICE_LOCK_WAIT_S)
     token = first_token(store)
     if token is not None and show_token is not None:
         show_token(token)
@@ -84,7 +85,9 @@ def app_from_environment() -> FastAPI:
     log_to_stderr(settings.log_level)
     module, _, name = os.environ.get(PAGES, "").partition(":")
     pages: Pages | None = getattr(import_module(module), name) if module else None
-    return create_app(CampaignService(open_store(os.environ[STORE])), settings, pages, close_service=True)
+    return create_app(
+        CampaignService(open_store(os.environ[STORE], SERVICE_LOCK_WAIT_S)), settings, pages, close_service=True
+    )
 
 
 def _options(settings: ServiceSettings) -> dict[str, Any]:

@@ -14,9 +14,14 @@ from nextlabel.simulation.replay import Recorded
 MOST_CELLS = 500_000_000
 
 
-def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = False) -> Recorded:
-    """Labels of each task in the order of the file, or of their submission, with the truth where it is known."""
-    if len(table.labels) != 2:
+def to_recorded(
+    table: LabelTable, gold: Gold | None = None, *, by_time: bool = False, any_answers: bool = False
+) -> Recorded:
+    """Labels of each task in the order of the file, or of their submission, with the truth where it is known.
+
+    Most rules count two answers; ``any_answers`` takes more.
+    """
+    if len(table.labels) != 2 and not any_answers:
         raise InputError(
             f"the labels are {listed(list(table.labels))}; a replay has two.",
             "Name the one that counts as 1 with --positive.",
@@ -40,4 +45,6 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, by_time: bool = 
         workers = np.full((N, most), -1, dtype=np.int64)
         workers[place] = np.where(table.worker >= 0, table.worker, np.arange(len(table)) + len(table.workers))[order]
     truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
-    return Recorded(tasks=table.tasks, labels=padded, counts=counts, gold=truth, workers=workers)
+    return Recorded(
+        tasks=table.tasks, labels=padded, counts=counts, gold=truth, workers=workers, answers=len(table.labels)
+    )

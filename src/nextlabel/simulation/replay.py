@@ -28,6 +28,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
+from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
@@ -56,6 +57,7 @@ class Recorded:
     counts: Ints
     gold: Ints
     workers: Ints | None = None
+    answers: int = 2
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -63,7 +65,8 @@ class Recorded:
     def subset(self, rows: Ints) -> Recorded:
         """The tasks in ``rows``, in that order."""
         who = None if self.workers is None else self.workers[rows]
-        return Recorded(tuple(self.tasks[i] for i in rows), self.labels[rows], self.counts[rows], self.gold[rows], who)
+        names = tuple(self.tasks[i] for i in rows)
+        return Recorded(names, self.labels[rows], self.counts[rows], self.gold[rows], who, self.answers)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""
@@ -87,7 +90,7 @@ class ReplaySetup:
     """What all campaigns on the same recorded labels have in common; ``seed`` decides what is drawn."""
 
     recorded: Recorded
-    prior: Beta = field(default_factory=lambda: Beta(1, 1))
+    prior: Prior = field(default_factory=lambda: Beta(1, 1))
     threshold: float = 0.5
     arrival_rate: float = 0.1
     completion_rate: float = 0.4
@@ -223,7 +226,7 @@ def _classes(setup: ReplaySetup, K: int) -> tuple[Ints, tuple[TaskClass, ...]]:
     return kinds, tuple(TaskClass(int(c), setup.prior, setup.threshold) for c in counts)
 
 
-def decisions_of(prior: Beta, threshold: float, depth: int) -> Ints:
+def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
     level, ones = triangle_counts(depth)
     return decide(prior.above(threshold, level, ones))

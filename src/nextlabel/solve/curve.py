@@ -75,7 +75,7 @@ class BoundCurve:
         return np.asarray(price, dtype=np.float64)
 
     def budget_for(self, target: float) -> int | None:
-        """The least budget whose bound reaches ``target`` a task: no policy gets there with less. None: none does."""
+        """The least budget whose bound reaches ``target`` a task under the model. None: none does."""
         wanted = target * self.problem.tasks
         # B(U) >= wanted iff every line is: A >= (wanted - S) / lam for all prices above 0, and S >= wanted at price 0.
         values, prices = self.lines.sums[0], self.lines.prices

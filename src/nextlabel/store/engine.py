@@ -12,11 +12,12 @@ memory:                          nothing is kept (``store.memory``)
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool
@@ -24,8 +25,15 @@ from sqlalchemy.pool import QueuePool
 from nextlabel.errors import InputError
 from nextlabel.prose import without_passwords
 
-#: Seconds that a writer waits for another one.
-BUSY_S = 30
+#: Seconds that a writer waits for another one: in programs and commands, and in the service, where others wait behind
+#: it and a client can come back.
+LOCK_WAIT_S, SERVICE_LOCK_WAIT_S = 30.0, 2.0
+#: PostgreSQL ends a transaction in which nothing happened for so many seconds, because its process was stopped or cut
+#: off while it held locks, and a statement that takes longer than so many. The first ask of an installation compiles
+#: its kernels inside a transaction, which takes seconds.
+IDLE_TRANSACTION_S, STATEMENT_S = 30.0, 60.0
+#: Seconds to connect to a server, and to wait for a connection that another thread gives back.
+CONNECT_S, POOL_WAIT_S = 10, 5.0
 #: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
 #: (2 MB, 1000) are for small databases.
 CACHE_KIB, CHECKPOINT_PAGES = 65_536, 4_000
@@ -61,19 +69,25 @@ def checked_url(url: str) -> str:
     return parts.render_as_string(hide_password=False)
 
 
-def make_engine(url: str, readers: int = 8) -> Engine:
-    """An engine for a checked address; a SQLite file that is not there is made for its owner alone."""
+def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) -> Engine:
+    """An engine for a checked address; a writer waits for another one for ``lock_wait_s`` seconds.
+
+    A SQLite file that is not there is made for its owner alone.
+    """
     if url.startswith("sqlite"):
         _make_private(str(make_url(url).database))
-        engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32,
-                               connect_args={"timeout": BUSY_S, "check_same_thread": False})  # fmt: skip
+        engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32, pool_timeout=POOL_WAIT_S,
+                               connect_args={"timeout": lock_wait_s, "check_same_thread": False})  # fmt: skip
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
     try:
-        return create_engine(
-            url, pool_size=readers, max_overflow=32, pool_pre_ping=True, connect_args={"prepare_threshold": 3}
-        )
+        engine = create_engine(
+            url, pool_size=readers, max_overflow=32, pool_pre_ping=True, pool_timeout=POOL_WAIT_S,
+            connect_args={"prepare_threshold": 3, "connect_timeout": CONNECT_S},
+        )  # fmt: skip
+        event.listen(engine, "connect", _postgresql_connect(lock_wait_s))
+        return engine
     except (NoSuchModuleError, ModuleNotFoundError):
         raise InputError("PostgreSQL needs the package psycopg.", "pip install 'nextlabel[postgres]'.") from None
 
@@ -97,11 +111,31 @@ def _sqlite_connect(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver's guess
     cursor = connection.cursor()
     for pragma in (
-        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_S * 1000}",
-        f"cache_size=-{CACHE_KIB}", f"wal_autocheckpoint={CHECKPOINT_PAGES}",
+        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"cache_size=-{CACHE_KIB}",
+        f"wal_autocheckpoint={CHECKPOINT_PAGES}",
     ):  # fmt: skip
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _postgresql_connect(lock_wait_s: float) -> Callable[[Any, Any], None]:
+    limits = {
+        "lock_timeout": lock_wait_s, "statement_timeout": STATEMENT_S,
+        "idle_in_transaction_session_timeout": IDLE_TRANSACTION_S,
+    }  # fmt: skip
+
+    def connect(connection: Any, record: Any) -> None:
+        connection.execute("; ".join(f"SET {name} = {round(1000 * limit)}" for name, limit in limits.items()))
+        connection.commit()
+
+    return connect
+
+
+def without_limits(connection: Connection) -> None:
+    """Let the transaction that is open take as long as it needs."""
+    if connection.dialect.name == "postgresql":
+        for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"):
+            connection.exec_driver_sql(f"SET LOCAL {name} = 0")
 
 
 def _sqlite_begin(connection: Any) -> None:

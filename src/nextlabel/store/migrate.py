@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.prose import without_passwords
+from nextlabel.store.engine import without_limits
 from nextlabel.store.tables import HEAD
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -73,6 +74,7 @@ def migrate(engine: Engine, create: bool = True) -> None:
 
     try:
         with engine.execution_options(writes=True).begin() as connection:
+            without_limits(connection)
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": ADVISORY_LOCK})
             command.upgrade(alembic_config(connection), "head")

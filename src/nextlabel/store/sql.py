@@ -26,7 +26,7 @@ from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
 from nextlabel.store.clock import ServerClock
-from nextlabel.store.engine import checked_url, make_engine
+from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import new_row, no_campaign
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prepared import Row, Runner
@@ -34,6 +34,7 @@ from nextlabel.store.row_mapping import campaign_from, campaign_values, event_fr
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
+from nextlabel.store.unavailable import busy, errors_as_unavailable
 
 #: Rows that are fetched at once where their size is limited.
 ROW_BUFFER = 20
@@ -42,10 +43,11 @@ ROW_BUFFER = 20
 class SqlStore:
     """Campaigns of one database."""
 
-    def __init__(self, url: str, create: bool = True) -> None:
+    def __init__(self, url: str, lock_wait_s: float = LOCK_WAIT_S, *, create: bool = True) -> None:
         self.url = checked_url(url)
         check_file(self.url, create)
-        self.engine: Engine = make_engine(self.url)
+        self.engine: Engine = make_engine(self.url, lock_wait_s=lock_wait_s)
+        self._lock_wait_s = lock_wait_s
         try:
             migrate(self.engine, create)
         except BaseException:
@@ -59,7 +61,7 @@ class SqlStore:
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
-        self.access = SqlAccess(self.engine, self._write)
+        self.access = SqlAccess(self._read, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -108,17 +110,17 @@ class SqlStore:
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             return [campaign_from(tuple(row))[1] for row in connection.execute(sql.all_campaigns)]
 
     def row(self, id: str) -> CampaignRow:
         """A campaign as it stands."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             return _find_campaign(connection, id)[1]
 
     def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
             return [
                 event_from(row) for row in _first_bytes(connection, sql.events_after, parameters, "data", max_bytes)
@@ -126,7 +128,7 @@ class SqlStore:
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
             return [
                 task_from(row) for row in _first_bytes(connection, sql.tasks_after, parameters, "payload", max_bytes)
@@ -134,31 +136,31 @@ class SqlStore:
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0]}
             return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, parameters)}
 
     def classes(self, id: str) -> Sequence[Prior]:
         """Priors of the tasks."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "first": 0}
             return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, parameters)]
 
     def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
         """Leases of some tasks."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "tasks": list(tasks)}
             return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, parameters)]
 
     def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
         """Workers with most labels first."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "many": limit}
             return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, parameters)]
 
     def setting(self, name: str) -> str | None:
         """A setting of the whole database."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             found = connection.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
         return None if found is None else str(found)
 
@@ -183,7 +185,7 @@ class SqlStore:
             return None if self._closed else self._load_table(name)
 
     def _load_table(self, name: str) -> bytes | None:
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             found = connection.execute(select(table_store.c.data).where(table_store.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
@@ -196,7 +198,7 @@ class SqlStore:
 
     def ping(self) -> None:
         """Raise if the database does not answer."""
-        with self.engine.connect() as connection:
+        with self._read() as connection:
             connection.execute(select(func.count()).select_from(settings)).scalar()
 
     def close(self) -> None:
@@ -207,16 +209,30 @@ class SqlStore:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
+        with self._turn(), errors_as_unavailable(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with errors_as_unavailable(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """This thread's turn to write."""
         if self._process_lock is None:
-            with self._writer.begin() as connection:
-                yield connection
-        else:
-            with self._process_lock, self._writer.begin() as connection:
-                yield connection
+            yield
+            return
+        if not self._process_lock.acquire(timeout=self._lock_wait_s):
+            raise busy()
+        try:
+            yield
+        finally:
+            self._process_lock.release()
 
     def _hear_time(self) -> None:
         if self._server_clock is not None:
-            with self.engine.connect() as connection:
+            with self._read() as connection:
                 self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
 
     def _lock_campaign(self, connection: Connection, id: str) -> tuple[int, CampaignRow]:

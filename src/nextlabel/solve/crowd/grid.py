@@ -28,8 +28,6 @@ from nextlabel.kernels.crowd_grid import SimplexGrid
 REACH = 14.0
 #: Reachable log-odds closer than this are one knot.
 APART = 1e-6
-#: Grid points by the number of answers, unless told otherwise; further answers have the last.
-POINTS = {2: 1200, 3: 5000, 4: 6000}
 
 
 def make_grid(answers: int, points: int, also: Floats | None = None) -> SimplexGrid:

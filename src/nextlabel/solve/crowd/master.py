@@ -33,6 +33,22 @@ class Limits(NamedTuple):
     N: Floats
     cost: Floats
 
+    def costs(self, prices: Floats) -> Floats:
+        """What a label of each type costs at prices [lam, nu_1 ...]."""
+        return np.asarray(prices[0] + prices[1:] + self.cost, dtype=np.float64)
+
+    def pays(self, prices: Floats) -> float:
+        """lam U + nu N; what is unlimited has no price."""
+        amounts = np.append(self.U, self.N)
+        finite = np.isfinite(amounts)
+        return float((prices[finite] * amounts[finite]).sum())
+
+    def at_least(self, prices: Floats, least: float) -> Floats:
+        """The prices, with a price of a label of at least ``least`` if labels are limited."""
+        if not np.isfinite(self.U):
+            return prices
+        return np.append(max(float(prices[0]), least), prices[1:])
+
 
 class Master(NamedTuple):
     """Prices [lam, nu_1 ...], the least value they can have over the plans known, and the weights of these."""

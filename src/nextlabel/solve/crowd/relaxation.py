@@ -8,19 +8,19 @@ A      channel        (M, C, C) P(a worker of type m says y | truth c)
 N, U   supply, budget (M,), ()  labels each type can give, and labels in all
 lam    price          ()        price of a label
 nu     supply_prices  (M,)      and what a label of type m costs on top
-V      values         (points,) value of a task on the grid at these prices: an upper bound on the true one
+V      values         (S,)      value of a task on the grid at these prices: an upper bound on the true one
 ====== ============== ========= ==================================================================
 
     V(p) = max{ max_c p_c , max_m -(lam + nu_m + cost_m) + sum_y P(y | p, m) V(p after y from m) }
     value = min over lam, nu >= 0 of   sum_x V(p_x) + lam U + sum_m nu_m N_m
 
-V is computed on a grid, where interpolation errs upwards (V is convex), and raised until it is a supersolution in spite
-of rounding (``certify``). The prices come from cutting planes: the plan that is best at some prices is a column of the
-master problem (``master``), whose prices are tried next, every other time half-way to the best ones known.
+V is computed on a grid, where interpolation errs upwards, and raised until rounding cannot break it (``single_task``).
+Prices come from cutting planes for few types, and from an interior-point method for many.
 
-Guarantee: ``value`` is an upper bound whatever the prices, the grid and the moment of stopping; ``lower`` is reached by
-the mixture of ``plans`` on the same grid, so that ``gap`` is what better prices could still take off.
-Cost: per round one linear program and some M G E operations; a few dozen rounds for a few types.
+Guarantee: ``value`` is an upper bound whatever the prices, the grid and the moment of stopping. ``lower`` is reached by
+the mixture of ``plans`` on the same grid, so that ``gap`` is what better prices could still take off; a finer grid can
+take off more.
+Cost: milliseconds for a few types and two answers, seconds for hundreds; see the modules called.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
-from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
-from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, place
-from nextlabel.solve.crowd.grid import POINTS, make_grid, reachable_odds
-from nextlabel.solve.crowd.master import Limits, Master, prefer_common_price, solve_master
+from nextlabel.kernels.crowd_grid import SimplexGrid
+from nextlabel.solve.crowd.cutting_planes import CuttingPlanes
+from nextlabel.solve.crowd.interior import solve_interior
+from nextlabel.solve.crowd.master import Limits
+from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards, SingleTask, make_single_task
 
 #: Rounds of the cutting planes at most, unless told otherwise.
 ROUNDS = 400
-#: The first price of a label, and the least: a label that costs nothing would have no last one.
-FIRST_PRICE, LEAST_PRICE = 0.05, 1e-10
-#: Values are computed to this; labels a plan takes at most before its tasks stop where they are.
-SOLVED, MOST_LABELS = 1e-11, 20_000
-#: Entries of the chain at most; above, the grid is coarser.
-LARGEST_CHAIN = 20_000_000
-#: Grid points with two answers that are reachable beliefs, at most.
-REACHABLE = 800
+#: The first price of a label, as a share of what is at stake.
+FIRST_PRICE = 0.05
+#: Plans that are kept for a later search, per type.
+POOL = 2
+#: From this many types on, with two answers, the interior-point method is used.
+MANY_TYPES = 8
+#: It does so on this many states, and on fewer if there are very many types.
+INTERIOR_STATES, VERY_MANY_TYPES, FEWER_STATES = 700, 64, 500
 
 
 class Types(NamedTuple):
@@ -63,7 +64,8 @@ class Relaxation:
     """No policy is worth more than ``value``; the prices, the values on the grid and the plans it comes from.
 
     A plan says which type of worker a task at a grid point wants next, -1 for none; ``weights`` are the shares of the
-    tasks that follow each. ``used`` are the labels by type that the mixture takes.
+    tasks that follow each. ``used`` are the labels by type that the mixture takes. Where tasks have several rewards,
+    ``values`` and ``plans`` have all grid points once for each of them.
     """
 
     value: float
@@ -71,7 +73,6 @@ class Relaxation:
     supply_prices: Floats
     lower: float
     gap: float
-    grid: SimplexGrid
     values: Floats
     plans: Ints
     weights: Floats
@@ -79,8 +80,12 @@ class Relaxation:
     error_budget: float
     rounds: int
     seconds: float
-    chain: Chain
-    channel: Floats
+    task: SingleTask
+
+    @property
+    def grid(self) -> SimplexGrid:
+        """The grid of beliefs."""
+        return self.task.grid
 
 
 def relax(
@@ -93,216 +98,116 @@ def relax(
     grid: int | None = None,
     tolerance: float = 1e-7,
     rounds: int = ROUNDS,
-    utility: Floats | None = None,
+    rewards: Rewards | None = None,
 ) -> Relaxation:
     """Solve the relaxation for ``members`` tasks at each of the ``beliefs``.
 
     ``tolerance`` is the gap per task at which the search ends; ``grid`` is the number of grid points, about;
-    ``start`` is an earlier relaxation whose prices and plans are tried first. ``utility`` (A, C) is the value of
-    decision a if the truth is c; without it a task counts 1 if it comes out right.
+    ``start`` is an earlier relaxation with the same types, whose grid, prices and plans are used again. Without
+    ``rewards`` a task counts 1 if it comes out right.
     """
     begin = perf_counter()
-    search = _Search(beliefs, members, types, budget, utility, start, grid)
-    search.run(tolerance, rounds)
-    return search.result(begin)
+    C = beliefs.shape[1]
+    if rewards is None:
+        rewards = Rewards((np.eye(C),), np.zeros(len(beliefs), dtype=np.int64))
+    # A worker who says the same whatever the truth teaches nothing; a type without supply never comes.
+    teaches = (types.channel != types.channel[:, :1]).any(axis=(1, 2))
+    live = np.flatnonzero(teaches & (types.supply > 0)) if budget > 0 else np.zeros(0, dtype=np.int64)
+    if start is not None and len(start.supply_prices) != len(types.supply):
+        start = None
+    many = C == 2 and len(live) >= MANY_TYPES
+    if many and grid is None and start is None:
+        states = FEWER_STATES if len(live) > VERY_MANY_TYPES else INTERIOR_STATES
+        grid = states // len(rewards.utilities)
+    task = make_single_task(
+        beliefs,
+        members,
+        np.ascontiguousarray(types.channel[live]),
+        rewards,
+        grid,
+        None if start is None else start.task,
+    )
+    tasks = float(members.sum())
+    limits = Limits(budget / tasks, types.supply[live] / tasks, types.cost[live])
+    if many:
+        found = _by_interior_point(task, limits, tolerance)
+    else:
+        found = _by_cutting_planes(task, limits, live, start, tolerance, rounds)
+    return _finish(task, limits, types, live, tasks, found, begin)
 
 
-class _Search:
-    """The cutting planes; everything per task."""
+class _Found(NamedTuple):
+    """What a search ends with, per task; plans count the types that are live."""
 
-    def __init__(
-        self,
-        beliefs: Floats,
-        members: Floats,
-        types: Types,
-        budget: float,
-        utility: Floats | None,
-        start: Relaxation | None,
-        grid: int | None,
-    ) -> None:
-        self.tasks = float(members.sum())
-        C = beliefs.shape[1]
-        self.types = types
-        # A worker who says the same whatever the truth teaches nothing; a type without supply is never here.
-        teaches = (types.channel != types.channel[:, :1]).any(axis=(1, 2))
-        self.live = np.flatnonzero(teaches & (types.supply > 0))
-        channel = np.ascontiguousarray(types.channel[self.live])
-        self.channel = channel
-        utility = np.eye(C) if utility is None else utility
-        if start is not None and grid is None and _same(start.channel, channel):
-            self.grid, self.chain = start.grid, start.chain
-        else:
-            self.grid = _grid(beliefs, channel, grid)
-            self.chain = _chain(self.grid, channel, utility)
-        # What a task would be worth if its truth were told: linear in the belief.
-        self.ceiling = (self.grid.points * utility.max(axis=0)).sum(axis=1)
-        G = len(self.grid.points)
-        self.mass = np.zeros(G)
-        place(self.grid, np.ascontiguousarray(beliefs), np.ascontiguousarray(members / self.tasks), self.mass)
-        self.limits = Limits(budget / self.tasks, types.supply[self.live] / self.tasks, types.cost[self.live])
-        self.V = self.ceiling.copy()
-        self.plan = np.full(G, -1, dtype=np.int64)
-        M = len(self.live)
-        self.plans = [self.plan.copy()]
-        self.rewards = [float((self.mass * self.chain.stop).sum())]
-        self.labels = [np.zeros(M)]
-        self.best = np.inf
-        self.prices = np.append(FIRST_PRICE, np.zeros(M))
-        self.master: Master | None = None
-        self.rounds = 0
-        if start is not None:
-            self._warm(start)
-
-    def _warm(self, start: Relaxation) -> None:
-        M = len(self.live)
-        if len(start.supply_prices) != len(self.types.supply):
-            return
-        self.prices = np.append(start.price, np.where(np.isfinite(self.limits.N), start.supply_prices[self.live], 0.0))
-        if start.grid is self.grid:
-            self.V = start.values.copy()
-            place_of = np.full(len(self.types.supply) + 1, -1, dtype=np.int64)
-            place_of[self.live] = np.arange(M)
-            for plan in start.plans:
-                self._keep(place_of[plan])
-
-    def _keep(self, plan: Ints) -> None:
-        """Add a plan to the master problem."""
-        used = np.zeros(len(self.live))
-        self.rewards.append(push(self.chain, plan, self.mass, 1e-13, MOST_LABELS, used))
-        self.labels.append(used)
-        self.plans.append(plan.copy())
-
-    def _costs(self, prices: Floats) -> Floats:
-        return np.asarray(prices[0] + prices[1:] + self.limits.cost, dtype=np.float64)
-
-    def _pays(self, prices: Floats) -> float:
-        """lam U + nu N, where a limit that is infinite has no price."""
-        amounts = np.append(self.limits.U, self.limits.N)
-        finite = np.isfinite(amounts)
-        return float((prices[finite] * amounts[finite]).sum())
-
-    def _try(self, prices: Floats) -> float:
-        """Solve at these prices and add the plan; the value there."""
-        prices = prices.copy()
-        prices[0] = max(prices[0], LEAST_PRICE if np.isfinite(self.limits.U) else 0.0)
-        cost = np.maximum(self._costs(prices), LEAST_PRICE)
-        solve_values(self.chain, cost, self.V, self.plan, SOLVED, 2000)
-        self._keep(self.plan)
-        value = float((self.mass * self.V).sum()) + self._pays(prices)
-        if value < self.best:
-            self.best, self.prices = value, prices
-        return value
-
-    def _solve_master(self) -> Master:
-        self.master = solve_master(np.array(self.rewards), np.array(self.labels), self.limits)
-        return self.master
-
-    def run(self, tolerance: float, rounds: int) -> None:
-        """Try prices until the master problem says that no others are better by more than ``tolerance``."""
-        wanted = self.prices
-        for k in range(rounds):
-            self._try(wanted)
-            self.rounds = k + 1
-            master = self._solve_master()
-            if self.best - master.value <= tolerance:
-                break
-            wanted = master.prices if k % 2 == 0 else 0.5 * (master.prices + self.prices)
-        self._settle_prices(tolerance)
-
-    def _settle_prices(self, tolerance: float) -> None:
-        """Where several prices are as good, show those that charge most to labels of every type alike."""
-        for _ in range(4):
-            master = self._solve_master()
-            wanted = prefer_common_price(
-                np.array(self.rewards), np.array(self.labels), self.limits, max(self.best, master.value)
-            )
-            if wanted is None:
-                break
-            before, best = self.prices, self.best
-            value = self._try(wanted)
-            if value <= best + 0.1 * tolerance:
-                self.prices, self.best = wanted, value
-                break
-            self.prices, self.best = (before, best) if best <= value else (wanted, value)
-        self._solve_master()
-
-    def result(self, begin: float) -> Relaxation:
-        """The best prices, certified, with the plans of positive weight."""
-        prices = self.prices.copy()
-        prices[0] = max(prices[0], LEAST_PRICE if np.isfinite(self.limits.U) else 0.0)
-        cost = np.maximum(self._costs(prices), LEAST_PRICE)
-        solve_values(self.chain, cost, self.V, self.plan, SOLVED, 2000)
-        raised, off = certify(self.chain, cost, self.V, self.ceiling, self.mass)
-        paid = self._pays(prices)
-        off += 16.0 * EPS * (1.0 + paid)
-        value = float((self.mass * raised).sum()) + paid + 16.0 * EPS * (1.0 + paid)
-        assert self.master is not None
-        lower = min(self.master.value, value)
-        weights = self.master.weights
-        kept = np.flatnonzero(weights > 0)
-        shares = weights[kept] / weights[kept].sum()
-        M = len(self.types.supply)
-        supply_prices = np.where(self.types.supply > 0, 0.0, 1.0)
-        supply_prices[self.live] = prices[1:]
-        used = np.zeros(M)
-        used[self.live] = (shares[:, None] * np.array(self.labels)[kept]).sum(axis=0)
-        names = np.append(self.live, -1)
-        return Relaxation(
-            value=self.tasks * value,
-            price=float(prices[0]),
-            supply_prices=supply_prices,
-            lower=self.tasks * lower,
-            gap=self.tasks * (value - lower),
-            grid=self.grid,
-            values=raised,
-            plans=names[np.array(self.plans)[kept]],
-            weights=shares,
-            used=self.tasks * used,
-            error_budget=self.tasks * off,
-            rounds=self.rounds,
-            seconds=perf_counter() - begin,
-            chain=self.chain,
-            channel=self.channel,
-        )
+    prices: Floats
+    V: Floats
+    lower: float
+    plans: Ints
+    weights: Floats
+    used: Floats
+    rounds: int
 
 
-def certify(chain: Chain, cost: Floats, V: Floats, ceiling: Floats, mass: Floats) -> tuple[Floats, float]:
-    """V raised until it is a supersolution in spite of rounding, and by how much that raises the value of ``mass``.
-
-    With T V <= V + e and every cost at least c, U = (V + a ceiling) / (1 + a) satisfies T U <= U for a >= e / c,
-    because the ceiling is linear in the belief and every label costs. ``e`` takes in the rounding of T itself.
-    """
-    E = chain.to.shape[2]
-    scale = max(1.0, float(np.abs(V).max()), float(cost.max(initial=0.0)))
-    worst = excess(chain, cost, V) + (4.0 * E + 32.0) * EPS * scale
-    least = float(cost.min(initial=1.0))
-    raised = np.maximum(V, chain.stop)
-    a = worst / least
-    raised = (raised + a * np.maximum(ceiling, raised)) / (1.0 + a)
-    raised = raised + 4.0 * EPS * scale
-    return raised, float((mass * (raised - V)).sum())
-
-
-def _grid(beliefs: Floats, channel: Floats, points: int | None) -> SimplexGrid:
-    M, C = channel.shape[0], beliefs.shape[1]
-    entries = C * C + (C if C > 2 else 0)
-    if C == 2:
-        wanted = POINTS[2] if points is None else points
-        most = min(REACHABLE, wanted)
-        also = reachable_odds(beliefs, channel, most) if M else None
-        return make_grid(2, max(wanted - (0 if also is None else len(also)), wanted // 3), also)
-    wanted = POINTS.get(C, POINTS[4]) if points is None else points
-    return make_grid(C, min(wanted, max(LARGEST_CHAIN // (max(M, 1) * entries), 50)))
+def _by_cutting_planes(
+    task: SingleTask, limits: Limits, live: Ints, start: Relaxation | None, tolerance: float, rounds: int
+) -> _Found:
+    at_stake = float((task.ceiling - task.chain.stop).max())
+    prices = np.append(FIRST_PRICE * 2.0 * at_stake, np.zeros(len(live)))
+    if start is not None:
+        prices = np.append(start.price, np.where(np.isfinite(limits.N), start.supply_prices[live], 0.0))
+    again = start is not None and start.task.grid is task.grid and start.task.states == task.states
+    V = start.values.copy() if start is not None and again else task.ceiling.copy()
+    search = CuttingPlanes(task, limits, prices, V)
+    if start is not None and again:
+        name = np.full(len(start.supply_prices) + 1, -1, dtype=np.int64)
+        name[live] = np.arange(len(live))
+        for plan in start.plans:
+            search.keep(name[plan])
+    master = search.run(tolerance, rounds)
+    # The latest plans stay in the pool without a weight: they are near the best at nearby prices.
+    latest = np.arange(len(master.weights)) >= len(master.weights) - POOL * len(live)
+    kept = np.flatnonzero((master.weights > 0.0) | latest)
+    weights = master.weights[kept] / master.weights[kept].sum()
+    used = (weights[:, None] * np.array(search.labels)[kept]).sum(axis=0)
+    plans = np.array(search.plans)[kept]
+    return _Found(search.prices, search.V, master.value, plans, weights, used, search.rounds)
 
 
-def _chain(grid: SimplexGrid, channel: Floats, utility: Floats) -> Chain:
-    M, C = channel.shape[0], grid.points.shape[1]
-    G, E = len(grid.points), C * channel.shape[2] + (C if C > 2 else 0)
-    to, weight = np.zeros((M, G, E), dtype=np.int64), np.zeros((M, G, E))
-    fill_chain(grid, channel, to, weight)
-    stop = (grid.points[:, None, :] * utility).sum(axis=2).max(axis=1)
-    return Chain(to, weight, np.ascontiguousarray(stop))
+def _by_interior_point(task: SingleTask, limits: Limits, tolerance: float) -> _Found:
+    found = solve_interior(task, limits, 0.1 * tolerance)
+    plans = found.plans(0)
+    weights = np.full(len(plans), 1.0 / len(plans))
+    return _Found(found.prices, found.V, found.lower, plans, weights, found.used, found.iterations)
 
 
-def _same(a: Floats, b: Floats) -> bool:
-    return a.shape == b.shape and bool((a == b).all())
+def _finish(
+    task: SingleTask, limits: Limits, types: Types, live: Ints, tasks: float, found: _Found, begin: float
+) -> Relaxation:
+    """The value at the prices found, certified."""
+    prices = limits.at_least(found.prices, LEAST_COST)
+    V, plan = found.V.copy(), np.full(task.states, -1, dtype=np.int64)
+    task.solve(limits.costs(prices), V, plan)
+    raised, off = task.certify(limits.costs(prices), V)
+    paid = limits.pays(prices)
+    rounding = 16.0 * EPS * (1.0 + paid + float(np.abs(raised).max()))
+    value = float((task.mass * raised).sum()) + paid + rounding
+    # What has no supply is never paid for: any price will do that nobody would pay.
+    supply_prices = np.where(types.supply > 0, 0.0, float((task.ceiling - task.chain.stop).max()))
+    supply_prices[live] = prices[1:]
+    used = np.zeros(len(types.supply))
+    used[live] = tasks * found.used
+    return Relaxation(
+        value=tasks * value,
+        price=float(prices[0]),
+        supply_prices=supply_prices,
+        lower=tasks * min(found.lower, value),
+        gap=tasks * max(value - found.lower, 0.0),
+        values=raised,
+        plans=np.append(live, -1)[found.plans],
+        weights=found.weights,
+        used=used,
+        error_budget=tasks * (off + rounding),
+        rounds=found.rounds,
+        seconds=perf_counter() - begin,
+        task=task,
+    )

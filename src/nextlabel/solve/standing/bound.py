@@ -1,4 +1,4 @@
-"""Where a running campaign stands: what it is worth now, and what no policy can get it to from here.
+"""Where a running campaign stands: what it is worth now, and, if workers are alike, what no policy can pass.
 
 =========== ============= ======================================================================================
 symbol      code          meaning

@@ -1,4 +1,4 @@
-"""Policy tables in the service: while those of one campaign are computed, no other campaign waits."""
+"""Policy tables inside a transaction: while those of one campaign are computed, nobody else waits for its lock."""
 
 from __future__ import annotations
 

@@ -1,0 +1,103 @@
+"""How labels are replayed and judged, and which rules and read-outs that takes by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nextlabel.backtesting.readout import COUNTING, READOUTS
+from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE
+from nextlabel.errors import InputError
+from nextlabel.simulation.replay import ORDERS, TIES
+
+REPLAYS = ("task-first", "worker-first", "timed")
+#: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
+CROWD: tuple[str, ...] = ()
+BESIDE_CROWD = ("index",)
+WITHOUT_WORKERS = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
+#: Tasks held out for a prior where one is needed and all labels together may not give it.
+PILOT = 50
+#: Replays of each policy, with workers and without.
+REPLICATIONS, COUNTING_REPLICATIONS = 20, 200
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestOptions:
+    """How labels are replayed and judged.
+
+    ``replay``: "task-first", "worker-first" or "timed", and ``turn_away``: whether workers may be; both are for
+    policies that learn workers. ``pilot`` tasks are held out to learn the prior of counting policies by ``method``
+    ("moments", "ml" or "mixture"), unless a prior is given; None: 50 where workers are not known, else none. With the
+    usual rates labels come back at once; ``order`` of a task's labels: "random", "file" or "reversed"; ``ties`` count
+    "half", or are decided "positive" or "negative"; ``readouts``: "workers", "posterior", "majority", "dawid-skene".
+    """
+
+    pilot: int | None = None
+    method: str = "moments"
+    arrival_rate: float = ARRIVALS
+    completion_rate: float = AT_ONCE_RATE
+    order: str = "random"
+    ties: str = "half"
+    readouts: Sequence[str] | None = None
+    replay: str = "task-first"
+    turn_away: bool = False
+
+    def __post_init__(self) -> None:
+        for what, given, known in (
+            ("order", self.order, ORDERS),
+            ("ties", self.ties, TIES),
+            ("replay", self.replay, REPLAYS),
+        ):
+            if given not in known:
+                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
+        for name in self.readouts or ():
+            if name not in READOUTS:
+                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
+        each_once("read-out", self.readouts or ())
+        if self.turn_away and self.replay == "task-first":
+            raise InputError(
+                "nobody can be turned away when tasks are named first.",
+                "Add --replay worker-first (or timed), or leave --turn-away out.",
+            )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether labels come back at once."""
+        return self.arrival_rate / self.completion_rate < 1e-3
+
+    def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
+        """The policies of a set whose workers are known or not."""
+        if not workers or not CROWD or not self._plain:
+            return WITHOUT_WORKERS
+        return (*CROWD, *(BESIDE_CROWD if answers == 2 and self.replay == "task-first" else ()))
+
+    def default_readouts(self, crowd: bool) -> tuple[str, ...]:
+        """The read-outs of policies that learn workers, or of those that count."""
+        return ("workers", "majority") if crowd else COUNTING
+
+    @property
+    def _plain(self) -> bool:
+        """Whether policies that learn workers can be played like this."""
+        return self.at_once and self.order == "random" and self.ties == "half"
+
+    def check_crowd(self, names: Sequence[str]) -> None:
+        """Refuse what policies that learn workers are not replayed with."""
+        if not set(names) & set(CROWD) and self.replay != "task-first":
+            raise InputError(
+                f"--replay {self.replay} is for policies that learn workers: {', '.join(CROWD)}.",
+                "Add one with --policy, or leave --replay out.",
+            )
+        for wrong, what in (
+            (not self.at_once, "labels in flight at a given rate: real times are replayed with --replay timed"),
+            (self.order != "random", f"the order {self.order!r}: their labels come in random order"),
+            (self.ties != "half", f"ties decided as {self.ties!r}: theirs count half"),
+        ):
+            if wrong and names:
+                raise InputError(f"{names[0]} is not replayed with {what}.", "Leave that out, or this policy.")
+
+
+def each_once(what: str, names: Sequence[str]) -> None:
+    """Refuse a name that is given twice."""
+    for name in names:
+        if list(names).count(name) > 1:
+            raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")

@@ -1,0 +1,91 @@
+"""Labels one at a time: Bayes' rule, a martingale under known channels, gold that stays, refits that agree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from labelled_crowds import drawn
+from nextlabel.kernels.crowd_fit import channel_of, clamp, new_state, refit, stream_label
+from nextlabel.kernels.digamma import digamma
+
+
+@pytest.mark.parametrize("x", [1e-3, 0.3, 1.0, 2.5, 9.99, 10.0, 123.4, 1e6])
+def test_digamma(x: float) -> None:
+    scipy = pytest.importorskip("scipy.special")
+    assert digamma(x) == pytest.approx(float(scipy.digamma(x)), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("answers", [2, 3])
+def test_beliefs_are_a_martingale_under_known_channels(answers: int) -> None:
+    """All answers of a few workers with known channels: the mean of the belief afterwards is the belief before."""
+    rng = np.random.default_rng(answers)
+    channels = np.array([rng.dirichlet(np.ones(answers), size=answers) for _ in range(3)])
+    prior = rng.dirichlet(np.ones(answers))
+    mean = np.zeros(answers)
+    for said in np.ndindex(*[answers] * 3):
+        state = new_state(1, 3, np.full((answers, answers), 1e-9), prior, math.inf)
+        state.counts[:] = channels * 1e9  # certain to nine digits
+        chance = prior.copy()
+        for j, y in enumerate(said):
+            chance *= channels[j, :, y]
+            stream_label(state, 0, j, y)
+        np.testing.assert_allclose(state.belief[0], chance / chance.sum(), atol=1e-7)
+        mean += chance.sum() * state.belief[0]
+    np.testing.assert_allclose(mean, prior, atol=1e-7)
+
+
+def test_a_label_moves_its_task_and_its_worker_alone() -> None:
+    state = new_state(3, 2, np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([5.0, 5.0]))
+    stream_label(state, 1, 0, 1)
+    np.testing.assert_allclose(state.belief, [[0.5, 0.5], [1 / 3, 2 / 3], [0.5, 0.5]])
+    np.testing.assert_allclose(state.counts[0], [[0, 1 / 3], [0, 2 / 3]])
+    assert not state.counts[1].any()
+    out = np.zeros((2, 2))
+    channel_of(state, 0, out)
+    np.testing.assert_allclose(
+        out, [[4 / (6 + 1 / 3), (2 + 1 / 3) / (6 + 1 / 3)], [2 / (6 + 2 / 3), (4 + 2 / 3) / (6 + 2 / 3)]]
+    )
+
+
+def test_gold_stays_whatever_is_said() -> None:
+    state = new_state(2, 1, np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([5.0, 5.0]))
+    clamp(state, np.array([0, -1]))
+    for _ in range(5):
+        stream_label(state, 0, 0, 1)
+    np.testing.assert_array_equal(state.belief[0], [1.0, 0.0])
+    assert state.counts[0, 0, 1] == 5.0
+    stream_label(state, 1, 0, 1)
+    assert state.belief[1, 0] > 0.5 - 0.05  # a worker who said 1 where 0 was true is not believed
+
+
+@pytest.mark.parametrize("answers", [2, 3])
+def test_streamed_beliefs_are_near_those_of_a_refit(answers: int) -> None:
+    """The same labels streamed and fitted: the two agree on nearly every task."""
+    agree = []
+    for seed in range(5):
+        labels, _ = drawn(seed, tasks=200, workers=10, answers=answers, each=5)
+        prior = 1.0 + 3.0 * np.eye(answers)
+        state, fitted = (new_state(200, 10, prior, np.full(answers, 10 / answers)) for _ in range(2))
+        for x, j, y in zip(*labels[:3], strict=True):
+            stream_label(state, x, j, y)
+        gold = np.full(200, -1)
+        refit(fitted, *labels[:3], len(labels.task), gold, 100, 1e-8, False, np.zeros(100))
+        agree.append((state.belief.argmax(axis=1) == fitted.belief.argmax(axis=1)).mean())
+    assert np.mean(agree) > 0.93
+
+
+def test_a_refit_of_the_first_labels_ignores_those_to_come() -> None:
+    labels, _ = drawn(0)
+    prior, share, gold = np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([5.0, 5.0]), np.full(60, -1)
+    task, worker, answer = labels[:3]
+    one, two = (new_state(60, 8, prior, share) for _ in range(2))
+    refit(one, task, worker, answer, 100, gold, 50, 1e-8, False, np.zeros(50))
+    refit(two, task[:100], worker[:100], answer[:100], 100, gold, 50, 1e-8, False, np.zeros(50))
+    np.testing.assert_array_equal(one.belief, two.belief)
+    untouched = np.setdiff1d(np.arange(60), task[:100])
+    assert len(untouched)
+    shares = (share + one.total) / (10 + one.total.sum())
+    np.testing.assert_allclose(one.belief[untouched], np.tile(shares, (len(untouched), 1)), atol=0.01)

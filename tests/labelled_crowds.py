@@ -1,0 +1,44 @@
+"""Labels of workers who differ: drawn from a model, or recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nextlabel.arrays import Ints
+from nextlabel.crowd.fit import CrowdFit
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.files.gold import read_gold
+from nextlabel.files.labels import read_labels
+
+
+def drawn(seed: int, tasks: int = 60, workers: int = 8, answers: int = 2, each: int = 4) -> tuple[CrowdLabels, Ints]:
+    """Labels of a drawn crowd in random order, and the truths."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, answers, tasks)
+    weights = 1.0 + 4.0 * np.eye(answers)
+    channels = np.array([[rng.dirichlet(weights[c]) for c in range(answers)] for _ in range(workers)])
+    pairs = np.array([(x, j) for x in range(tasks) for j in rng.choice(workers, each, replace=False)])
+    rng.shuffle(pairs)
+    said = np.array([rng.choice(answers, p=channels[j, truth[x]]) for x, j in pairs])
+    return CrowdLabels(pairs[:, 0], pairs[:, 1], said, tasks, workers, answers), truth
+
+
+def recorded(data: Path, name: str, each: int | None = None, seed: int = 0) -> tuple[CrowdLabels, Ints]:
+    """The labels of a recorded set, or ``each`` of a task's labels drawn at random, and the gold."""
+    table = read_labels(data / name / "labels.csv")
+    gold = read_gold(data / name / "gold.csv", table).label
+    assert table.worker is not None
+    order = np.random.default_rng(seed).permutation(len(table))
+    order = order[np.argsort(table.task[order], kind="stable")]
+    rank = np.arange(len(order)) - np.searchsorted(table.task[order], table.task[order])
+    rows = order if each is None else order[rank < each]
+    return CrowdLabels(
+        table.task[rows], table.worker[rows], table.label[rows], len(table.tasks), len(table.workers), 2
+    ), gold
+
+
+def right(fit: CrowdFit, gold: Ints) -> float:
+    known = gold >= 0
+    return float((fit.beliefs.argmax(axis=1) == gold)[known].mean())

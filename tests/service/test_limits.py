@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -159,6 +160,24 @@ class TestConnections:
             status, problem = answer(connection)
         assert status == 408 and "bytes a second" in problem["detail"]
         assert exceeded(impatient, "body_time") == 1
+
+    def test_a_response_that_nobody_reads(self, impatient: Service) -> None:
+        with impatient.http() as http:
+            assert (
+                http.post("/campaigns", json={"budget": 5, "id": "large", "policy": "uncertainty"}).status_code == 201
+            )
+            for part in range(3):
+                tasks = [{"id": f"t{part}-{k}", "text": "x" * 60_000} for k in range(100)]
+                assert http.post("/campaigns/large/tasks", json=tasks).status_code == 200
+        request = (
+            "GET /api/v1/campaigns/large/results?format=jsonl HTTP/1.1\r\nhost: x\r\n"
+            f"authorization: Bearer {impatient.token}\r\n\r\n"
+        )
+        with connected(impatient, request.encode()):
+            until = time.monotonic() + PATIENCE_S
+            while exceeded(impatient, "read_time") == 0:
+                assert time.monotonic() < until
+                time.sleep(0.5)
 
     def test_idle_connections_make_room(self, tmp_path: Path) -> None:
         with on_sqlite(tmp_path, max_connections=20, head_seconds=600) as service, ExitStack() as stack:

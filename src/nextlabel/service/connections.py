@@ -6,6 +6,7 @@ limit       setting           what happens
 head_size   max_header_bytes  431: the address and the headers of a request are too large
 head_time   head_seconds      408: the head of a request took too long; a connection that says nothing is closed
 body_time   body_seconds      408: a body arrived with less than ``SLOWEST`` bytes a second
+read_time   body_seconds      a response that nobody reads for ``READ_FACTOR`` times as long is broken off
 connections max_connections   the connection that has been idle longest is closed for a new one; 503 if none is idle
 =========== ================= =================================================================================
 
@@ -30,6 +31,8 @@ from nextlabel.service.settings import ServiceSettings
 
 #: Bytes per second of a body, averaged over ``body_seconds``, below which it is given up.
 SLOWEST = 500
+#: How many times ``body_seconds`` a response waits to be read.
+READ_FACTOR = 4
 #: Seconds for which data that has arrived in time may lie waiting.
 GRACE_S = 0.1
 #: Open files that a process needs beside its connections.
@@ -74,6 +77,7 @@ class GuardedProtocol(HttpToolsProtocol):
         limits: ConnectionLimits | None = self.app_state.get(STATE)
         self._limits = limits if limits is not None else ConnectionLimits(ServiceSettings())
         self._timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
         self._head_bytes = self._body_bytes = 0
         self._in_head = True
         self.idle_since = time.monotonic()
@@ -95,6 +99,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._stop_timer()
+        self._stop_read_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -138,6 +143,26 @@ class GuardedProtocol(HttpToolsProtocol):
         """The request is answered."""
         self.idle_since = time.monotonic()
         super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The sender does not read as fast as the service writes."""
+        super().pause_writing()
+        seconds = READ_FACTOR * self._limits.settings.body_seconds
+        self._read_timer = self.loop.call_later(seconds, self._reader_is_gone)
+
+    def resume_writing(self) -> None:
+        """The sender has read what was written."""
+        self._stop_read_timer()
+        super().resume_writing()
+
+    def _reader_is_gone(self) -> None:
+        self._limits.count("read_time")
+        self.transport.abort()
+
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle longest; False if there is none."""

@@ -67,8 +67,8 @@ def test_files_that_cannot_be_read(command: str, file: str, folder: Path, capsys
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["campaign", "status"], "there is no database nextlabel.db"),
-        (["campaign", "pause", "x"], "there is no database nextlabel.db"),
+        (["campaign", "status"], "there is no database of nextlabel at nextlabel.db"),
+        (["campaign", "pause", "x"], "there is no database of nextlabel at nextlabel.db"),
         (["campaign", "status", "--db", "other.db"], "belongs to something else: it has a table 'birds'"),
         (["campaign", "create", "--budget", "3", "--db", "other.db"], "belongs to something else"),
         (["serve", "--db", "other.db", "--port", "0"], "belongs to something else"),

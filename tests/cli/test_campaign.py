@@ -117,7 +117,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     (folder / "head.csv").write_text("id,text\n")
     (folder / "empty.csv").write_text("")
     open_store("nextlabel.db").close()  # makes the database
-    assert json.loads(capsys.readouterr().out)["token"]
+    assert run(["token", "--json"]) == 0 and json.loads(capsys.readouterr().out)["token"]
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1

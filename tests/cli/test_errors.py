@@ -22,6 +22,8 @@ from nextlabel.cli.app import run
 READS = {
     "prior": ["prior", "FILE"],
     "rates": ["rates", "FILE"],
+    "workers": ["workers", "FILE"],
+    "results": ["audit", "FILE", "labels.csv"],
     "backtest": ["backtest", "FILE"],
     "gold": ["backtest", "labels.csv", "--gold", "FILE"],
     "pilot": ["plan", "--pilot", "FILE"],

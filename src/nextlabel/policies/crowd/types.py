@@ -16,7 +16,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.policies.crowd.chain import matched_accuracy
 
 #: Types of workers at most.
-MOST_TYPES = 8
+MOST_TYPES = 6
 #: Size of a cell, in radians: 0.08 is from .75 to .68, or from .95 to .91.
 CELL = 0.08
 #: Types that are nearer to each other than this are one.

@@ -1,0 +1,127 @@
+"""What is known of each worker's channel, with intervals, and what one more label of theirs is worth.
+
+========= ============ ========= =============================================================================
+symbol    code         shape     meaning
+========= ============ ========= =============================================================================
+m         channels     (W, C, C) P(worker says y | truth c), posterior mean
+S         strength     (W, C)    labels behind a row of it, pseudo-counts included
+w         weights      (C,)      weights of the truths in an accuracy, sum_c w_c m[c, c]
+g         --           (n, C)    how far a label moves the number if its task's truth is c
+V         variance     --        posterior variance of the number
+========= ============ ========= =============================================================================
+
+    V0   = variance with all truths known:  m (1 - m) / (S + 1)  for an entry of a channel, weighted for an accuracy
+    V1   = sum over their labels of Var[g of the truth],   g_c = w_c (1{said y} - m[c, y]) / S_c
+    V    = V0 / (1 - V1 / V0)
+
+The last line is the missing-information principle [Lou82]: V1 / V0 is the share of the information that went missing
+with the truths. Intervals are those of the Beta distribution with this mean and variance. Guarantee: approximate; the
+tests hold the coverage on drawn crowds near its level. Where workers are wrong together, which no label shows, gold
+alone helps. Cost: O(n C + W C^2).
+
+A label of worker j on task x is worth  sum_y max_c p_x[c] A_j[c, y] - max_c p_x[c]  tasks right: one step ahead, at no
+price.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, xlogy
+
+from nextlabel.arrays import Floats
+from nextlabel.crowd.fit import CrowdFit
+from nextlabel.crowd.labels import CrowdLabels
+
+#: Two-sided level of every interval of a worker.
+LEVEL = 0.95
+#: Share of the information that may be missing; above it an interval says little anyway.
+MOST_MISSING = 0.9
+#: Tasks among which the one is looked for where a label helps most: the least certain ones.
+MOST_LOOKED_AT = 2000
+
+
+class Intervals(NamedTuple):
+    """Means with the ends of their intervals, arrays of one shape."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def channel_variance(labels: CrowdLabels, fit: CrowdFit) -> Floats:
+    """(W, C, C) posterior variance of every channel."""
+    C, m = labels.answers, fit.channels
+    strength = (fit.prior.pseudo + fit.counts).sum(axis=2, keepdims=True)
+    p = fit.beliefs[labels.task]
+    by_answer = np.zeros((labels.workers, C, C))
+    for c in range(C):
+        by_answer[:, c] = _summed(labels, p[:, c] * (1.0 - p[:, c]))
+    others = by_answer.sum(axis=2, keepdims=True) - by_answer
+    known = m * (1.0 - m) / (strength + 1.0)
+    return _with_missing(known, (by_answer * (1.0 - m) ** 2 + others * m**2) / strength**2)
+
+
+def _accuracy_variance(labels: CrowdLabels, fit: CrowdFit, weights: Floats) -> Floats:
+    """(W,) posterior variance of each worker's accuracy with these weights of the truths."""
+    m = np.diagonal(fit.channels, axis1=1, axis2=2)
+    strength = (fit.prior.pseudo + fit.counts).sum(axis=2)
+    said = labels.answer[:, None] == np.arange(labels.answers)
+    g = weights * (said - m[labels.worker]) / strength[labels.worker]
+    p = fit.beliefs[labels.task]
+    doubt = (p * g**2).sum(axis=1) - (p * g).sum(axis=1) ** 2
+    known = (m * (1.0 - m) / (strength + 1.0)) @ weights**2
+    return _with_missing(known, _summed(labels, doubt).sum(axis=1))
+
+
+def _summed(labels: CrowdLabels, values: Floats) -> Floats:
+    """(W, C) sums of a number of each label, by worker and answer."""
+    C = labels.answers
+    found = np.bincount(labels.worker * C + labels.answer, values, labels.workers * C)
+    return found.astype(np.float64).reshape(labels.workers, C)
+
+
+def _with_missing(known: Floats, unknown: Floats) -> Floats:
+    """The variance, given that with the truths known and that which the doubt about them adds at first."""
+    share = np.clip(unknown / known, 0.0, MOST_MISSING)
+    return known / (1.0 - share)
+
+
+def intervals(mean: Floats, variance: Floats) -> Intervals:
+    """Intervals of Beta distributions with these means and variances."""
+    inside = np.clip(mean, 1e-9, 1.0 - 1e-9)
+    weight = np.maximum(inside * (1.0 - inside) / np.maximum(variance, 1e-300) - 1.0, 1e-3)
+    tail = 0.5 * (1.0 - LEVEL)
+    low, high = (betaincinv(inside * weight, (1.0 - inside) * weight, q) for q in (tail, 1.0 - tail))
+    return Intervals(mean, np.minimum(low, mean), np.maximum(high, mean))
+
+
+def accuracies(labels: CrowdLabels, fit: CrowdFit) -> tuple[Intervals, Intervals]:
+    """Accuracy on tasks like these, and on tasks with all truths equally frequent (the balanced accuracy)."""
+    right = np.diagonal(fit.channels, axis1=1, axis2=2)
+    equal = np.full(labels.answers, 1.0 / labels.answers)
+    shown = [intervals(right @ w, _accuracy_variance(labels, fit, w)) for w in (fit.share, equal)]
+    return shown[0], shown[1]
+
+
+def bits(fit: CrowdFit) -> Floats:
+    """(W,) mutual information between the truth and an answer, in bits."""
+    joint = fit.share[None, :, None] * fit.channels
+    apart = fit.share[None, :, None] * joint.sum(axis=1, keepdims=True)
+    found: Floats = (xlogy(joint, joint) - xlogy(joint, apart)).sum(axis=(1, 2)) / np.log(2.0)
+    return np.maximum(found, 0.0)
+
+
+def worth(fit: CrowdFit) -> Floats:
+    """(W,) expected tasks right that one more label of each worker adds, on the task where it adds most."""
+    sure = fit.beliefs.max(axis=1)
+    order = np.argsort(sure, kind="stable")[:MOST_LOOKED_AT]
+    beliefs = np.unique(np.round(fit.beliefs[order], 6), axis=0)
+    before = beliefs.max(axis=1)
+    out = np.zeros(len(fit.channels))
+    for j, channel in enumerate(fit.channels):
+        after = (beliefs[:, :, None] * channel[None]).max(axis=1).sum(axis=1)
+        out[j] = float((after - before).max())
+    # what is left of a label that changes no answer is rounding
+    return np.where(out > 1e-12, out, 0.0)

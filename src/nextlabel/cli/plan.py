@@ -160,7 +160,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
     return {
         "problem": problem_fields(found.problem.with_budget(int(found.budgets[-1]))),
         "policy": found.policy,
-        "assumes": found.assumes,
+        "assumes": found.assumes or f"{found.model.capitalize()}.",
         "right_means": right_means(found.problem),
         "target": found.target,
         "budget_needed": found.needed,

@@ -26,10 +26,9 @@ from time import perf_counter
 
 import numpy as np
 
-from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.planning.money import where_to_stop
-from nextlabel.planning.result import Plan, crossing
+from nextlabel.planning.result import Plan, needed_labels
 from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
@@ -79,7 +78,7 @@ def plan(
         curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
-    low, needed, high = needed_labels(curve, reached, target, needed_by_any)
+    low, needed, high = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
     money = None
     if label_cost is not None:
         money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, count, seed, engine)
@@ -106,21 +105,6 @@ def plan(
         seconds=perf_counter() - begin,
         simulated=curve.mean,
     )
-
-
-def needed_labels(
-    curve: ValueCurve, reached: Floats, target: float | None, needed_by_any: int | None
-) -> tuple[int | None, int | None, int | None]:
-    """Where the curve reaches the target, with the interval of the simulation; what is proved narrows it."""
-    if target is None:
-        return None, None, None
-    found = [
-        crossing(curve.budgets, ends, target)
-        for ends in (curve.mean + curve.half_width, reached, reached - curve.half_width)
-    ]
-    if needed_by_any is not None:
-        found = [None if x is None else max(x, needed_by_any) for x in found]
-    return found[0], found[1], found[2]
 
 
 def with_ample_budget(problem: Problem) -> Problem:

@@ -10,7 +10,7 @@ import typer
 from nextlabel.cli.options import Cap, Flight, Json, Prices
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields, worker_text
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
@@ -60,9 +60,19 @@ def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
         "cap": result.cap,
         "flight": result.flight,
         "method": result.method,
+        "assumes": result.assumes,
+        **_of_workers(result),
         "seconds": result.seconds,
         "problem": problem_fields(problem),
     }
+
+
+def _of_workers(result: Bound) -> dict[str, Any]:
+    """What only a bound with workers who differ has."""
+    if result.supply_prices is None:
+        return {}
+    confidence = {} if result.confidence is None else {"confidence": result.confidence}
+    return {"supply_prices": result.supply_prices, **confidence}
 
 
 def _show(problem: Problem, result: Bound) -> None:
@@ -77,7 +87,8 @@ def _show(problem: Problem, result: Bound) -> None:
         ("upper bound", f"{result.value:,.6f}"),
         ("upper bound per task", f"{result.per_task:.6f}"),
         price,
-        ("expected arrivals", f"{result.expected_arrivals:,.6g}"),
+        *_supply_rows(problem, result),
+        ("expected arrivals" if result.supply_prices is None else "labels at most", f"{result.expected_arrivals:,.6g}"),
         ("convergence gap", f"{result.gap:.2g}"),
         ("certified", "yes" if result.certified else "no"),
         ("seconds", f"{result.seconds:.3f}"),
@@ -91,8 +102,32 @@ def _sentence(problem: Problem, result: Bound) -> str:
     most = f"{math.ceil(result.value * scale - 1e-6) / scale:,.{len(str(scale)) - 1}f}"
     if counts_tasks(problem):
         most = f"{most} of {counted(problem.tasks, 'task')}"
-        if result.certified:
-            return f"If workers are alike, no policy can get more than {most} right in expectation."
-    elif result.certified:
-        return f"If workers are alike, no policy has a value of more than {most} in expectation{net(problem)}."
+        if result.certified or result.confidence is not None:
+            return f"{_model(result)}, no policy can get more than {most} right in expectation."
+    elif result.certified or result.confidence is not None:
+        return f"{_model(result)}, no policy has a value of more than {most} in expectation{net(problem)}."
     return f"The search suggests {most}{net(problem)}, but the bound is not certified."
+
+
+#: Types of workers shown in the table.
+MOST_TYPES = 20
+
+
+def _supply_rows(problem: Problem, result: Bound) -> list[tuple[str, str]]:
+    """What a label of each type costs on top of the price."""
+    if result.supply_prices is None:
+        return []
+    pairs = list(zip(problem.workers, result.supply_prices, strict=True))
+    rows = [(f"on top for workers {worker_text(worker)}", f"{price:.6g}") for worker, price in pairs[:MOST_TYPES]]
+    if len(pairs) > MOST_TYPES:
+        rows.append((f"{counted(len(pairs) - MOST_TYPES, 'more type')} of workers", "see --json"))
+    return rows
+
+
+def _model(result: Bound) -> str:
+    """The model under which the sentence is true."""
+    if result.supply_prices is None:
+        return "If workers are alike"
+    if result.confidence is None:
+        return "If workers answer by their channels and give no more than their supply"
+    return f"With {result.confidence:.0%} confidence over the crowds drawn, if workers' channels have these priors"

@@ -8,6 +8,7 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem, TaskClass
+    from nextlabel.problem.workers import WorkerType
 
 
 def describe(problem: Problem, pending: str = "wait") -> str:
@@ -19,6 +20,11 @@ def describe(problem: Problem, pending: str = "wait") -> str:
     if not problem.is_accuracy:
         parts.append(rewards[0] if len(rewards) == 1 else f"{len(rewards)} rewards")
     cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
+    if problem.workers:
+        return (
+            f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
+            f"{counted(len(problem.workers), 'type')} of workers"
+        )
     rate = problem.arrival_rate
     arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
     end = "every label awaited" if pending == "wait" else "labels in flight at the last arrival dropped"
@@ -30,7 +36,7 @@ def describe(problem: Problem, pending: str = "wait") -> str:
 
 
 def _prior(one: TaskClass) -> str:
-    if one.prior.kind == "one-coin":
+    if one.prior.kind in ("one-coin", "fact"):
         return one.prior.describe()
     threshold = f", threshold {one.threshold:g}" if one.prior.thresholded else ""
     return f"prior {one.prior.describe()}{threshold}"
@@ -39,6 +45,7 @@ def _prior(one: TaskClass) -> str:
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
     from nextlabel.problem.tables import reward_table
+    from nextlabel.problem.worker_tables import worker_table
 
     rate = problem.arrival_rate
     pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)
@@ -54,14 +61,37 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
         "arrival_period": period,
         "completion_rate": problem.completion_rate,
         "horizon": problem.horizon,
+        **({"workers": [worker_table(worker) for worker in problem.workers]} if problem.workers else {}),
     }
 
 
 def counts_tasks(problem: Problem) -> bool:
     """Whether the value is the expected number of tasks that come out right."""
-    return problem.label_cost == 0 and problem.is_accuracy
+    return not _costs(problem) and problem.is_accuracy
 
 
 def net(problem: Problem) -> str:
     """The addition to a sentence about a value if labels cost something."""
-    return ", net of what its labels cost" if problem.label_cost > 0 else ""
+    return ", net of what its labels cost" if _costs(problem) else ""
+
+
+def worker_text(worker: WorkerType) -> str:
+    """A type of workers in a few words."""
+    from nextlabel.problem.worker_tables import worker_table
+
+    table = worker_table(worker)
+    if "accuracy" in table:
+        answers = f"right with probability {table['accuracy']:g}"
+    elif "prior" in table:
+        answers = f"channel not known, {counted(worker.count, 'worker')}"
+    else:
+        mean = worker.mean_channel.diagonal()
+        answers = "right with probability " + ", ".join(f"{p:g}" for p in mean) + " by truth"
+    if worker.supply is not None:
+        return f"{answers}, {counted(worker.supply, 'label')}"
+    return answers if worker.arrival_rate is None else f"{answers}, arrival rate {worker.arrival_rate:g}"
+
+
+def _costs(problem: Problem) -> bool:
+    """Whether labels cost something."""
+    return problem.label_cost > 0 or any(worker.cost > 0 for worker in problem.workers)

@@ -145,7 +145,7 @@ class Problem:
         if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
             raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. --label-cost 0.02.")
         set_(self, "label_cost", float(cost))
-        set_(self, "workers", check_workers(self.workers, [c.prior for c in classes]))
+        set_(self, "workers", check_workers(self.workers, [c.prior for c in classes], [c.reward for c in classes]))
 
     @classmethod
     def identical(

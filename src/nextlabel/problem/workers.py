@@ -117,8 +117,10 @@ class WorkerType:
         return math.inf if self.arrival_rate is None else self.arrival_rate * horizon
 
 
-def check_workers(workers: Sequence[Any], priors: Sequence[Any]) -> tuple[WorkerType, ...]:
-    """Types of workers that fit tasks with these priors, or a ProblemError."""
+def check_workers(workers: Any, priors: Sequence[Any], rewards: Sequence[Any]) -> tuple[WorkerType, ...]:
+    """Types of workers that fit tasks with these priors and rewards, or a ProblemError."""
+    if not isinstance(workers, list | tuple):
+        raise ProblemError(f"workers are {workers!r}.", "Give a list of WorkerType objects.")
     facts = [isinstance(prior, Fact) for prior in priors]
     if not workers:
         if any(facts):
@@ -133,6 +135,11 @@ def check_workers(workers: Sequence[Any], priors: Sequence[Any]) -> tuple[Worker
             f"a problem with workers has tasks with the prior {other.describe()}.",
             'Give every class of tasks a prior such as {kind = "fact", probability = 0.5}.',
         )
+    for reward in rewards:
+        if reward.kind == "squared-error":
+            raise ProblemError(
+                "the squared error of theta means nothing to tasks that are facts.", "Use accuracy or a utility."
+            )
     for worker in workers:
         if not isinstance(worker, WorkerType):
             raise ProblemError(f"{worker!r} is not a type of workers.", "Give WorkerType objects.")

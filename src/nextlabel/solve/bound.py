@@ -35,6 +35,8 @@ from nextlabel.solve.price_search import Optimum
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Cut, check_prices, expected_arrivals
 
+ALIKE = "Workers are alike: whoever gives a task's labels, they follow the task's own prior."
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -57,6 +59,12 @@ class Bound:
     method: str
     charge: str
     seconds: float
+    #: Under which model of the workers no policy earns more.
+    assumes: str = ALIKE
+    #: With workers who differ: what a label of each type costs on top of the price.
+    supply_prices: Floats | None = None
+    #: Where crowds were drawn: the confidence with which the value holds.
+    confidence: float | None = None
 
 
 def upper_bound(
@@ -72,8 +80,18 @@ def upper_bound(
 
     ``cap`` and ``flight`` truncate the sweep (chosen by themselves when not given) and never break the bound.
     ``charge="all"`` is the paper's own form, which pays for workers who never come: valid, looser for finite T.
+    With workers who differ the result has a price for each type of them (``solve.crowd.bound``).
     """
     check_prices(prices)
+    if problem.workers:
+        from nextlabel.solve.crowd.bound import crowd_bound
+
+        if prices != "scalar" or charge != "arrivals" or cap is not None or flight is not None:
+            raise ProblemError(
+                "with workers who differ labels have one price and one more for each type.",
+                "Leave out the kind of prices, what is charged, the cap and the labels in flight.",
+            )
+        return crowd_bound(problem, progress=progress)
     if charge not in ("arrivals", "all"):
         raise ProblemError(f"charge {charge!r} is not known.", "Use arrivals, or all for the paper's own form.")
     begin = perf_counter()

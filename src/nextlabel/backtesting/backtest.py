@@ -30,6 +30,7 @@ import numpy as np
 from nextlabel.backtesting.accuracy import accuracies, savings
 from nextlabel.backtesting.budgets import choose_budgets
 from nextlabel.backtesting.collected import beliefs_of, everything, winners
+from nextlabel.backtesting.crowd_rules import check_times
 from nextlabel.backtesting.options import (
     COUNTING_REPLICATIONS,
     CROWD,
@@ -104,6 +105,8 @@ def backtest(
     how = options or BacktestOptions()
     recorded, table = _recorded(labels, gold)
     rules = _rules(policies, how, recorded)
+    if how.replay == "timed":
+        check_times(table)
     count = _count(replications, rules)
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
@@ -111,7 +114,7 @@ def backtest(
     setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
     )
-    asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets)
+    asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
     if rules.know_workers:
         played = play_with_workers(play, rules.counting, rules.crowd, table, progress)

@@ -12,7 +12,7 @@ from nextlabel.simulation.replay import ORDERS, TIES
 
 REPLAYS = ("task-first", "worker-first", "timed")
 #: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
-CROWD: tuple[str, ...] = ()
+CROWD = ("crowd", "crowd-uncertainty")
 BESIDE_CROWD = ("index",)
 WITHOUT_WORKERS = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
 #: Tasks held out for a prior where one is needed and all labels together may not give it.
@@ -67,7 +67,7 @@ class BacktestOptions:
 
     def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
         """The policies of a set whose workers are known or not."""
-        if not workers or not CROWD or not self._plain:
+        if not workers or not self._plain:
             return WITHOUT_WORKERS
         return (*CROWD, *(BESIDE_CROWD if answers == 2 and self.replay == "task-first" else ()))
 

@@ -18,6 +18,7 @@ from nextlabel.backtesting.collected import (
     posteriors_of,
     votes_of,
 )
+from nextlabel.backtesting.crowd_rules import play_crowd_policies
 from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, collected_curve, count_votes, followed, judged
 from nextlabel.backtesting.readout import COUNTING, FITS, accuracy_of, with_all_labels
@@ -115,7 +116,11 @@ def play_with_workers(
                 only = play.asked if name == "dawid-skene" and one is not fixed else None
                 rule.curves[name] = collected_curve(setting, few, read_out, only)
     ceilings = {name: float(read(*everything(pool))[judged(pool)].mean()) for name, read in readouts.items()}
-    return Played(rules[1:], rules[0], ceilings)
+    learners = play_crowd_policies(
+        setting, crowd, play.grid, play.options, play.replications, table,
+        part(progress, 0, len(crowd) + len(policies)),
+    )  # fmt: skip
+    return Played([*learners, *rules[1:]], rules[0], ceilings)
 
 
 def collected_readouts(play: Play) -> dict[str, CollectedReadout]:

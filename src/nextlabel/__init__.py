@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
+    from nextlabel.crowd.audit import Audit, audit
+    from nextlabel.crowd.learn import learn_crowd
+    from nextlabel.crowd.learnt import LearntCrowd, LearntWorker
     from nextlabel.errors import (
         BusyError,
         ClockError,
@@ -77,6 +80,7 @@ __all__ = [
     "Accuracy",
     "Added",
     "AsyncClient",
+    "Audit",
     "Backtest",
     "BacktestOptions",
     "Beta",
@@ -102,7 +106,9 @@ __all__ = [
     "InputError",
     "ItemScores",
     "LabelTable",
+    "LearntCrowd",
     "LearntPrior",
+    "LearntWorker",
     "Lease",
     "LogitNormal",
     "MediaTypeError",
@@ -136,11 +142,13 @@ __all__ = [
     "Utility",
     "WorkerType",
     "__version__",
+    "audit",
     "backtest",
     "check_indexability",
     "compare_priors",
     "exact_value",
     "index_table",
+    "learn_crowd",
     "learn_prior",
     "load_problem",
     "make_policy",
@@ -160,6 +168,8 @@ _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
+    "audit": "nextlabel.crowd.audit",
+    "Audit": "nextlabel.crowd.audit",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
     "BacktestOptions": "nextlabel.backtesting.options",
@@ -190,8 +200,11 @@ _HOME = {
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
+    "learn_crowd": "nextlabel.crowd.learn",
     "learn_prior": "nextlabel.learn.methods",
+    "LearntCrowd": "nextlabel.crowd.learnt",
     "LearntPrior": "nextlabel.learn.learnt",
+    "LearntWorker": "nextlabel.crowd.learnt",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",

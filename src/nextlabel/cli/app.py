@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nextlabel.cli.audit import audit
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
 from nextlabel.cli.campaign import app as campaign
@@ -21,6 +22,7 @@ from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
+from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
 from nextlabel.version import __version__
@@ -49,7 +51,7 @@ RENAMED = {
 }
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, reproduce, serve, demo):
+for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, workers, audit, reproduce, serve, demo):
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")

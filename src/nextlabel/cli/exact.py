@@ -10,6 +10,7 @@ from nextlabel.cli.options import Json, refuse_idle, text
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
 from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def exact(
         make_policy(policy)  # refused before any work
     read: list[dict[str, Any]] = []
     problem = flags.read(read)
+    if problem.workers and policy is not None:
+        raise InputError(
+            "--policy is for workers who are alike.", "Leave it out: the upper bound is shown with workers."
+        )
     with working("Solving exactly") as progress:
         from nextlabel.solve.exact import exact_value
 
@@ -60,11 +65,6 @@ def exact(
     if policy is not None:
         with working(f"Evaluating {policy}") as progress:
             reached = _reached(problem, policy, ties, progress)
-        with working("Bounding") as progress:
-            from nextlabel.solve.bound import upper_bound
-
-            bound = upper_bound(problem, progress=progress)
-        answer |= {"bound": bound.value, "bound_per_task": bound.per_task}
         answer["policy"] = {
             "name": policy,
             "ties": ties or "random",
@@ -72,8 +72,14 @@ def exact(
             "value_per_task": reached.per_task,
             "seconds": reached.seconds,
         }
-        rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
         rows.append((f"{policy} policy", f"{reached.value:.6f}", f"{reached.per_task:.6f}"))
+    if policy is not None or problem.workers:
+        with working("Bounding") as progress:
+            from nextlabel.solve.bound import upper_bound
+
+            bound = upper_bound(problem, progress=progress)
+        answer |= {"bound": bound.value, "bound_per_task": bound.per_task}
+        rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
     if as_json:
         print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
         return

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 from nextlabel.arrays import Floats
@@ -31,6 +31,8 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
+from nextlabel.solve.crowd.exact import exact_crowd_value
+from nextlabel.solve.exact_result import ExactResult
 from nextlabel.solve.joint.counting import count_groups, count_states
 from nextlabel.solve.joint.rule import NotLumpableError, index_rule
 from nextlabel.solve.joint.sweep import JointSweep, extrapolate
@@ -45,17 +47,6 @@ IndexTable = Callable[[int, int, float], Floats]
 MAX_STATES = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ExactResult:
-    """The value, per task too, the joint states it took, its estimated numerical error (0 when T is infinite)."""
-
-    value: float
-    per_task: float
-    states: int
-    error: float
-    seconds: float
-
-
 def exact_value(
     problem: Problem,
     *,
@@ -67,10 +58,13 @@ def exact_value(
     """The optimal value. ``pending``: labels in flight at the last arrival come in ("wait") or are dropped ("discard").
 
     ``price``, the problem's label cost if not given, is charged for every label; an arrival may then be turned away.
+    With workers who differ arrivals come in random order of the supply (``solve.crowd.exact``).
     """
     price = problem.label_cost if price is None else price
     if not (math.isfinite(price) and price >= 0):
         raise ProblemError(f"price is {price!r}, which is not a number of at least 0.", "Give e.g. price=0.05.")
+    if problem.workers:
+        return exact_crowd_value(replace(problem, label_cost=float(price)))
     return _value(problem, None, BEST, pending, float(price), max_states, progress, lumped=True)
 
 

@@ -1,0 +1,124 @@
+"""``nextlabel workers``: who the workers are, and what their labels say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.cli import options as opt
+from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
+from nextlabel.cli.output_files import check_outputs, checked_file, write_folder, write_page
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.crowd.learnt import LearntCrowd
+
+#: Workers in the table on the screen: those with the most labels, and those who are flagged.
+SHOWN = 20
+
+
+def workers(
+    context: typer.Context,
+    labels: opt.Labels,
+    gold: Annotated[
+        str | None, opt.text("--gold", "FILE", "The truth about some tasks: task, label. It is not needed.")
+    ] = None,
+    task_column: opt.TaskColumn = "task",
+    worker_column: opt.WorkerColumn = "worker",
+    label_column: opt.LabelColumn = "label",
+    positive_label: opt.Positive = None,
+    duplicates: opt.Duplicates = "first",
+    save: Annotated[
+        str | None, opt.text("--save", "FILE", "Write every task with its label and probability to this CSV file.")
+    ] = None,
+    out: opt.Out = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Learn how good each worker is, without gold, and what the labels of a task say together."""
+    begin = perf_counter()
+    check_outputs(out, report)
+    target = None if save is None else checked_file("--save", save)
+    with working(f"Reading {labels}"):
+        from nextlabel.files.gold import read_gold
+        from nextlabel.files.labels import read_labels
+
+        table = read_labels(
+            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
+            duplicates=duplicates,
+        )  # fmt: skip
+        if table.worker is None:
+            raise InputError(
+                f"{labels} has no column {worker_column!r}, so nobody knows who gave which label.",
+                "Name the column that holds the worker with --worker-column.",
+            )
+        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
+    read = say_read(table.report, *([] if truth is None else [truth]))
+    with working(f"Learning from {labels}"):
+        from nextlabel.crowd.learn import learn_crowd
+
+        found = learn_crowd(table, truth)
+    if target is not None:
+        from nextlabel.files.write import write_csv
+
+        write_csv(list(found.tasks()), target)
+        say(f"{counted(len(found.task_names), 'task')} written to {save}.")
+    if out is not None or report is not None:
+        from nextlabel.reporting.workers_figure import workers_figure
+        from nextlabel.reporting.workers_page import worker_rows, workers_page
+
+        if out is not None:
+            files = {"workers.csv": worker_rows(found), "tasks.csv": list(found.tasks())}
+            write_folder(out, {**files, "workers.png": workers_figure(found)})
+        if report is not None:
+            sentences = [sentence for one in read for sentence in one["sentences"]]
+            write_page(report, lambda: workers_page(found, command_line(context), sentences))
+    if as_json:
+        rows = {"workers": [one.as_dict() for one in found.workers], "tasks": list(found.tasks())}
+        print_json({**_summary(found), **rows, "read": read, "seconds": perf_counter() - begin})
+    else:
+        _show(labels, found)
+
+
+def _summary(found: LearntCrowd) -> dict[str, Any]:
+    return {
+        "labels": int(found.labels_per_task.sum()),
+        "answers": list(found.answers),
+        "share": found.fit.share.tolist(),
+        "crowd": found.fit.prior.pseudo.tolist(),
+        "expected_accuracy": found.expected_accuracy,
+        "copying": [
+            {
+                "workers": list(one.workers),
+                "shared": one.shared,
+                "alike": one.alike,
+                "excused": one.excused,
+                "p_value": one.p_value,
+            }
+            for one in found.copying
+        ],
+        "pairs_looked_at": found.pairs,
+        "evidence": found.evidence,
+        "converged": found.converged,
+        "iterations": found.fit.iterations,
+        "notes": list(found.notes),
+    }
+
+
+def _show(path: str, found: LearntCrowd) -> None:
+    from nextlabel.reporting.workers_page import sentences, worker_table
+
+    shown = [k for k, one in enumerate(found.workers) if k < SHOWN or one.flags]
+    header, rows = worker_table(found, shown, wide=False)
+    title = f"{counted(len(found.workers), 'worker')} in {path}"
+    left = len(found.workers) - len(shown)
+    more = f"{counted(left, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
+    print_table(title, header, rows, _joined([more if left else "", *sentences(found)]))
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(line for line in lines if line)

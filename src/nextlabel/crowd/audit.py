@@ -1,0 +1,233 @@
+"""How many labels are right: a random sample of tasks whose truth was found out corrects what a model expects.
+
+====== ========= ===== =========================================================================
+symbol code      shape meaning
+====== ========= ===== =========================================================================
+N      tasks     --    tasks with a label that the method was not told
+n      audited   --    of these, drawn at random and audited
+e      expected  (N,)  probability of each task's label, the method's own word
+r      right     (n,)  1 where the audit found the label right, else 0
+====== ========= ===== =========================================================================
+
+    accuracy  =  mean_N(e) + mean_n(r - e)                                            [ABFJZ23]
+
+Interval. With ``FEW`` audited tasks or fewer, or with fewer than ``LEAST`` right or wrong ones, it is exact: the
+accuracies M / N under which drawing n of N tasks without replacement gives as many right ones, and as few, with a
+chance above (1 - level) / 2 each (hypergeometric test inversion). Otherwise it is that of Student's t for r - e with
+the finite-population factor 1 - n/N. Guarantee: the audited tasks must be drawn at random, nothing is asked of the
+model; exact intervals hold at every n, the others approximately. Cost: O(N + n log N).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, stdtrit
+
+from nextlabel.arrays import Bools, Floats
+from nextlabel.crowd.learnt import LearntCrowd
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.files.columns import LabelColumns
+from nextlabel.files.frames import Frame
+from nextlabel.files.label_names import folded
+from nextlabel.files.labels import read_columns
+from nextlabel.files.report import TableReport
+from nextlabel.files.results import ResultTable, read_results
+from nextlabel.prose import counted
+
+#: Audited tasks up to which, and right and wrong ones below which, the interval is exact.
+FEW, LEAST = 100, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The share of right labels among ``tasks`` tasks, from ``audited`` of them.
+
+    ``accuracy`` is the corrected estimate, ``low`` and ``high`` are the ends of its interval at ``level``, ``expected``
+    is what the method expected of all tasks, ``expected_audited`` of the audited ones, ``right`` counts the audited
+    labels that are right; ``method`` is ``exact`` or ``prediction-powered``. ``read`` tells what was in the files.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    level: float
+    expected: float
+    expected_audited: float
+    tasks: int
+    audited: int
+    right: int
+    method: str
+    read: tuple[dict[str, Any], ...] = ()
+
+    def sentences(self) -> list[str]:
+        """The result in plain English."""
+        out = [
+            f"{self.right:,} of {counted(self.audited, 'audited label')} are right. Of all "
+            f"{counted(self.tasks, 'task')}, {self.accuracy:.1%} are right, with a {self.level:.0%} interval from "
+            f"{self.low:.1%} to {self.high:.1%}.",
+        ]
+        gap = f"The method itself expected {self.expected:.1%}"
+        if self.expected > self.high:
+            out.append(f"{gap}, above the interval: its probabilities are too sure.")
+        elif self.expected < self.low:
+            out.append(f"{gap}, below the interval: its probabilities are not sure enough.")
+        else:
+            out.append(f"{gap}, which the audit does not contradict.")
+        out.append(
+            "This holds whatever the model, if the audited tasks were drawn at random and their truth was not used for "
+            "the labels. A bound on what any rule could reach is not corrected by it."
+        )
+        return out
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def audit(
+    expected: ResultTable | LearntCrowd | str | os.PathLike[str] | Frame | Sequence[float] | Floats,
+    audited: Any,
+    *,
+    level: float = 0.95,
+    task: str = "task",
+    label: str = "label",
+) -> Audit:
+    """The accuracy of labels, corrected by an audit of tasks that were drawn at random.
+
+    ``expected`` are the results: a crowd that ``learn_crowd`` has learnt, or a path or data frame with one row per task
+    (task, label, probability; as ``nextlabel campaign export`` and ``nextlabel workers --save`` write it). ``audited``
+    has the truth of some tasks (task, label). Or ``expected`` are the probabilities alone, and ``audited`` is an array
+    of the same length: 1 where the label was found right, 0 where wrong, nan where the task was not audited. ``task``
+    and ``label`` name the columns.
+
+    >>> found = audit([0.9] * 100, [1] * 18 + [0] * 2 + [float("nan")] * 80)
+    >>> round(found.accuracy, 3), found.right, found.method
+    (0.9, 18, 'exact')
+    """
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is {level:g}.", "Give a number between 0 and 1, e.g. 0.95.")
+    if isinstance(expected, np.ndarray | Sequence) and not isinstance(expected, str):
+        e, seen = np.asarray(expected, dtype=np.float64), np.asarray(audited, dtype=np.float64)
+        if e.ndim != 1 or e.shape != seen.shape or not ((e >= 0) & (e <= 1)).all():
+            raise InputError(
+                f"expected has the shape {e.shape} and audited the shape {seen.shape}.",
+                "Give a probability for each task, and 1, 0 or nan for each task.",
+            )
+        known = ~np.isnan(seen)
+        return estimate(e, known, seen[known] > 0.5, level)
+    results = _results(expected, task, label)
+    known, right, report = _compare(results, read_columns(audited, {"task": task, "label": label}, gold=True))
+    of = ~results.told
+    read = [] if not results.table.name else [results.as_dict()]
+    return estimate(results.probability[of], known[of], right[of][known[of]], level, (*read, report))
+
+
+def estimate(e: Floats, known: Bools, right: Bools, level: float, read: tuple[dict[str, Any], ...] = ()) -> Audit:
+    """The audit of tasks with expected accuracies ``e`` (N,): ``known`` (N,) marks those whose truth was found out."""
+    N, n, x = len(e), int(known.sum()), int(right.sum())
+    if n == 0:
+        raise InputError("no task was audited.", "Give the truth of at least one task that has a result.")
+    apart = right - e[known]
+    accuracy = float(e.mean() + apart.mean())
+    if n <= FEW or min(x, n - x) < LEAST:
+        method = "exact"
+        low, high = exact_interval(N, n, x, level)
+    else:
+        method = "prediction-powered"
+        error = float(np.sqrt(apart.var(ddof=1) / n * (1.0 - n / N)))
+        half = float(stdtrit(n - 1, 0.5 + 0.5 * level)) * error
+        low, high = max(x / N, accuracy - half), min(1.0 - (n - x) / N, accuracy + half)
+    accuracy = min(max(accuracy, low), high)
+    ours = float(e.mean()), float(e[known].mean())
+    return Audit(accuracy, low, high, level, *ours, N, n, x, method, read)
+
+
+def exact_interval(N: int, n: int, x: int, level: float) -> tuple[float, float]:
+    """Shares M / N that ``x`` right ones among ``n`` of N drawn without replacement do not rule out."""
+    tail = 0.5 * (1.0 - level)
+    low = _first(x, N - (n - x), lambda M: _at_least(N, n, x, M) > tail)
+    # the same with right and wrong exchanged
+    high = N - _first(n - x, N - x, lambda F: _at_least(N, n, n - x, F) > tail)
+    return low / N, high / N
+
+
+def _first(low: int, high: int, holds: Any) -> int:
+    """The smallest whole number from ``low`` to ``high`` for which ``holds``, which it does from there on."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _at_least(N: int, n: int, x: int, M: int) -> float:
+    """P(at least x of n drawn without replacement are among M of N)."""
+    k = np.arange(max(x, n - (N - M)), min(n, M) + 1)
+    if len(k) == 0:
+        return 0.0
+    logs = _choose(M, k) + _choose(N - M, n - k) - _choose(N, np.array([n]))
+    return float(np.exp(logs).sum())
+
+
+def _choose(N: int, k: Any) -> Floats:
+    found: Floats = gammaln(N + 1.0) - gammaln(k + 1.0) - gammaln(N - k + 1.0)
+    return found
+
+
+def _results(expected: Any, task: str, label: str) -> ResultTable:
+    if isinstance(expected, ResultTable):
+        return expected
+    if isinstance(expected, LearntCrowd):
+        return ResultTable(
+            expected.task_names,
+            tuple(expected.predict()),
+            expected.fit.beliefs.max(axis=1),
+            expected.gold >= 0,
+            TableReport(),
+        )
+    return read_results(expected, task=task, label=label)
+
+
+def _compare(results: ResultTable, found: LabelColumns) -> tuple[Bools, Bools, dict[str, Any]]:
+    """Which results were audited, which of them are right, and what was read."""
+    name = found.report.name
+    rows = np.flatnonzero((found.task.codes >= 0) & (found.label.codes >= 0))
+    place = {task: k for k, task in enumerate(results.tasks)}
+    known, right = np.zeros(len(results), dtype=np.bool_), np.zeros(len(results), dtype=np.bool_)
+    truth: dict[int, str] = {}
+    unknown = told = 0
+    for row in rows:
+        task, said = found.task.names[found.task.codes[row]], found.label.names[found.label.codes[row]]
+        k = place.get(task, -1)
+        if k < 0 or results.told[k]:
+            unknown, told = unknown + (k < 0), told + (k >= 0)
+            continue
+        if truth.setdefault(k, folded(said)) != folded(said):
+            raise FileFormatError(f"{name} says two things of task {task!r}.", "Give each audited task one label.")
+        known[k], right[k] = True, folded(said) == folded(results.labels[k])
+    if not known.any():
+        raise FileFormatError(
+            f"{name} has no audited task that has a result: its first task is "
+            f"{found.task.names[0] if found.task.names else 'none'!r}, that of the results is {results.tasks[0]!r}.",
+            "Give the truth of tasks that the results have, with the same names, and that were not gold before.",
+        )
+    _same_words(results, truth, name)
+    sentences = [f"{name}: {counted(int(known.sum()), 'audited task')}."]
+    if unknown:
+        sentences.append(f"{counted(unknown, 'audited task')} without a result left out.")
+    if told:
+        sentences.append(f"{counted(told, 'audited task')} that the method was told left out.")
+    return known, right, found.report.as_dict() | {"unknown_tasks": unknown, "told": told, "sentences": sentences}
+
+
+def _same_words(results: ResultTable, truth: dict[int, str], name: str) -> None:
+    """Refuse two files that do not share one label: they speak of different things."""
+    words = {folded(label) for label in results.labels}
+    if not words & set(truth.values()):
+        raise FileFormatError(
+            f"no label of {name} is a label of the results: {min(truth.values())!r} against {min(words)!r}.",
+            "Use the same words for labels in both files.",
+        )

@@ -1,0 +1,49 @@
+"""What stands out about a worker, and when it may be said.
+
+======================= ===================================================================================
+flag                    said when
+======================= ===================================================================================
+at chance               the interval of the balanced accuracy holds chance, and its upper end is less than
+                        half as far above chance as a stranger is taken to be: their labels say next to nothing
+against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
+always the same answer  one answer throughout, where an average worker would have given it throughout with a
+                        chance below 1% for the whole crowd
+copying                 see ``copying``
+======================= ===================================================================================
+
+Intervals are 95%; who has given few labels has wide ones and is not flagged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Bools
+from nextlabel.crowd.fit import CrowdFit
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.prior import RIGHT, WRONG
+from nextlabel.crowd.skill import Intervals
+
+AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
+#: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
+LEVEL = 0.01
+
+
+def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
+    """Who is at chance, and who answers against the grain."""
+    chance = 1.0 / answers
+    stranger = RIGHT / (RIGHT + WRONG) - chance
+    against = balanced.high < chance
+    at_chance = ~against & (balanced.low <= chance) & (balanced.high - chance < 0.5 * stranger)
+    return at_chance, against
+
+
+def always_same(labels: CrowdLabels, fit: CrowdFit) -> Bools:
+    """Who gave one answer throughout where an average worker would hardly have."""
+    average = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
+    expected = (fit.beliefs @ average)[labels.task, labels.answer]
+    chance = np.bincount(labels.worker, np.log(expected), labels.workers)
+    C = labels.answers
+    said = np.bincount(labels.worker * C + labels.answer, minlength=labels.workers * C).reshape(labels.workers, C)
+    found: Bools = ((said > 0).sum(axis=1) == 1) & (chance < np.log(LEVEL / labels.workers))
+    return found

@@ -1,0 +1,171 @@
+"""What was learnt of a crowd: its workers, and what its labels say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.fit import CrowdFit
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with the ends of its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, float]:
+        """As ``--json`` prints it."""
+        return {"mean": self.mean, "low": self.low, "high": self.high}
+
+    def __format__(self, spec: str) -> str:
+        return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class LearntWorker:
+    """One worker.
+
+    ================ ==============================================================================================
+    code             meaning
+    ================ ==============================================================================================
+    labels           labels of theirs
+    accuracy         chance that a label of theirs is right on tasks like these
+    balanced         the same if all truths were equally frequent; 1 / answers is chance
+    confusion        P(says y | truth c): a row for each truth, each entry with its interval
+    bias             by answer: how much more often than 1 / answers they would give it, all truths equally frequent
+    bits             what a label of theirs says about the truth, in bits
+    worth            expected tasks right that one more label of theirs adds, on the task where it adds most
+    flags            what stands out (``crowd.flags``)
+    ================ ==============================================================================================
+    """
+
+    name: str
+    labels: int
+    accuracy: Estimate
+    balanced: Estimate
+    confusion: tuple[tuple[Estimate, ...], ...]
+    bias: tuple[float, ...]
+    bits: float
+    worth: float
+    flags: tuple[str, ...]
+
+    @property
+    def sensitivity(self) -> Estimate | None:
+        """P(says 1 | truth 1), with two answers."""
+        return self.confusion[1][1] if len(self.confusion) == 2 else None
+
+    @property
+    def specificity(self) -> Estimate | None:
+        """P(says 0 | truth 0), with two answers."""
+        return self.confusion[0][0] if len(self.confusion) == 2 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        two = {"sensitivity": self.sensitivity, "specificity": self.specificity}
+        return {
+            "worker": self.name,
+            "labels": self.labels,
+            "accuracy": self.accuracy.as_dict(),
+            "balanced_accuracy": self.balanced.as_dict(),
+            **{name: one.as_dict() for name, one in two.items() if one is not None},
+            "bias": list(self.bias),
+            "confusion": [[one.as_dict() for one in row] for row in self.confusion],
+            "bits": self.bits,
+            "worth": self.worth,
+            "flags": list(self.flags),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CopyingPair:
+    """Two workers who agree on ``alike`` of ``shared`` tasks; skill and hard items explain at most ``excused``."""
+
+    workers: tuple[str, str]
+    shared: int
+    alike: int
+    excused: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class LearntCrowd:
+    """Workers and tasks, learnt together.
+
+    ``answers`` are the names of the answers, ``task_names`` those of the tasks, in the order of ``fit.beliefs``;
+    ``labels_per_task`` (K,); ``gold`` (K,) is the truth that was given, -1 where none was. ``pairs`` is the number of
+    pairs of workers that were looked at for copying. ``notes`` say what could not be learnt.
+    """
+
+    answers: tuple[str, ...]
+    workers: tuple[LearntWorker, ...]
+    task_names: tuple[str, ...]
+    labels_per_task: Ints
+    gold: Ints
+    fit: CrowdFit
+    copying: tuple[CopyingPair, ...]
+    pairs: int
+    notes: tuple[str, ...]
+
+    @property
+    def evidence(self) -> float:
+        """The bound on the log probability of the labels that the fit climbed."""
+        return self.fit.evidence
+
+    @property
+    def converged(self) -> bool:
+        """Whether the climb came to an end before its limit of sweeps."""
+        return self.fit.converged
+
+    @cached_property
+    def by_name(self) -> dict[str, LearntWorker]:
+        """The workers by their names."""
+        return {one.name: one for one in self.workers}
+
+    def predict_proba(self) -> Floats:
+        """(K, C) probability of each answer for each task."""
+        return self.fit.beliefs.copy()
+
+    def predict(self) -> list[str]:
+        """The most probable answer of each task; of answers alike, the first one."""
+        return [self.answers[k] for k in np.argmax(self.fit.beliefs, axis=1)]
+
+    @property
+    def expected_accuracy(self) -> float:
+        """Mean over the tasks without gold of the probability of the answer given: the model's own word."""
+        unknown = self.gold < 0
+        return float(self.fit.beliefs.max(axis=1)[unknown].mean()) if unknown.any() else 1.0
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """One row for each task, as files have it: task, label, probability, labels, gold."""
+        best = np.argmax(self.fit.beliefs, axis=1)
+        for k, name in enumerate(self.task_names):
+            yield {
+                "task": name,
+                "label": self.answers[best[k]],
+                "probability": round(float(self.fit.beliefs[k, best[k]]), 6),
+                "labels": int(self.labels_per_task[k]),
+                "gold": None if self.gold[k] < 0 else self.answers[self.gold[k]],
+            }
+
+    def __str__(self) -> str:
+        rows = [f"{len(self.workers):,} workers, {len(self.task_names):,} tasks, {self.labels_per_task.sum():,} labels"]
+        for one in self.workers[:10]:
+            flags = f"  ({', '.join(one.flags)})" if one.flags else ""
+            rows.append(f"{one.name}: {one.labels:,} labels, accuracy {one.accuracy:.3f}{flags}")
+        if len(self.workers) > 10:
+            rows.append(f"and {len(self.workers) - 10:,} more")
+        return "\n".join([*rows, *self.notes])
+
+    def __repr__(self) -> str:
+        return (
+            f"LearntCrowd(workers={len(self.workers)}, tasks={len(self.task_names)}, "
+            f"labels={int(self.labels_per_task.sum())}, evidence={self.evidence:.6g}, converged={self.converged})"
+        )

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis's profiles, the marker ``numerical``, the recorded labels.
+"""What all tests share: Hypothesis's profiles, the markers ``numerical`` and ``long``, the recorded labels.
 
 Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thorough`` looks further.
 """
@@ -41,7 +41,11 @@ NUMERICAL = {
 assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "long" not in config.getoption("markexpr"):  # minutes: only when asked for, by ``make test-long``
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
         if folder in NUMERICAL:

@@ -35,8 +35,8 @@ from nextlabel.backtesting.options import (
     COUNTING_REPLICATIONS,
     CROWD,
     PILOT,
-    REPLICATIONS,
     BacktestOptions,
+    default_replications,
     each_once,
 )
 from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
@@ -97,8 +97,8 @@ def backtest(
 
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``Recorded`` labels; ``gold`` is the truth where
     it is known, a path, a data frame or what ``read_gold`` returned, and only judges. Budgets are labels per task or
-    labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, 20 replications of
-    each, and nothing is held out. Without them they are policies that count votes, 200 replications of each; without a
+    labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, four to ten
+    replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of each; without a
     ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
     """
     begin = perf_counter()
@@ -107,7 +107,7 @@ def backtest(
     rules = _rules(policies, how, recorded)
     if how.replay == "timed":
         check_times(table)
-    count = _count(replications, rules)
+    count = _count(replications, rules, int(recorded.counts.sum()))
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
@@ -230,9 +230,9 @@ def _check_workers(crowd: Sequence[str], readouts: Sequence[str], recorded: Reco
         )
 
 
-def _count(replications: int | None, rules: Rules) -> int:
+def _count(replications: int | None, rules: Rules, labels: int) -> int:
     if replications is None:
-        return REPLICATIONS if rules.know_workers else COUNTING_REPLICATIONS
+        return default_replications(labels) if rules.know_workers else COUNTING_REPLICATIONS
     if replications < 2:
         raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
     return replications

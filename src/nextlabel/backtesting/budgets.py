@@ -13,7 +13,7 @@ LABELS_PER_TASK = (2.0, 3.0, 4.0, 5.0)
 #: Budgets of the grid, and labels per task up to which it goes if there are so many.
 POINTS, LARGEST_OVERLAP = 25, 7
 #: Labels per task of the grid of policies whose every budget is a campaign of its own; finest where most is saved.
-CROWD_GRID = (1.0, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0)
+CROWD_GRID = (1.0, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
 #: An overlap is compared with if so many of the tasks have the labels for it.
 ENOUGH_TASKS = 0.5
 
@@ -41,9 +41,9 @@ def choose_budgets(
                 "Give fewer, e.g. --labels-per-task 3.",
             )
     top = max(asked[-1], min(LARGEST_OVERLAP * K, most))
-    even = (
-        np.array([x * K for x in CROWD_GRID if x * K <= top]) if crowd else np.linspace(min(K, asked[0]), top, POINTS)
-    )
+    even = np.linspace(min(K, asked[0]), top, POINTS)
+    if crowd:
+        even = np.array([x * K for x in CROWD_GRID if x * K <= top])
     grid = np.unique(np.append(np.round(even), asked)).astype(np.int64)
     counts = setting.recorded.counts
     odd = range(1, min(setting.depth, -(-top // K)) + 1, 2)

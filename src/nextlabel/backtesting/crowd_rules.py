@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from nextlabel.arrays import Ints
 from nextlabel.backtesting.curves import Curve
@@ -15,9 +16,10 @@ from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
 from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
+from nextlabel.simulation.crowd_replay import BLIND_TO_BUDGET, CrowdReplayed, replay_crowd
+from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import Recorded
-from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.progress import Progress
 
 
 def play_crowd_policies(
@@ -27,18 +29,37 @@ def play_crowd_policies(
     options: BacktestOptions,
     replications: int,
     table: LabelTable | None,
+    engine: Engine | None,
     progress: Progress | None,
 ) -> list[PlayedRule]:
     """One rule for each policy, read out by workers and by majority."""
-    record, rows = crowd_record(setting.recorded, table), judged(setting.recorded)
-    out = []
-    for k, name in enumerate(names):
-        found = replay_crowd(
-            record, [name], list(budgets), replay=options.replay, turn_away=options.turn_away,
-            replications=replications, seed=setting.seed, progress=part(progress, k, len(names)),
+    if not names:
+        return []
+    record = crowd_record(setting.recorded, table)
+    work = [(name, some) for name in names for some in _campaigns(name, budgets, options)]
+
+    def play(name: str, some: Sequence[int]) -> list[CrowdReplayed]:
+        return replay_crowd(
+            record, [name], some, replay=options.replay, turn_away=options.turn_away, replications=replications,
+            seed=setting.seed,
         )  # fmt: skip
-        out.append(_rule(name, found, rows))
-    return out
+
+    found: list[CrowdReplayed] = []
+    calls = (delayed(play)(name, some) for name, some in work)
+    parallel = Parallel(n_jobs=(engine or Engine()).jobs, backend="threading", return_as="generator")
+    for k, one in enumerate(parallel(calls)):
+        found += one
+        if progress is not None:
+            progress((k + 1) / len(work))
+    rows = judged(setting.recorded)
+    return [_rule(name, [one for one in found if one.policy == name], rows) for name in names]
+
+
+def _campaigns(name: str, budgets: Sequence[int], options: BacktestOptions) -> list[list[int]]:
+    """Budgets that one campaign serves: all, if the policy does the same whatever the budget is, or else one each."""
+    if name in BLIND_TO_BUDGET and options.replay == "task-first":
+        return [list(budgets)]
+    return [[U] for U in budgets]
 
 
 def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:

@@ -56,7 +56,7 @@ class Campaign:
     @classmethod
     def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
         """Open a campaign that exists; without ``id``, the only one."""
-        service = CampaignService(open_store(url), clock)
+        service = CampaignService(open_store(url, create=False), clock)
         try:
             if id is None:
                 there = service.store.campaigns()

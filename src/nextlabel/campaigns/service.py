@@ -21,8 +21,8 @@ from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
-#: Rows and events that are read at once.
-CHUNK = 10_000
+#: Rows that are read at once, and bytes of their payloads.
+CHUNK, CHUNK_BYTES = 10_000, 16 << 20
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
 
@@ -118,10 +118,10 @@ class CampaignService:
         """Every task with what is known of it, in the order in which they came."""
         row, classes, after = self.store.row(id), self.store.classes(id), -1
         while True:
-            tasks = self.store.tasks(id, after, CHUNK)
-            yield from results_of(row, classes, tasks)
-            if len(tasks) < CHUNK:
+            tasks = self.store.tasks(id, after, CHUNK, CHUNK_BYTES)
+            if not tasks:
                 return
+            yield from results_of(row, classes, tasks)
             after = tasks[-1].number
 
     def certificate(self, id: str) -> Certificate:

@@ -101,6 +101,7 @@ def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, An
 _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
     "created": lambda c, who, what, d: "The campaign was created.",
     "tasks_added": lambda c, who, what, d: "Tasks were added.",
+    "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
     "late": _late,

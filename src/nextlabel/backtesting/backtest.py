@@ -98,8 +98,8 @@ def backtest(
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``Recorded`` labels; ``gold`` is the truth where
     it is known, a path, a data frame or what ``read_gold`` returned, and only judges. Budgets are labels per task or
     labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, four to ten
-    replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of each; without a
-    ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
+    replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of
+    each; without a ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
     """
     begin = perf_counter()
     how = options or BacktestOptions()
@@ -190,9 +190,10 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     """Policies and read-outs, checked against what is known."""
     given = policies or how.default_policies(recorded.workers is not None, recorded.answers)
     each_once("policy", [policy for policy in given if isinstance(policy, str)])
-    crowd = tuple(name for name in given if isinstance(name, str) and name in CROWD)
-    counting = tuple(make_policy(policy) for policy in given if policy not in crowd)
-    names = tuple(name if name in crowd else make_policy(name).name for name in given)
+    chosen = [make_policy(policy) for policy in given]
+    crowd = tuple(policy.name for policy in chosen if policy.name in CROWD)
+    counting = tuple(policy for policy in chosen if policy.name not in CROWD)
+    names = tuple(policy.name for policy in chosen)
     each_once("policy", list(names))
     for policy in counting:
         if policy.solves_again:

@@ -27,6 +27,7 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.errors import InputError
+from nextlabel.planning.crowd_plan import plan_with_workers
 from nextlabel.planning.money import where_to_stop
 from nextlabel.planning.result import Plan, needed_labels
 from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
@@ -57,11 +58,30 @@ def plan(
     value: float = 1.0,
     replications: int | None = None,
     seed: int = 0,
+    turn_away: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve."""
+    """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve.
+
+    With workers who differ the policy is ``crowd``; ``turn_away`` lets it give an arrival nothing.
+    """
     begin = perf_counter()
+    if problem.workers:
+        if label_cost is not None:
+            raise InputError(
+                "with workers who differ a label's cost belongs to the type of worker.",
+                "Write cost = 0.05 in [[workers]]; the plan's values are then net of it.",
+            )
+        return plan_with_workers(
+            problem, target=target, most=most, replications=replications, seed=seed, turn_away=turn_away,
+            engine=engine, progress=progress,
+        )  # fmt: skip
+    if turn_away:
+        raise InputError(
+            "turning away is for problems with workers who differ, and this one has none.",
+            "Add [[workers]] to the problem file, or leave --turn-away out.",
+        )
     _check(problem, target, most)
     count = replications
     if count is None:

@@ -292,6 +292,16 @@ def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatc
     assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
 
 
+@pytest.mark.parametrize("r", [4.0, 10.0, 30.0])
+def test_the_usual_search_misses_nothing_here(r: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Problem.identical(4, 10, arrival_rate=r)
+    proved = index_table(busy, cap=10, flight=10)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    found = index_table(busy, cap=10, flight=10)
+    assert proved.proved and not found.proved
+    np.testing.assert_allclose(found.classes[0].rows, proved.classes[0].rows, atol=INDEX)
+
+
 def test_proved_roots_are_the_greatest_on_a_fine_grid() -> None:
     """Every state of a problem that is not indexable, against the plain recursion on 20,000 prices."""
     busy = Problem.identical(3, 6, arrival_rate=10.0)

@@ -5,7 +5,9 @@ Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thoroug
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,8 +21,8 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
-_CONFIG = tempfile.TemporaryDirectory(prefix="nextlabel-config-")
-os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.

@@ -61,7 +61,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (["budget", "mine", "20"], "may buy 20 labels"),
         (["deadline", "mine", "2099-01-01T00:00:00Z"], "mine is open"),
         (["deadline", "mine", "none"], "mine is open"),
-        (["rebuild", "mine"], "counters as before"),
+        (["rebuild", "mine"], "Every row follows from them"),
     ):
         assert run(["campaign", *words]) == 0
         assert said in capsys.readouterr().err

@@ -21,6 +21,7 @@ changed      budget, deadline or lease_seconds: the new value of each that chang
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
+rebuilt      table, rows (how many of it did not follow from the events before and were written anew)
 clock_accepted before (time of the event before it); expires_at if that was a later time: no lease lasts longer
 ============ ===================================================================================================
 
@@ -36,6 +37,7 @@ from typing import Any, Final
 KINDS: Final = (
     "created", "tasks_added", "batch_ended", "leased", "labelled", "late", "expired", "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
+    "rebuilt",
 )  # fmt: skip
 
 

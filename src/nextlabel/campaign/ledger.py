@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
@@ -19,6 +19,9 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.verification import Verification
 
 
 class Ledger(Protocol):
@@ -155,8 +158,8 @@ class Store(Protocol):
         """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
         ...
 
-    def forget(self, id: str) -> AbstractContextManager[Ledger]:
-        """The campaign, locked, everything but its events emptied: to be rebuilt from them."""
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row of a campaign against its events; with ``repair``, write what they say where it differs."""
         ...
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:

@@ -209,6 +209,10 @@ def _clock_accepted(ledger: Ledger, event: Event, rank: Rank) -> None:
         row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
 
 
+def _rebuilt(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """The rows are again what the events before this one say."""
+
+
 def _end(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
     lease = get_lease(ledger, event.data["lease"])
     lease.status, lease.ended_at = status, event.at
@@ -270,4 +274,5 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "closed": _closed,
     "reopened": _reopened,
     "clock_accepted": _clock_accepted,
+    "rebuilt": _rebuilt,
 }

@@ -9,7 +9,8 @@ kind     (W,)        type of each worker in the present plan
 given    (K,)        labels given to each task, those in flight counted
 arrived  (W,)        arrivals of each worker
 worked   (W,)        labels given to each worker, those in flight counted
-options  (4,)        ``LEARNT``: channels are learnt; ``NAMED``: a worker gets a task once; ``BY_COUNT``: the bin
+named    (W,)        1 for a worker who gets a task at most once, 0 for many people under one name
+options  (4,)        ``LEARNT``: channels are learnt; ``NAMED``: what ``named`` is at first; ``BY_COUNT``: the bin
                      is the number of labels given, not the belief; ``TRIAL``: a worker with fewer
                      labels than this is not turned away
 ======== =========== =========================================================================================
@@ -51,6 +52,7 @@ class CrowdCampaign(NamedTuple):
     given: Ints
     arrived: Ints
     worked: Ints
+    named: Ints
     options: Ints
 
 
@@ -73,6 +75,7 @@ def new_campaign(
         np.zeros(tasks, dtype=np.int64),
         np.zeros(workers, dtype=np.int64),
         np.zeros(workers, dtype=np.int64),
+        np.full(workers, options[NAMED]),
         options,
     )
 
@@ -107,7 +110,7 @@ def assign(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int) -> int
 @jit
 def next_task(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool) -> int:
     """The task for the worker who is here, or -1; nothing is noted."""
-    who = worker if campaign.options[NAMED] else -1
+    who = worker if campaign.named[worker] else -1
     must = must or campaign.worked[worker] < campaign.options[TRIAL]
     return choose_task(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must)
 
@@ -115,7 +118,7 @@ def next_task(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool)
 @jit
 def next_among(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool, eligible: Ints, size: int) -> int:
     """``next_task`` where only ``eligible[:size]`` may be given."""
-    who = worker if campaign.options[NAMED] else -1
+    who = worker if campaign.named[worker] else -1
     must = must or campaign.worked[worker] < campaign.options[TRIAL]
     return choose_among(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must, eligible, size)
 

@@ -187,6 +187,8 @@ class Policy(ABC):
     planned_ahead: bool = False
     #: It solves again while the campaign runs: seconds to minutes for each replication.
     solves_again: bool = False
+    #: It takes part in problems with workers who differ (``simulation.crowd``).
+    knows_workers: bool = False
     #: It draws from posterior quantiles that are tabulated first, about a second for each problem.
     draws: bool = False
 

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.scoring import rank
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
+from nextlabel.campaign.verification import Verification, replay_event
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState
 from nextlabel.store.memory_access import MemoryAccess
@@ -167,6 +167,26 @@ class MemoryLedger:
         """A worker's tally."""
         return self._workers.setdefault(worker, WorkerRow(worker))
 
+    def differing_rows(self, right: MemoryLedger) -> dict[str, int]:
+        """Rows of each table that are not those of another ledger."""
+        pairs: dict[str, tuple[dict[Any, Any], dict[Any, Any]]] = {
+            "classes": (dict(enumerate(self._classes)), dict(enumerate(right._classes))),
+            "leases": (self._leases, right._leases),
+            "tasks": (self._unscored(), right._unscored()),
+            "workers": (self._workers, right._workers),
+            "batches": (self._batches, right._batches),
+            "campaigns": ({0: self.row}, {0: right.row}),
+        }
+        counts = {
+            name: sum(1 for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+            for name, (mine, theirs) in pairs.items()
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def _unscored(self) -> dict[int, TaskRow]:
+        """Tasks, with no more of their scores than whether they have one."""
+        return {task.number: replace(task, score=None if task.score is None else 0.0) for task in self._tasks}
+
     def leases_of(self, tasks: set[int]) -> list[LeaseRow]:
         """Leases of some tasks."""
         return [replace(lease) for lease in self._leases.values() if lease.task in tasks]
@@ -210,15 +230,18 @@ class MemoryStore:
                     self._ledgers[id] = _replayed(ledger, before)
                 raise
 
-    @contextmanager
-    def forget(self, id: str) -> Iterator[MemoryLedger]:
-        """The campaign with nothing but its events, to be projected again by the caller."""
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row against the events, and repair those that do not follow from them."""
         with self._lock:
             old = self._ledger(id)
-            ledger = _replayed(old, 0)
-            ledger.events = list(old.events)
-            yield ledger
-            self._ledgers[id] = ledger
+            new = _replayed(old, len(old.events))
+            differing = old.differing_rows(new)
+            events = len(old.events)
+            if repair:
+                self._ledgers[id] = new
+                for table, rows in differing.items():
+                    new.append(new.row.last_at, "rebuilt", {"table": table, "rows": rows})
+        return Verification(events, differing, repair and bool(differing))
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
@@ -316,7 +339,6 @@ def _first_bytes(rows: list[R], max_bytes: int | None, size: Callable[[R], int])
 def _replayed(old: MemoryLedger, events: int) -> MemoryLedger:
     ledger = MemoryLedger(new_row(old.row.id, old.row.config, old.row.created_at))
     for event in old.events[:events]:
-        ledger.row.seq, ledger.row.last_at = event.seq, event.at
         ledger.events.append(event)
-        apply_event(ledger, event, rank)
+        replay_event(ledger, event, rank)
     return ledger

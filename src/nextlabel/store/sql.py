@@ -22,6 +22,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.verification import Verification
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
@@ -33,8 +34,9 @@ from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
-from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
+from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
+from nextlabel.store.verify import verify
 
 #: Rows that are fetched at once where their size is limited.
 ROW_BUFFER = 20
@@ -95,18 +97,9 @@ class SqlStore:
             ledger.flush()
         self._keep_cached(ledger)
 
-    @contextmanager
-    def forget(self, id: str) -> Iterator[SqlLedger]:
-        """The campaign with nothing but its events, to be projected again by the caller."""
-        with self._write() as connection:
-            number, old = self._lock_campaign(connection, id)
-            for table in PROJECTIONS:
-                connection.execute(delete(table).where(table.c.campaign == number))
-            self._take_cached(id, -1)
-            ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), CachedRows())
-            yield ledger
-            ledger.flush()
-        self._keep_cached(ledger)
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row against the events, and repair those that do not follow from them."""
+        return verify(self, id, repair, progress)
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""

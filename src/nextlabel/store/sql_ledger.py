@@ -68,6 +68,21 @@ class SqlLedger:
         self._workers: dict[str, WorkerRow] = {}
         self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
 
+    @property
+    def connection(self) -> Connection:
+        """The connection that the transaction is on."""
+        return self._connection
+
+    @property
+    def number(self) -> int:
+        """The campaign's number in the database."""
+        return self._number
+
+    def forget_cached(self) -> None:
+        """Remember nothing of the rows that were read before."""
+        self.cached = CachedRows()
+        self._tasks, self._workers = {}, {}
+
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
         self.row.seq += 1

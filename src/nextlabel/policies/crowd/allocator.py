@@ -43,8 +43,8 @@ from nextlabel.kernels.crowd_campaign import (
 from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.crowd.chain import Chain, belief_grid
-from nextlabel.policies.crowd.solver import MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
-from nextlabel.policies.crowd.types import CrowdTypes, group_workers
+from nextlabel.policies.crowd.solver import GAP, LEARNT_GAP, MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
+from nextlabel.policies.crowd.types import CrowdTypes, group_workers, same_channels
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 #: Sweeps of a refit at most, and the rise of the evidence per label at which it ends.
@@ -78,8 +78,8 @@ class CrowdAllocator:
     """Tasks, workers and a budget; ``ask`` for a task and ``tell`` what the worker said.
 
     ``beliefs`` (K, C) are the tasks' priors. With ``channels`` (W, C, C) the workers are known; without, their
-    channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give; ``arrivals`` the number of
-    arrivals to come where only that is known.
+    channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give, or how often each comes;
+    ``arrivals`` the number of arrivals to come (the sum of the supply unless given).
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class CrowdAllocator:
         channels: Floats | None = None,
         prior: CrowdPrior | None = None,
         supply: Floats | None = None,
-        arrivals: float = np.inf,
+        arrivals: float | None = None,
         cost: Floats | None = None,
         replication: int = 0,
     ) -> None:
@@ -106,7 +106,9 @@ class CrowdAllocator:
         self.prior = prior or CrowdPrior.default(answers)
         self.budget, self.given = budget, 0
         self.supply = None if supply is None else np.asarray(supply, dtype=np.float64).copy()
-        self.arrivals = float(self.supply.sum()) if self.supply is not None else float(arrivals)
+        if arrivals is None:
+            arrivals = np.inf if self.supply is None else float(self.supply.sum())
+        self.arrivals = float(arrivals)
         self.cost = np.zeros(people) if cost is None else np.asarray(cost, dtype=np.float64)
         by_count = self.settings.rule == "uniform"
         self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
@@ -123,7 +125,7 @@ class CrowdAllocator:
         self._start = plan_start(self.settings.seed, replication)
         self._types: CrowdTypes | None = None
         self._plans: Ints | None = None
-        self._due = 0
+        self.next_due = 0
         self.plan: CrowdPlan = ranked_plan(self.grid, -self.grid)
         for x in range(tasks):
             put(self.campaign.bins, x, 0, 0, MOST_PLANS)
@@ -173,7 +175,7 @@ class CrowdAllocator:
     @property
     def due(self) -> bool:
         """Whether it is time to refit and to solve again."""
-        return self.given >= self._due
+        return self.given >= self.next_due
 
     # Learning and solving ---------------------------------------------------------------------------------------
 
@@ -215,7 +217,7 @@ class CrowdAllocator:
         self._start += 0.5
         follow_plans(self.campaign.bins, self.plan, target, self._start)
         spread = self.budget / self.settings.resolves
-        self._due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
+        self.next_due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
 
     @property
     def _by_odds(self) -> bool:
@@ -238,19 +240,17 @@ class CrowdAllocator:
         if start is not None and self.learnt and not self.settings.task_first and self._types is not None:
             start = _renamed(start, self._types.channels, types.channels)
         solver = RelaxationSolver(tables, chain.reward, cost, start)
-        found = solver.solve(members, self._generosity * left, self._generosity * supply)
+        more = self._generosity
+        found = solver.solve(members, more * left, more * supply, LEARNT_GAP if self.learnt else GAP)
         self._types, self._plans = types, found.plans
         self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self.learnt)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
         weights = self._expected()
-        W = len(weights)
-        if self.learnt or W > 24:
+        types = None if self.learnt else same_channels(self.campaign.channels, weights)
+        if types is None:
             types = group_workers(self.campaign.channels, weights)
-        else:
-            share = weights / weights.sum() if weights.sum() > 0 else np.full(W, 1.0 / W)
-            types = CrowdTypes(np.arange(W), self.campaign.channels, share)
         weight, M = np.maximum(weights, 1e-9), len(types.share)
         cost = np.bincount(types.kind, self.cost * weight, M) / np.maximum(np.bincount(types.kind, weight, M), 1e-12)
         to_come = self.arrivals

@@ -18,7 +18,7 @@ by cutting planes: the best plan at the present prices is the next k (``kernels.
 the cuts are the weights. Plans of the solution before are the first cuts, evaluated anew for the tasks as they are now,
 so that solving again takes a few steps. The certified bound is another matter (``solve.crowd``): here nothing is
 proved, and more than two answers are a chain too (``policies.crowd.chain``).
-Guarantee: within ``GAP`` of the chain's optimum per task. Cost: some 5 to 50 ms.
+Guarantee: within ``gap`` of the chain's optimum per task. Cost: some 5 to 50 ms.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from nextlabel.kernels.crowd_chain import best_plan, follow_plan
 from nextlabel.kernels.crowd_choice import CrowdPlan
 from nextlabel.solve.crowd.master import Limits, solve_master
 
-#: How far the plans may be from the best ones, per task.
-GAP = 1e-4
+#: How far the plans may be from the best ones, per task: where channels are known, and where they are learnt.
+GAP, LEARNT_GAP = 2e-5, 1e-4
 MOST_CUTS = 200
 #: Plans that are kept, those of the largest weight.
 MOST_PLANS = 16
@@ -65,7 +65,7 @@ class RelaxationSolver:
         stop = np.full((1, len(reward)), -1, dtype=np.int64)
         self.plans = stop if start is None else np.concatenate([stop, np.where(start < len(cost), start, -1)])
 
-    def solve(self, members: Floats, budget: float, supply: Floats) -> CrowdRelaxation:
+    def solve(self, members: Floats, budget: float, supply: Floats, gap: float = GAP) -> CrowdRelaxation:
         """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type."""
         tasks = max(float(members.sum()), 1.0)
         mass = members / tasks
@@ -86,16 +86,22 @@ class RelaxationSolver:
                 best, worth, prices = bound, value.copy(), here
             plans.append(plan)
             cuts.append(self._cut(plan, mass))
-            if best - master.value <= GAP:
+            if best - master.value <= gap:
                 break
         weights = solve_master(np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]), limits).weights
         kept = np.sort(np.argsort(-weights, kind="stable")[:MOST_PLANS])
         kept = kept[weights[kept] > 0.0]
         self.plans = np.array([plans[k] for k in kept])
         shares = weights[kept] / weights[kept].sum()
-        gap = tasks * max(0.0, best - master.value)
         return CrowdRelaxation(
-            tasks * best, float(prices[0]), prices[1:], self.plans, shares, worth, gap, len(cuts) - len(self.plans)
+            value=tasks * best,
+            price=float(prices[0]),
+            extra=prices[1:],
+            plans=self.plans,
+            weights=shares,
+            values=worth,
+            gap=tasks * max(0.0, best - master.value),
+            steps=step + 1,
         )
 
     def _cut(self, plan: Ints, members: Floats) -> tuple[float, Floats]:

@@ -115,5 +115,6 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tuned": _tuned,
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
+    "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",
     "clock_accepted": lambda c, who, what, d: f"The clock was accepted; the event before it is of {when(d['before'])}.",
 }

@@ -36,11 +36,12 @@ def play_crowd_policies(
     if not names:
         return []
     record = crowd_record(setting.recorded, table)
+    count = 1 if options.replay == "timed" else replications  # real times leave nothing to chance
     work = [(name, some) for name in names for some in _campaigns(name, budgets, options)]
 
     def play(name: str, some: Sequence[int]) -> list[CrowdReplayed]:
         return replay_crowd(
-            record, [name], some, replay=options.replay, turn_away=options.turn_away, replications=replications,
+            record, [name], some, replay=options.replay, turn_away=options.turn_away, replications=count,
             seed=setting.seed,
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def reproduce(
     context: typer.Context,
     study: Annotated[
-        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "all"], typer.Argument(help="The study to run.")
+        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "indexability", "all"],
+        typer.Argument(help="The study to run."),
     ],
     data: Annotated[
         str | None, text("--data", "DIR", "For fig2: the folder with rte/ and temp/ (labels.csv and gold.csv in each).")

@@ -39,7 +39,7 @@ from nextlabel.kernels.crowd_state import CrowdState, channel_of, clamp, new_sta
 from nextlabel.kernels.digamma import digamma
 from nextlabel.kernels.jit import jit
 
-__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit", "stream_label"]
+__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit", "stiffness", "stream_label"]
 
 #: Without a sign, an index needs no check for counting from the end.
 Codes = NDArray[np.uint32]

@@ -79,12 +79,18 @@ def tasks_of(problem: Problem) -> tuple[Floats, Floats, Rewards, float]:
     """Beliefs, tasks at each, their rewards in units of what is at stake, and that unit (a power of two)."""
     different = list(dict.fromkeys(c.reward for c in problem.classes))
     utilities = [utility_of(reward, problem.answers) for reward in different]
-    size = max(float(np.ptp(u)) for u in utilities)
-    unit = float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
     beliefs = np.array([_law(c.prior) for c in problem.classes])
     members = np.array([float(c.count) for c in problem.classes])
     of = np.array([different.index(c.reward) for c in problem.classes], dtype=np.int64)
+    stakes = [_stake(utilities[k], law) for k, law in zip(of, beliefs, strict=True)]
+    unit = float(2.0 ** round(np.log2(max(stakes)))) if max(stakes) > 0 else 1.0
     return beliefs, members, Rewards(tuple(u / unit for u in utilities), of), unit
+
+
+def _stake(utility: Floats, law: Floats) -> float:
+    """What knowing the truth would add, or what the task is worth already, whichever is more."""
+    now = float((utility * law).sum(axis=1).max())
+    return max(abs(now), float((law * utility.max(axis=0)).sum()) - now)
 
 
 def utility_of(reward: Reward, answers: int) -> Floats:

@@ -192,7 +192,9 @@ def _finish(
     raised, off = task.certify(limits.costs(prices), V)
     paid = limits.pays(prices)
     rounding = 16.0 * EPS * (1.0 + paid + float(np.abs(raised).max()))
-    value = float((task.mass * raised).sum()) + paid + rounding
+    # Nobody is worth more than if all truths were told, whatever the prices.
+    told = float((task.mass * task.ceiling).sum())
+    value = min(float((task.mass * raised).sum()) + paid, told) + rounding
     # What has no supply is never paid for: any price will do that nobody would pay.
     supply_prices = np.where(types.supply > 0, 0.0, float((task.ceiling - task.chain.stop).max()))
     supply_prices[live] = prices[1:]

@@ -108,7 +108,7 @@ def some_digits() -> list[list[float]]:
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled to compare with")
 def test_the_same_without_compilation() -> None:
     folder = os.path.dirname(os.path.dirname(__file__))
-    code = "import json, sys; sys.path[:0] = sys.argv[1:]; import test_stream; print(json.dumps(test_stream.some_digits()))"
+    code = "import json, sys; sys.path[:0] = sys.argv[1:]; import test_stream as t; print(json.dumps(t.some_digits()))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, folder, os.path.dirname(__file__)],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

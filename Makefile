@@ -1,6 +1,7 @@
 # make demo   install what is needed and run a whole campaign here: service, simulated crowd, certificate
 # make test   every test, in a random order whose seed is printed (SEED=n for another), with coverage;
 #             make test-fast leaves the slow ones out
+# make test-long  the tests that take minutes: 2,000 random horizons against an oracle that shares no code with the solver
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
@@ -22,7 +23,7 @@ BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser
 
-.PHONY: demo test test-fast test-elsewhere check docs docs-serve bench bench-live reproduce format clean
+.PHONY: demo test test-fast test-long test-elsewhere check docs docs-serve bench bench-live reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -53,6 +54,9 @@ test: $(DEV) $(BROWSER)
 
 test-fast: $(DEV) $(BROWSER)
 	$(PYTEST) -m 'not slow'
+
+test-long: $(DEV)
+	$(PYTEST) -m long -rP
 
 test-elsewhere: $(DEV)
 	$(BIN)/python tests/elsewhere.py --workers $(WORKERS) --randomly-seed=$(SEED)

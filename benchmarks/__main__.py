@@ -13,6 +13,7 @@ import numba
 import numpy as np
 import scipy
 
+from benchmarks.crowd import CROWD
 from benchmarks.rows import ALL, QUICK, Row
 from benchmarks.simulator import SIMULATOR
 
@@ -70,7 +71,7 @@ def main() -> None:
     options = parser.parse_args()
     before = others()
     rows = []
-    for make in QUICK if options.quick else (*ALL, *SIMULATOR):
+    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD):
         rows.append(make())
         print(f"{rows[-1].what}: {rows[-1].best}", file=sys.stderr, flush=True)
     table = markdown(rows, f" Load of the machine when it began: {before}.")

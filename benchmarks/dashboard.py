@@ -129,7 +129,7 @@ def paints(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
                 context = browser.new_context(viewport={"width": 1280, "height": 900})
                 page = context.new_page()
                 page.goto(f"{url}/sign-in")
-                page.get_by_label("Requester’s token").fill(token)
+                page.get_by_label("Token").fill(token)
                 page.get_by_role("button", name="Sign in").click()
                 page.wait_for_url(f"{url}/")
                 page.goto(url + path)

@@ -1,11 +1,13 @@
-"""What all tests share: Hypothesis's profiles, the marker ``numerical``, the recorded labels.
+"""What all tests share: Hypothesis's profiles, the markers ``numerical`` and ``long``, the recorded labels.
 
 Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thorough`` looks further.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,8 +21,8 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
-_CONFIG = tempfile.TemporaryDirectory(prefix="nextlabel-config-")
-os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
@@ -41,7 +43,11 @@ NUMERICAL = {
 assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "long" not in config.getoption("markexpr"):  # minutes: only when asked for, by ``make test-long``
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
         if folder in NUMERICAL:

@@ -23,10 +23,16 @@ def two_coins(one_if_one: float, one_if_zero: float) -> Floats:
 
 
 def relax_alike(
-    tasks: int, budget: float, channels: list[Floats], supply: list[float], p: Floats | None = None, **rest: Any
+    tasks: int,
+    budget: float,
+    channels: list[Floats],
+    supply: list[float],
+    p: Floats | None = None,
+    cost: float = 0.0,
+    **rest: Any,
 ) -> Relaxation:
     """The relaxation of tasks at one belief, all truths alike unless told otherwise."""
     C = len(channels[0])
     belief = np.full((1, C), 1.0 / C) if p is None else p[None, :]
-    types = Types(np.array(channels), np.array(supply, dtype=float), np.zeros(len(channels)))
+    types = Types(np.array(channels), np.array(supply, dtype=float), np.full(len(channels), cost))
     return relax(belief, np.array([float(tasks)]), types, budget, **rest)

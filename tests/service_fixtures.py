@@ -16,6 +16,7 @@ import uvicorn
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
+from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
@@ -79,7 +80,9 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
     listening = socket.create_server(("127.0.0.1", 0))  # kept, so that nobody else can take the port
     port = int(listening.getsockname()[1])
     app = create_app(campaign_service, ServiceSettings(port=port, **settings), pages)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on", http=GuardedProtocol)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

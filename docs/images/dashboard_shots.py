@@ -137,7 +137,7 @@ def others(campaign_service: CampaignService) -> None:
 def sign_in(page: Page, url: str, token: str) -> None:
     """Through the form."""
     page.goto(f"{url}/sign-in")
-    page.get_by_label("Requester’s token").fill(token)
+    page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{url}/")
 

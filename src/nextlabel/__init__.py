@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         TablesPendingError,
         TokenError,
         TooLargeError,
+        TooManyRequestsError,
         UnavailableError,
     )
     from nextlabel.files.label_table import LabelTable, ReadReport
@@ -138,6 +139,7 @@ __all__ = [
     "TokenError",
     "Told",
     "TooLargeError",
+    "TooManyRequestsError",
     "UnavailableError",
     "Utility",
     "WorkerType",
@@ -245,6 +247,7 @@ _HOME = {
     "TokenError": "nextlabel.errors",
     "Told": "nextlabel.campaign.replies",
     "TooLargeError": "nextlabel.errors",
+    "TooManyRequestsError": "nextlabel.errors",
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",

@@ -15,7 +15,8 @@
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
     │   ├── BusyError             a database that somebody else has locked
     │   ├── ClockError            a clock that is far from a campaign's last event
-    │   └── TablesPendingError    a policy's tables are still being computed
+    │   ├── TablesPendingError    a policy's tables are still being computed
+    │   └── TooManyRequestsError  more of something in a short time than the service allows (HTTP 429)
     └── SolverError               a computation that failed through no fault of the input (exit code 1, HTTP 500)
 
 The message says what was given and what is allowed; ``hint`` says what to do. Errors of other packages become one of
@@ -102,6 +103,14 @@ class TablesPendingError(UnavailableError):
     def __init__(self, future: Future[Any]) -> None:
         super().__init__("the tables of the campaign's policy are still being computed.", "Ask again in a moment.")
         self.future = future
+
+
+class TooManyRequestsError(UnavailableError):
+    """More of something in a short time than the service allows; ``retry_after`` is in seconds."""
+
+    def __init__(self, message: str, hint: str = "", retry_after: int = 1) -> None:
+        super().__init__(message, hint)
+        self.retry_after = retry_after
 
 
 class SolverError(NextlabelError):

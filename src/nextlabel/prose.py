@@ -8,7 +8,7 @@ from collections.abc import Sequence
 #: Names shown in a message.
 MOST_SHOWN = 12
 #: The password in an address, between a colon and the last @; and one that is given as a parameter.
-_PASSWORD = re.compile(r"(\w://[^\s:/@]*):\S*@")
+_PASSWORD = re.compile(r"(\w://[^\s:/@]*):\S+@")
 _PARAMETER = re.compile(r"\b((?:ssl)?password=)[^\s&]+")
 
 

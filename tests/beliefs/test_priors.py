@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise, product
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_expit, logit
 
+from exact_tasks import DIGITS, ExactTask
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.density import Histogram, LogitNormal
-from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.dirichlet import RELATIVE_ERROR, Dirichlet
 from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
@@ -131,6 +133,23 @@ def test_dirichlet_with_two_answers_is_beta_after_many_labels(w: tuple[float, fl
     _, truth = Dirichlet(w).believe(0.5, 300)
     _, beta_truth = Beta(w[1], w[0]).believe(0.5, 300)
     assert np.abs(truth - beta_truth).max() < ROUNDING
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(0.5, 0.7, 2.0), (1.0, 1.0, 90.0), (100.0, 101.0, 99.0, 60.0), (1e4, 1.0001e4, 0.99e4), (1e5, 1.0001e5, 1.0002e5)],
+)
+def test_dirichlet_against_fifty_digits(weights: tuple[float, ...]) -> None:
+    """Twelve digits of every probability, also of 1e-27 and with weights of 10^5, and no fewer after more labels."""
+    start = (0,) * len(weights)
+    digits = DIGITS if max(weights) < 1000 else 25
+    with mpmath.workdps(digits):
+        known = ExactTask(Dirichlet(weights), 0.5, Accuracy()).beliefs(0)
+        exact = [known.weight(start, q) for q in range(len(weights))]
+        assert abs(mpmath.fsum(exact) - 1) < 10.0 ** (5 - digits)
+        for depth in (0, 3, 12):
+            truth = Dirichlet(weights).believe(0.5, depth)[1][0]
+            assert max(abs(mpmath.mpf(float(x)) / e - 1) for x, e in zip(truth, exact, strict=True)) < RELATIVE_ERROR
 
 
 def test_dirichlet_against_fractions() -> None:

@@ -58,6 +58,8 @@ class Machine(RuleBasedStateMachine):
         self.id = self.campaign_service.create(config).id
         self.leases: dict[str, Known] = {}
         self.tasks: list[str] = []
+        self.limits: dict[str, tuple[int, int]] = {}
+        self.priors: set[object] = set()
         self.deadline: float | None = None
         self.paused = False
         if tasks:
@@ -70,6 +72,11 @@ class Machine(RuleBasedStateMachine):
         more = [{"id": key, **({"score": 0.3 + len(self.tasks) / 1000} if many else {})} for key in keys]
         assert self.campaign_service.add_tasks(self.id, more).added == number
         self.tasks += keys
+        self.priors |= {task.get("score") for task in more}
+        # Lower limits hold for tasks that are added when there are many priors, never for those that were there.
+        crossed = len(self.priors) > scoring.FEW_CLASSES
+        depth, flight = (scoring.DEPTH, scoring.FLIGHT) if crossed else (self.most, self.flight)
+        self.limits |= dict.fromkeys(keys, (min(self.most, depth), min(self.flight, flight)))
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, LEASE_S, 1000.0]))
     def wait(self, seconds: float) -> None:
@@ -105,7 +112,7 @@ class Machine(RuleBasedStateMachine):
                 expected = "budget_spent"
             elif not self.tasks:
                 expected = "preparing"
-            elif all(self.labels(task) >= self.most for task in self.tasks):
+            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks):
                 expected = "finished"
             elif self.paused:
                 expected = "paused"
@@ -134,11 +141,10 @@ class Machine(RuleBasedStateMachine):
                     self.campaign_service.tell(id, label)
             return
         if lease.status == "leased":
-            counted = self.spent < self.budget and self.labels(lease.task) < self.most
+            counted = self.spent < self.budget and self.labels(lease.task) < self.limits[lease.task][0]
         else:
-            counted = (
-                self.spent + self.out < self.budget and self.labels(lease.task) + self.in_flight(lease.task) < self.most
-            )
+            taken = self.labels(lease.task) + self.in_flight(lease.task)
+            counted = self.spent + self.out < self.budget and taken < self.limits[lease.task][0]
         told = self.campaign_service.tell(id, label)
         lease.status = "labelled" if lease.status == "leased" else "late"
         lease.label, lease.counted = label, counted
@@ -234,10 +240,10 @@ class Machine(RuleBasedStateMachine):
         assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks
         told = [lease for lease in self.leases.values() if lease.label is not None]
         assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
-        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.most)
+        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.limits[task][0])
         for result in self.campaign_service.results(self.id):
             said = [lease.label for lease in told if lease.task == result.task and lease.counted]
-            assert result.labels == len(said) <= self.most
+            assert result.labels == len(said) <= self.limits[result.task][0]
             assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
 
     def teardown(self) -> None:
@@ -259,7 +265,8 @@ class Machine(RuleBasedStateMachine):
         return sum(1 for lease in self.leases.values() if lease.task == task and lease.status == "leased")
 
     def room(self, task: str) -> bool:
-        return self.in_flight(task) < self.flight and self.labels(task) + self.in_flight(task) < self.most
+        most, flight = self.limits[task]
+        return self.in_flight(task) < flight and self.labels(task) + self.in_flight(task) < most
 
     def held(self, task: str, worker: str) -> bool:
         return any(lease.task == task and lease.worker == worker for lease in self.leases.values())
@@ -275,14 +282,19 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Machine]]:
-    """With two classes at most in groups, campaigns soon keep tasks by score."""
+    """With two classes at most in groups, campaigns soon keep tasks by score, and limits are lower from then on."""
     kind, few = request.param
     monkeypatch.setattr(scoring, "FEW_CLASSES", few)
+    if few == 2:
+        monkeypatch.setattr(scoring, "DEPTH", 2)
+        monkeypatch.setattr(scoring, "FLIGHT", 1)
+    scoring.score.cache_clear()
     with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder)) as store:
         clock = Clock()
         campaign_service = CampaignService(store, clock)
         yield type("M", (Machine,), {"campaign_service": campaign_service, "clock": clock})
         campaign_service.table_cache.close()
+    scoring.score.cache_clear()
 
 
 def test_every_command_in_any_order(machine: type[Machine]) -> None:
@@ -293,9 +305,8 @@ MOVES = ("ask",) * 8 + ("tell",) * 6 + ("wait", "release", "renew", "undo", "und
 RARE = ("add", "pause", "resume", "rebuild")
 
 
-def walk(machine: Machine, random: Random, steps: int) -> None:
-    """Hypothesis looks for short stories; this one goes on for long, with little budget and few tasks."""
-    machine.begin(random.randint(1, 6), random.randint(1, 4), random.randint(1, 3), random.randint(1, 3), True)
+def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] = (1, 12)) -> None:
+    """Hypothesis looks for short stories; this one goes on for long, with few tasks."""
     for _ in range(steps):
         move = random.choice(RARE if random.random() < 0.08 else MOVES)
         if move in ("tell", "release", "renew", "undo") and not machine.leases:
@@ -305,16 +316,31 @@ def walk(machine: Machine, random: Random, steps: int) -> None:
             "ask": (random.choice(["ann", "bob", "cy", "di"]),),
             "tell": (recent, random.choice(["no", "yes"])),
             "wait": (random.choice([1.0, 30.0, LEASE_S]),),
-            "change_budget": (random.randint(1, 12),),
+            "change_budget": (random.randint(*budgets),),
             "change_deadline": (random.choice([None, None, 500.0]),),
             "add": (1, random.random() < 0.5),
         }
         which = (recent,) if move in ("release", "renew", "undo") else ()
         getattr(machine, move)(*arguments.get(move, which))
         machine.counters_are_right()
-    machine.teardown()
 
 
 def test_long_walks(machine: type[Machine]) -> None:
+    """With little budget."""
     for seed in range(12):
-        walk(machine(), Random(seed), 120)
+        one, random = machine(), Random(seed)
+        one.begin(random.randint(1, 6), random.randint(1, 4), random.randint(1, 3), random.randint(1, 3), True)
+        walk(one, random, 120)
+        one.teardown()
+
+
+def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
+    """Tasks have more labels than those that come with many priors can have, some of them in flight."""
+    for seed in range(8):
+        one, random = machine(), Random(seed)
+        one.begin(60, 3, 4, 3, False)
+        walk(one, random, 30, (40, 60))
+        for _ in range(3):
+            one.add(1, True)
+        walk(one, random, 90, (40, 60))
+        one.teardown()

@@ -16,6 +16,7 @@ from benchmarks.live.server import free_port
 
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
+from nextlabel.store.open import open_store
 
 TASKS = "id,text,p\na,Great kettle,0.9\nb,It broke,0.2\nc,Well well,0.5\n"
 
@@ -60,7 +61,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
         (["budget", "mine", "20"], "may buy 20 labels"),
         (["deadline", "mine", "2099-01-01T00:00:00Z"], "mine is open"),
         (["deadline", "mine", "none"], "mine is open"),
-        (["rebuild", "mine"], "counters as before"),
+        (["rebuild", "mine"], "Every row follows from them"),
     ):
         assert run(["campaign", *words]) == 0
         assert said in capsys.readouterr().err
@@ -115,8 +116,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     (folder / "bad.csv").write_text("id,text,p\na,x,0.5\nb,y,9\n")
     (folder / "head.csv").write_text("id,text\n")
     (folder / "empty.csv").write_text("")
-    assert run(["token", "--json"]) == 0  # makes the database
-    assert json.loads(capsys.readouterr().out)["token"]
+    open_store("nextlabel.db").close()  # makes the database
+    assert run(["token", "--json"]) == 0 and json.loads(capsys.readouterr().out)["token"]
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
@@ -151,6 +152,10 @@ def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     from nextlabel.service.tokens import hashed
     from nextlabel.store.sql import SqlStore
 
+    assert run(["token"]) == 2 and "no database" in capsys.readouterr().err
+    assert not any(folder.glob("nextlabel.db*"))
+    assert run(["campaign", "create", "--budget", "5"]) == 0
+    capsys.readouterr()
     assert run(["token"]) == run(["token"]) == 0
     first, second = capsys.readouterr().out.split()
     store = SqlStore("nextlabel.db")

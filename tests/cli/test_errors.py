@@ -22,6 +22,8 @@ from nextlabel.cli.app import run
 READS = {
     "prior": ["prior", "FILE"],
     "rates": ["rates", "FILE"],
+    "workers": ["workers", "FILE"],
+    "results": ["audit", "FILE", "labels.csv"],
     "backtest": ["backtest", "FILE"],
     "gold": ["backtest", "labels.csv", "--gold", "FILE"],
     "pilot": ["plan", "--pilot", "FILE"],
@@ -67,8 +69,8 @@ def test_files_that_cannot_be_read(command: str, file: str, folder: Path, capsys
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["campaign", "status"], "there is no database nextlabel.db"),
-        (["campaign", "pause", "x"], "there is no database nextlabel.db"),
+        (["campaign", "status"], "there is no database of nextlabel at nextlabel.db"),
+        (["campaign", "pause", "x"], "there is no database of nextlabel at nextlabel.db"),
         (["campaign", "status", "--db", "other.db"], "belongs to something else: it has a table 'birds'"),
         (["campaign", "create", "--budget", "3", "--db", "other.db"], "belongs to something else"),
         (["serve", "--db", "other.db", "--port", "0"], "belongs to something else"),
@@ -131,7 +133,7 @@ def test_every_error_is_public_has_a_hint_and_is_drawn() -> None:
         for name, cls in inspect.getmembers(errors, inspect.isclass)
         if issubclass(cls, Exception) and cls.__module__ == errors.__name__
     }
-    assert len(found) == 13
+    assert len(found) == 16
     for name, cls in found.items():
         assert getattr(nl, name) is cls and name in nl.__all__
         assert issubclass(cls, nl.NextlabelError)

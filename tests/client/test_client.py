@@ -149,7 +149,7 @@ def test_errors_are_those_of_nextlabel(service: Service, client: Client) -> None
     with pytest.raises(InputError, match="budget") as caught:
         client.change(id, budget=0)
     assert type(caught.value) is InputError
-    with pytest.raises(NextlabelError, match="not the requester's"), Client(service.url, "nl_wrong") as wrong:
+    with pytest.raises(NextlabelError, match="unknown or was revoked"), Client(service.url, "nl_wrong") as wrong:
         wrong.campaigns()
     for address in ("", "127.0.0.1:8000", "ftp://x"):
         with pytest.raises(InputError, match="address"):

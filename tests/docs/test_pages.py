@@ -115,7 +115,7 @@ class Runner:
             "--port",
             str(self.port),
         ]
-        self.server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 120
         while True:
             with contextlib.suppress(httpx.TransportError):
@@ -123,12 +123,10 @@ class Runner:
                 break
             assert self.server.poll() is None and time.monotonic() < until, f"{command}: the service did not start"
             time.sleep(0.1)
-        assert self.server.stdout is not None
-        for line in self.server.stdout:
-            token = re.search(r"\bnl_[\w-]+", line)
-            if token:
-                os.environ["NEXTLABEL_TOKEN"] = token[0]
-                break
+        given = words[words.index("--db") : words.index("--db") + 2] if "--db" in words else []
+        code, token = execute(shlex.join(["nextlabel", "token", *given]))  # what is no terminal is not shown one
+        assert code == 0
+        os.environ["NEXTLABEL_TOKEN"] = token.strip()
 
     def close(self) -> None:
         if self.server is not None:

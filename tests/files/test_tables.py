@@ -29,7 +29,7 @@ from nextlabel.files.labels import read_labels
 from nextlabel.files.numbers import number
 from nextlabel.files.open_table import open_stream, open_table
 from nextlabel.files.tasks import TaskReader, guess_columns
-from nextlabel.files.write import csv_text, whole_file, write_csv
+from nextlabel.files.write import csv_text, export_text, whole_file, write_csv
 
 
 def table(data: str | bytes) -> DelimitedTable:
@@ -151,6 +151,19 @@ def test_tables_that_cannot_be_read(text: str, message: str) -> None:
 def test_what_the_writer_writes_the_reader_reads(rows: list[list[str]]) -> None:
     text = csv_text([["first", "second"], *rows])
     assert cells(text) == [["first", "second"], *(row for row in rows if any(cell.strip() for cell in row))]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["=1+2", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1+2"],
+)
+def test_a_spreadsheet_runs_nothing_of_an_export(cell: str) -> None:
+    assert cells(export_text([["task", "n"], [cell, 1]]))[1] == [f"'{cell}", "1"]
+
+
+@pytest.mark.parametrize("cell", ["-1", "+1.5", "-.5e-3", "-", "=", "a=b", "", " x", "é", "{}"])
+def test_what_a_spreadsheet_would_not_run_stays_as_it_is(cell: str) -> None:
+    assert cells(export_text([["task", "n"], [cell, -0.5]]))[1] == [cell, "-0.5"]
 
 
 @given(st.binary(max_size=200))

@@ -322,7 +322,12 @@ class TestSecretsInMessages:
             assert "NEXTLABEL_DB" in said and "list of processes" in said and "hunter2" not in said
 
     def test_plain_addresses_are_shown(self) -> None:
-        for address in ("sqlite:///labels.db", "postgresql://ann@host:5432/base", "labels.db"):
+        for address in (
+            "sqlite:///labels.db",
+            "postgresql://ann@host:5432/base",
+            "postgresql://ann:@/base?host=/tmp",
+            "x.db",
+        ):
             assert without_passwords(address) == address
         assert checked_url("postgresql://ann:hunter2@host/base") == "postgresql+psycopg://ann:hunter2@host/base"
 
@@ -340,3 +345,20 @@ class TestSecretsInMessages:
         logger.removeHandler(handler)
         assert "RuntimeError" in stream.getvalue()
         assert "hunter2" not in stream.getvalue() and token not in stream.getvalue()
+
+
+def test_a_503_leaves_its_cause_in_the_log(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    with service.http() as http:
+        join = http.post("/campaigns/demo/links", json={}).json()["join"]["url"]
+        cookies = dict(httpx.get(join, params={"worker": "ann"}).cookies)
+        store = service.campaign_service.store
+        assert isinstance(store, SqlStore)
+        with closing(sqlite3.connect(str(store.engine.url.database))) as connection, connection:
+            connection.execute("ALTER TABLE campaigns RENAME TO lost")
+        with caplog.at_level(logging.WARNING, "nextlabel.service"):
+            answers = [http.get("/campaigns"), httpx.get(f"{service.url}/work/demo", cookies=cookies)]
+        assert [one.status_code for one in answers] == [503, 503]
+        assert all("retry-after" in one.headers and "lost" not in one.text for one in answers)
+    lines = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
+    told = [(line["level"], line["path"]) for line in lines if "no such table: campaigns" in line.get("cause", "")]
+    assert told == [("warning", "/api/v1/campaigns"), ("warning", "/work/demo")]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
 from nextlabel.campaign import replies
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
+from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.worker import routes, texts
 from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
@@ -151,7 +153,21 @@ def test_every_reason_has_words() -> None:
 ])  # fmt: skip
 def test_completion_links_that_are_refused(address: str) -> None:
     with pytest.raises(InputError):
-        checked_completion(address)
+        checked_completion(address, ServiceSettings(completion_hosts="x.org, b.org, app.prolific.com"))
+
+
+@pytest.mark.parametrize("address", [
+    "https://evil.example/x", "https://app.prolific.com.evil.example/x", "https://app.prolific.com:8443/x",
+    "https://evil.example/app.prolific.com", "https://xapp.prolific.com/",
+])  # fmt: skip
+def test_completion_links_lead_to_sites_that_the_settings_name(address: str) -> None:
+    with pytest.raises(InputError, match="COMPLETION_HOSTS"):
+        checked_completion(address, ServiceSettings())
+    known = ServiceSettings(completion_hosts=f"{urlsplit(address).netloc.upper()}, other.example")
+    assert checked_completion(address, known) == address
+    assert checked_completion(PROLIFIC, ServiceSettings()) == PROLIFIC
+    with pytest.raises(InputError, match="host name"):
+        ServiceSettings(completion_hosts="https://x.org/")
 
 
 # Who may see it
@@ -212,6 +228,8 @@ def test_platforms_join(service: Service) -> None:
         refused = http.get(join, params={"worker": "bo", "completion": "http://x.org"})
         assert refused.status_code == 422
         assert "https" in refused.text
+        elsewhere = http.get(join, params={"worker": "bo", "completion": "https://evil.example/finish"})
+        assert elsewhere.status_code == 422 and "set-cookie" not in elsewhere.headers
 
 
 @pytest.mark.parametrize("headers", [

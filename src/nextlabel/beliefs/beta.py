@@ -79,6 +79,10 @@ class Beta(Prior):
         """That of the incomplete beta function, which grows with the weights (measured against 60 digits)."""
         return 2e-14 + EPS * (self.alpha + self.beta + depth), 0.0
 
+    def chance_error(self, depth: int) -> float:
+        """A few rounded sums and a division."""
+        return 4.0 * EPS
+
     def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
         """P(theta > d) after ``ones`` among ``labels``, by the flipped law."""
         return np.asarray(betainc(self.beta + labels - ones, self.alpha + ones, 1.0 - d), dtype=np.float64)

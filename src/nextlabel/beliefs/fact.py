@@ -68,8 +68,8 @@ class Fact(Prior):
         """Before the first label alone: what comes after depends on who gives it."""
         if depth > 0:
             raise ProblemError(
-                "a task with a fact prior has no law of its labels without workers.",
-                "Use bound, exact, simulate or plan with [[workers]], or another prior, e.g. one-coin.",
+                "the labels of tasks with fact priors follow the workers who give them, which this cannot use.",
+                'Use bound, exact, simulate or plan with [[workers]], or a prior such as kind = "one-coin".',
             )
         law = np.array([self.probabilities])
         return law.copy(), law

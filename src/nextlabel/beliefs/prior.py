@@ -1,12 +1,12 @@
 """What is believed about a task before its first label, and what every kind of prior must be able to say.
 
-========== ========= ========= ==================================================================
+========== ========= ========= ===========================================================
 symbol     code      shape     meaning
-========== ========= ========= ==================================================================
+========== ========= ========= ===========================================================
 p_j        prob      (N, J)    predictive probability of answer j
 P_q        truth     (N, J)    posterior probability that the truth is q
 d          d         --        threshold: with binary labels the truth is 1{theta > d}
-========== ========= ========= ==================================================================
+========== ========= ========= ===========================================================
 
 Labels of one task are exchangeable, so that a belief is a vector of counts and all priors live on the lattice of
 ``simplex``; P_q is a martingale. A reward (``rewards``) then turns P or p into what the solvers see.
@@ -59,6 +59,10 @@ class Prior(ABC):
     @abstractmethod
     def belief_error(self, depth: int) -> tuple[float, float]:
         """How far ``prob`` and ``truth`` may be off with up to ``depth`` labels: relatively, and absolutely on top."""
+
+    def chance_error(self, depth: int) -> float:
+        """How far ``prob`` alone may be off, relatively: for rewards that do not ask for the truth."""
+        return sum(self.belief_error(depth))
 
     def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
         """P(truth is 1) after ``ones`` among ``labels``, of a prior with two answers."""

@@ -32,6 +32,8 @@ class Reward(Protocol):
     kind: ClassVar[str]
     #: Levels that ``values`` needs past the last one asked for.
     ahead: ClassVar[int]
+    #: Whether it asks for the chances of the answers only, not for the truth.
+    of_chances: ClassVar[bool]
 
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
         """R and ceiling (..., N) from prob and truth (..., N + further levels, J); N ends ``ahead`` levels earlier."""
@@ -44,6 +46,8 @@ class Reward(Protocol):
 
     def magnitude(self, truth: Floats, reward: float) -> float:
         """Bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come: see ``error_budget``.
+
+        For a reward that asks for chances only: on E[abs(R)].
 
         ``truth`` (J,) and ``reward`` are those of the task before its first label.
         """
@@ -108,6 +112,7 @@ class Accuracy:
     value: float = 1.0
     kind: ClassVar[str] = "accuracy"
     ahead: ClassVar[int] = 0
+    of_chances: ClassVar[bool] = False
     symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -152,6 +157,7 @@ class Utility:
     abstain: float | None = None
     kind: ClassVar[str] = "utility"
     ahead: ClassVar[int] = 0
+    of_chances: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         try:
@@ -230,6 +236,7 @@ class SquaredError:
     scale: float = 1.0
     kind: ClassVar[str] = "squared-error"
     ahead: ClassVar[int] = 1
+    of_chances: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -245,8 +252,8 @@ class SquaredError:
         return -0.5 * self.scale * total, np.zeros_like(total)
 
     def magnitude(self, truth: Floats, reward: float) -> float:
-        """s."""
-        return self.scale
+        """-R: the variance is a supermartingale."""
+        return -reward
 
     @property
     def largest(self) -> float:

@@ -191,7 +191,9 @@ class Commands:
             self._reopen()
         self._closing_reason()
 
-    def record_tasks(self, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None) -> None:
+    def record_tasks(
+        self, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None, digest: str | None
+    ) -> None:
         """Add tasks [key, payload, class] that ``intake`` has checked, with the priors that are new."""
         row = self.ledger.row
         limits = scoring.limits_for(row.config, row.tasks, ranked)
@@ -199,11 +201,16 @@ class Commands:
         self._record(
             "tasks_added",
             {
-                "first": row.tasks, "tasks": tasks, "classes": priors, "batch": batch, "places": places,
+                "first": row.tasks, "tasks": tasks, "classes": priors, "batch": batch, "digest": digest,
+                "places": places,
                 "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
             },
         )  # fmt: skip
         self._reopen()
+
+    def record_batch(self, batch: str, digest: str) -> None:
+        """A batch has ended with tasks that were there already."""
+        self._record("batch_ended", {"batch": batch, "digest": digest})
 
     def _record(self, kind: str, data: dict[str, Any]) -> Event:
         self._trust_clock()

@@ -6,7 +6,8 @@ kind         data
 created      config, rate_memory (observations that the rates remember)
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
              places [uniform, ...] of the tasks in their group, most_labels and most_in_flight of these tasks,
-             ranked (from now on tasks are chosen by a score of their own)
+             ranked (from now on tasks are chosen by a score of their own), digest of the batch so far
+batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
@@ -20,11 +21,12 @@ changed      budget, deadline or lease_seconds: the new value of each that chang
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
+rebuilt      table, rows (how many of it did not follow from the events before and were written anew)
 clock_accepted before (time of the event before it); expires_at if that was a later time: no lease lasts longer
 ============ ===================================================================================================
 
 Everything that a constant of the code, chance or a policy decided is in the data. Logs of the first version lack
-rate_memory, places, limits, ranked and last: ``legacy_log`` has them.
+rate_memory, places, limits, ranked and last: ``legacy_log`` has them. Digests of batches came with version 0.3.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KINDS: Final = (
-    "created", "tasks_added", "leased", "labelled", "late", "expired", "released", "renewed", "undone", "paused",
-    "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
+    "created", "tasks_added", "batch_ended", "leased", "labelled", "late", "expired", "released", "renewed", "undone",
+    "paused", "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
+    "rebuilt",
 )  # fmt: skip
 
 

@@ -3,27 +3,33 @@
 ======== ======================================================================================================
 key      meaning
 ======== ======================================================================================================
-id       the user's name for the task; the task's number if there is none
+id       the user's name for the task; the task's number if there is none (with a further number, such as 7.2, if
+         somebody has used 7 as an id)
 payload  what workers are shown, any JSON; without this key all keys that are not in this table make it up
 score    a model's probability that the answer is label 1 (two labels)
 prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
 ======== ======================================================================================================
 
-The same task again is no error and changes nothing; another payload or prior under the same id is a conflict.
+The same task again is no error and changes nothing; another payload or prior under the same id is a conflict, and so
+are other tasks under the key of a batch that is there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.replies import Added
+from nextlabel.campaign.rows import BatchRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.files.frames import is_frame
@@ -33,6 +39,8 @@ from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
 
 #: Tasks in one event, characters of an id and of a payload as JSON, tasks of a campaign.
 CHUNK, LONGEST_KEY, LARGEST_PAYLOAD, MOST_TASKS = 1000, 200, 65_536, 50_000_000
+#: Characters of the payloads in one event, after which it is full; levels of lists and tables within a task.
+CHUNK_SIZE, DEEPEST = 1 << 20, 32
 #: A score of 0 or 1 would leave nothing for labels to say.
 LEAST_SCORE = 1e-3
 RESERVED = ("id", "payload", "score", "prior")
@@ -40,11 +48,21 @@ RESERVED = ("id", "payload", "score", "prior")
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task that has been checked; ``key`` is None if it is to be called by its number."""
+    """A task that has been checked; ``key`` is None if it is to be called by its number, ``size`` is its payload's."""
 
     key: str | None
     payload: Any
     prior: Prior
+    size: int
+
+    def digest(self) -> bytes:
+        """What tells this task from others."""
+        return json.dumps([self.key, self.payload, _prior_table(self.prior)], sort_keys=True).encode()
+
+
+@lru_cache(1024)
+def _prior_table(prior: Prior) -> Any:
+    return prior_table(prior)
 
 
 def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
@@ -58,6 +76,10 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
         half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
         if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
             raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
+    if _depth_exceeds(task, DEEPEST):
+        raise InputError(
+            f"{where} is nested more than {DEEPEST} levels deep.", "Give flatter tables, or put the rest into a text."
+        )
     payload = task["payload"] if "payload" in task else {k: v for k, v in task.items() if k not in RESERVED}
     try:
         text = json.dumps(payload, allow_nan=False)
@@ -68,7 +90,22 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
             f"the payload of {where} has {len(text):,} characters or a null character.",
             f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
         )
-    return NewTask(key, payload, _prior(config, task, where))
+    return NewTask(key, payload, _prior(config, task, where), len(text))
+
+
+def _depth_exceeds(value: Any, most: int) -> bool:
+    """Whether lists and tables are nested deeper than that; level by level, so that no depth is too much for it."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, Mapping | list | tuple)
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
 
 
 def _prior(config: CampaignSettings, task: Mapping[str, Any], where: str) -> Prior:
@@ -102,24 +139,31 @@ def _of_score(config: CampaignSettings, score: Any) -> Prior:
 
 
 def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
-    """Take tasks in; a ``batch`` that was taken in before is not taken in again."""
+    """Take tasks in; a ``batch`` that was taken in before is not taken in again, and must be the same."""
     ledger = commands.ledger
-    if batch is not None:
-        before = ledger.batch(batch)
-        if before is not None:
-            return Added(0, before, ledger.row.tasks)
+    before = None if batch is None else ledger.batch(batch)
+    if before is not None:
+        _check_repeated(str(batch), tasks, before)
+        return Added(0, before.tasks, ledger.row.tasks)
     commands.settle()
     numbers: dict[Prior, int] = {prior: c for c, prior in enumerate(ledger.classes())}
     seen: dict[str, NewTask] = {}
     fresh = ledger.row.tasks == 0
     added = known = 0
+    digest, recorded = hashlib.sha256(), True
     for chunk in _chunks(tasks):
         first = ledger.row.tasks
         new_tasks: list[list[Any]] = []
         new_priors: list[Any] = []
-        there = {} if fresh else ledger.tasks_by_key([task.key for task in chunk if task.key is not None])
+        names = [task.key for task in chunk if task.key is not None]
+        # A task without an id is called by its number, unless somebody has used that as an id.
+        numbered = [] if len(names) == len(chunk) else [str(first + k) for k in range(len(chunk))]
+        there = {} if fresh else ledger.tasks_by_key([*names, *numbered])
+        taken = {*there, *names}
         for task in chunk:
-            key = task.key if task.key is not None else str(first + len(new_tasks))
+            if batch is not None:
+                digest.update(task.digest())
+            key = task.key if task.key is not None else _free_key(ledger, first + len(new_tasks), taken, seen)
             old = there.get(key)
             if old is not None:
                 if old.payload != task.payload or numbers.get(task.prior) != old.class_number:
@@ -136,6 +180,7 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
                 numbers[task.prior] = len(numbers)
                 new_priors.append(prior_table(task.prior))
             new_tasks.append([key, task.payload, numbers[task.prior]])
+        recorded = bool(new_tasks)
         if not new_tasks:
             continue
         ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
@@ -143,9 +188,33 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             scoring.check_policy(ledger.row.config)
         if first + len(new_tasks) > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        commands.record_tasks(new_tasks, new_priors, ranked, batch)
+        commands.record_tasks(new_tasks, new_priors, ranked, batch, None if batch is None else digest.hexdigest())
         added += len(new_tasks)
+    if batch is not None and not recorded:
+        commands.record_batch(batch, digest.hexdigest())
     return Added(added, known, ledger.row.tasks)
+
+
+def _check_repeated(key: str, tasks: Iterable[NewTask], before: BatchRow) -> None:
+    """Refuse a batch under the key of another one; no tasks at all only ask whether it is there."""
+    digest, given = hashlib.sha256(), False
+    for task in tasks:
+        digest.update(task.digest())
+        given = True
+    if given and before.digest is not None and digest.hexdigest() != before.digest:
+        raise ConflictError(
+            f"the batch {key[:60]!r} was added before with other tasks.",
+            "Send the same tasks again, or add these under another key.",
+        )
+
+
+def _free_key(ledger: Ledger, number: int, taken: Collection[str], seen: Collection[str]) -> str:
+    """The number of a task as its key, with a further number where that is somebody's id."""
+    key, further = str(number), 1
+    while key in taken or key in seen or (further > 1 and ledger.tasks_by_key([key])):
+        further += 1
+        key = f"{number}.{further}"
+    return key
 
 
 def _differs(key: str) -> ConflictError:
@@ -156,11 +225,13 @@ def _differs(key: str) -> ConflictError:
 
 def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
     chunk: list[NewTask] = []
+    size = 0
     for task in tasks:
         chunk.append(task)
-        if len(chunk) == CHUNK:
+        size += task.size
+        if len(chunk) == CHUNK or size >= CHUNK_SIZE:
             yield chunk
-            chunk = []
+            chunk, size = [], 0
     if chunk:
         yield chunk
 

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.verification import Verification
 
 
 class Ledger(Protocol):
@@ -41,11 +44,11 @@ class Ledger(Protocol):
         """More priors."""
         ...
 
-    def batch(self, key: str) -> int | None:
-        """How many tasks a batch added, None if no batch of that name was taken in."""
+    def batch(self, key: str) -> BatchRow | None:
+        """A batch, None if none of that name was taken in."""
         ...
 
-    def add_batch(self, key: str, tasks: int) -> None:
+    def save_batch(self, key: str, batch: BatchRow) -> None:
         """Remember a batch."""
         ...
 
@@ -151,16 +154,16 @@ class Store(Protocol):
         """A campaign as it stands; NotFoundError if there is none."""
         ...
 
-    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
-        """Events with a number above ``after``."""
+    def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
+        """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
         ...
 
-    def forget(self, id: str) -> AbstractContextManager[Ledger]:
-        """The campaign, locked, everything but its events emptied: to be rebuilt from them."""
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row of a campaign against its events; with ``repair``, write what they say where it differs."""
         ...
 
-    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
-        """Tasks with a number above ``after``."""
+    def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
+        """Tasks with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of payloads."""
         ...
 
     def groups(self, id: str) -> dict[Group, int]:

@@ -17,7 +17,7 @@ from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import observe_arrival, observe_end
-from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.rows import BatchRow, LeaseRow, TaskRow
 from nextlabel.campaign.rules import Limits, Rules
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import NotFoundError
@@ -74,7 +74,16 @@ def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.add_tasks(tasks)
     row.tasks += len(tasks)
     if data.get("batch"):
-        ledger.add_batch(data["batch"], (ledger.batch(data["batch"]) or 0) + len(tasks))
+        _extend_batch(ledger, data["batch"], len(tasks), data.get("digest"))
+
+
+def _batch_ended(ledger: Ledger, event: Event, rank: Rank) -> None:
+    _extend_batch(ledger, event.data["batch"], 0, event.data["digest"])
+
+
+def _extend_batch(ledger: Ledger, key: str, tasks: int, digest: str | None) -> None:
+    before = ledger.batch(key)
+    ledger.save_batch(key, BatchRow(tasks + (0 if before is None else before.tasks), digest))
 
 
 def _leased(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -200,6 +209,10 @@ def _clock_accepted(ledger: Ledger, event: Event, rank: Rank) -> None:
         row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
 
 
+def _rebuilt(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """The rows are again what the events before this one say."""
+
+
 def _end(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
     lease = get_lease(ledger, event.data["lease"])
     lease.status, lease.ended_at = status, event.at
@@ -246,6 +259,7 @@ def _counts(ledger: Ledger) -> Any:
 _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "created": _created,
     "tasks_added": _tasks_added,
+    "batch_ended": _batch_ended,
     "leased": _leased,
     "labelled": _labelled,
     "late": _late,
@@ -260,4 +274,5 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "closed": _closed,
     "reopened": _reopened,
     "clock_accepted": _clock_accepted,
+    "rebuilt": _rebuilt,
 }

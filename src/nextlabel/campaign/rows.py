@@ -19,7 +19,7 @@ score                    value of a label for the task, only where tasks are ran
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from nextlabel.campaign.rules import NEW_RULES, Rules
 from nextlabel.campaign.settings import CampaignSettings
@@ -100,6 +100,13 @@ class TaskRow:
     def group(self) -> Group:
         """The tasks that are as good as this one."""
         return self.class_number, self.node, self.w
+
+
+class BatchRow(NamedTuple):
+    """A batch of tasks: how many it added, and the digest of all that it consisted of, None in logs before 0.3."""
+
+    tasks: int
+    digest: str | None
 
 
 @dataclass(slots=True)

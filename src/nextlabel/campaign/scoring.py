@@ -22,7 +22,7 @@ from nextlabel.campaign.rules import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
-from nextlabel.kernels.own_priors import TIED
+from nextlabel.kernels.ties import TIED
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays

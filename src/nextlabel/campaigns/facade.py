@@ -18,6 +18,7 @@ from nextlabel.campaign.intake import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
+from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
@@ -56,7 +57,7 @@ class Campaign:
     @classmethod
     def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
         """Open a campaign that exists; without ``id``, the only one."""
-        service = CampaignService(open_store(url), clock)
+        service = CampaignService(open_store(url, create=False), clock)
         try:
             if id is None:
                 there = service.store.campaigns()
@@ -129,8 +130,12 @@ class Campaign:
         """Expected accuracy now, and the most that any policy can reach if workers are alike."""
         return self._service.certificate(self.id)
 
+    def verify(self) -> Verification:
+        """Replay the log beside the campaign, and report the rows that do not follow from it."""
+        return self._service.verify(self.id)
+
     def rebuild(self) -> CampaignStatus:
-        """Replay the log: everything but the events is made anew from them."""
+        """Replay the log, and write anew whatever does not follow from it."""
         return status_of(self._service.rebuild(self.id))
 
     def close(self) -> None:

@@ -9,20 +9,19 @@ from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import add_tasks, read_task
 from nextlabel.campaign.ledger import Store
-from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.scoring import rank_all
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
-#: Rows and events that are read at once.
-CHUNK = 10_000
+#: Rows that are read at once, and bytes of their payloads.
+CHUNK, CHUNK_BYTES = 10_000, 16 << 20
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
 
@@ -118,30 +117,23 @@ class CampaignService:
         """Every task with what is known of it, in the order in which they came."""
         row, classes, after = self.store.row(id), self.store.classes(id), -1
         while True:
-            tasks = self.store.tasks(id, after, CHUNK)
-            yield from results_of(row, classes, tasks)
-            if len(tasks) < CHUNK:
+            tasks = self.store.tasks(id, after, CHUNK, CHUNK_BYTES)
+            if not tasks:
                 return
+            yield from results_of(row, classes, tasks)
             after = tasks[-1].number
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
         return self.certificates.of(id)
 
+    def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""
+        return self.store.verify(id, repair, progress)
+
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
-        """Make everything but the events anew from them."""
-        total = max(self.store.row(id).seq, 1)
-        with self.store.forget(id) as ledger:
-            while True:
-                some = self.store.events(id, ledger.row.seq, 1000)
-                for event in some:
-                    ledger.row.seq, ledger.row.last_at = event.seq, event.at
-                    apply_event(ledger, event)
-                if len(some) < 1000:
-                    rank_all(ledger)
-                    break
-                if progress is not None:
-                    progress(ledger.row.seq / total)
+        """Make everything but the events follow from them again."""
+        self.verify(id, True, progress)
         return self.store.row(id)
 
     def warm(self, id: str) -> None:

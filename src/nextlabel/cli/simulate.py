@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nextlabel.simulation.study import Study
 
 DEFAULT_POLICIES = ("index", "okg", "uniform")
+CROWD_POLICIES = ("crowd", "crowd-uncertainty", "uniform")
 
 
 @takes_problem
@@ -29,7 +30,12 @@ def simulate(
     context: typer.Context,
     policy: Annotated[
         list[str] | None,
-        text("--policy", "NAME", "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform."),
+        text(
+            "--policy",
+            "NAME",
+            "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform; "
+            "with workers who differ crowd, crowd-uncertainty, uniform.",
+        ),
     ] = None,
     replications: Annotated[int, whole("--replications", "N", 1, "1000", "Campaigns simulated per policy.")] = 1000,
     seed: Seed = 0,
@@ -48,6 +54,15 @@ def simulate(
     most_labels: Annotated[
         int | None, whole("--most-labels", "N", 1, "64", "Labels that one task can get at most. Default: chosen.")
     ] = None,
+    turn_away: Annotated[
+        bool, typer.Option("--turn-away", help="With workers who differ: a policy may give an arrival nothing.")
+    ] = False,
+    channels: Annotated[
+        Literal["known", "learnt"] | None,
+        typer.Option(
+            help="With workers who differ: policies know the workers, or learn them as labels come in. Default: known."
+        ),
+    ] = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -62,12 +77,17 @@ def simulate(
     check_outputs(out)
     if problem.budget < 1:
         raise InputError("budget is 0, so there is nothing to simulate.", "Give --budget 1 or more.")
-    names = list(policy or DEFAULT_POLICIES)
+    if problem.workers:
+        refuse_idle(context, ["prices", "pending", "most_labels"], "problems without workers")
+    else:
+        refuse_idle(context, ["turn_away", "channels"], "workers in the problem")
+    names = list(policy or (CROWD_POLICIES if problem.workers else DEFAULT_POLICIES))
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"policy {name!r} is given twice.", "Give each policy once.")
     with working("Bounding") as progress:
         from nextlabel.policies.registry import make_policy
+        from nextlabel.simulation.crowd import turned_bound
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.report import write_report
         from nextlabel.simulation.study import simulate as run_study
@@ -75,7 +95,10 @@ def simulate(
 
         policies = [make_policy(name) for name in names]
         where = Engine(engine, jobs, scheduler)
-        bound = upper_bound(problem, prices, progress=progress)
+        if problem.workers:
+            bound = turned_bound(problem, turn_away, channels == "learnt")
+        else:
+            bound = upper_bound(problem, prices, progress=progress)
     with working(f"Simulating {counted(replications, 'replication')}") as progress:
         study = run_study(
             problem,
@@ -86,16 +109,23 @@ def simulate(
             pending=pending,
             bound=bound,
             most_labels=most_labels,
+            turn_away=turn_away,
+            channels=channels,
             progress=progress,
         )
     seconds = perf_counter() - begin
     if out is not None:
-        more = {"prices": prices, "engine": engine, "jobs": jobs, "most_labels": most_labels}
+        more: dict[str, Any] = {"prices": prices, "engine": engine, "jobs": jobs, "most_labels": most_labels}
+        if problem.workers:
+            more |= _crowd_fields(study, turn_away, channels)
         write_report(study, Path(out), command=command_line(context), started=started, seconds=seconds, **more)
     if as_json:
-        print_json({**_as_dict(study, prices, seconds), "read": read})
+        told = _crowd_fields(study, turn_away, channels) if problem.workers else {}
+        print_json({**_as_dict(study, prices, seconds), **told, "read": read})
     else:
         _show(study)
+        if problem.workers:
+            say(study.bound.assumes)
     _warn(study)
     if out is not None:
         say(f"Wrote table, figure and manifest to {out}.")
@@ -115,6 +145,11 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "problem": problem_fields(study.problem),
     }
+
+
+def _crowd_fields(study: Study, turn_away: bool, channels: str | None) -> dict[str, Any]:
+    """What is said besides where workers differ."""
+    return {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
 
 
 def _show(study: Study) -> None:

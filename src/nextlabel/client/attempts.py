@@ -15,6 +15,7 @@ from nextlabel.errors import (
     NotAllowedError,
     NotFoundError,
     TokenError,
+    TooManyRequestsError,
     UnavailableError,
 )
 
@@ -26,6 +27,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
 _ERRORS: dict[int, type[NextlabelError]] = {
     **dict.fromkeys((400, 413, 415, 422), InputError),
     **dict.fromkeys(RETRIED, UnavailableError),
+    429: TooManyRequestsError,
     401: TokenError,
     403: NotAllowedError,
     404: NotFoundError,

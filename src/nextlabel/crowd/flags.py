@@ -3,8 +3,8 @@
 ======================= ===================================================================================
 flag                    said when
 ======================= ===================================================================================
-at chance               the interval of the balanced accuracy holds chance, and its upper end is less than
-                        half as far above chance as a stranger is taken to be: their labels say next to nothing
+at chance               the interval of the balanced accuracy holds chance, and its upper end is less than a
+                        fifth of the way from chance to perfect: their labels say next to nothing
 against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
 always the same answer  one answer throughout, where an average worker would have given it throughout with a
                         chance below 1% for the whole crowd
@@ -21,10 +21,11 @@ import numpy as np
 from nextlabel.arrays import Bools
 from nextlabel.crowd.fit import CrowdFit
 from nextlabel.crowd.labels import CrowdLabels
-from nextlabel.crowd.prior import RIGHT, WRONG
 from nextlabel.crowd.skill import Intervals
 
 AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
+#: How far from chance to perfect a worker at chance may be at best.
+NEAR = 0.2
 #: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
 LEVEL = 0.01
 
@@ -32,9 +33,8 @@ LEVEL = 0.01
 def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
     """Who is at chance, and who answers against the grain."""
     chance = 1.0 / answers
-    stranger = RIGHT / (RIGHT + WRONG) - chance
     against = balanced.high < chance
-    at_chance = ~against & (balanced.low <= chance) & (balanced.high - chance < 0.5 * stranger)
+    at_chance = ~against & (balanced.low <= chance) & (balanced.high < chance + NEAR * (1.0 - chance))
     return at_chance, against
 
 

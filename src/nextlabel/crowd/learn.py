@@ -65,9 +65,8 @@ def _workers(
     table: LabelTable, data: CrowdLabels, fit: CrowdFit, copying: list[tuple[int, int]]
 ) -> tuple[LearntWorker, ...]:
     """The named workers, those with the most labels first."""
-    variance = channel_variance(data, fit)
-    accuracy, balanced = accuracies(data, fit, variance)
-    rows = intervals(fit.channels, variance)
+    accuracy, balanced = accuracies(data, fit)
+    rows = intervals(fit.channels, channel_variance(data, fit))
     at_chance, against = flag.skill_flags(data.answers, balanced)
     same = flag.always_same(data, fit)
     many = np.bincount(data.worker, minlength=data.workers)

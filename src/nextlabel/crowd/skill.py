@@ -5,15 +5,19 @@ symbol    code         shape     meaning
 ========= ============ ========= =============================================================================
 m         channels     (W, C, C) P(worker says y | truth c), posterior mean
 S         strength     (W, C)    labels behind a row of it, pseudo-counts included
-v         doubt        (n, C)    p (1 - p) for the belief p in truth c of a label's task
---        variance     (W, C, C) posterior variance of m
+w         weights      (C,)      weights of the truths in an accuracy, sum_c w_c m[c, c]
+g         --           (n, C)    how far a label moves the number if its task's truth is c
+V         variance     --        posterior variance of the number
 ========= ============ ========= =============================================================================
 
-    variance = m (1 - m) / (S + 1)  +  sum over their labels of v ((1{said y} - m) / S)^2
+    V0   = variance with all truths known:  m (1 - m) / (S + 1)  for an entry of a channel, weighted for an accuracy
+    V1   = sum over their labels of Var[g of the truth],   g_c = w_c (1{said y} - m[c, y]) / S_c
+    V    = V0 / (1 - V1 / V0)
 
-The first term is that of a Dirichlet with the truths known, the second that of the truths that are not. Intervals are
-those of the Beta distribution with this mean and variance. Guarantee: approximate; the tests hold the coverage on drawn
-crowds to its level. Cost: O(n C + W C^2).
+The last line is the missing-information principle [Lou82]: V1 / V0 is the share of the information that went missing
+with the truths. Intervals are those of the Beta distribution with this mean and variance. Guarantee: approximate; the
+tests hold the coverage on drawn crowds near its level. Where workers are wrong together, which no label shows, gold
+alone helps. Cost: O(n C + W C^2).
 
 A label of worker j on task x is worth  sum_y max_c p_x[c] A_j[c, y] - max_c p_x[c]  tasks right: one step ahead, at no
 price.
@@ -32,6 +36,8 @@ from nextlabel.crowd.labels import CrowdLabels
 
 #: Two-sided level of every interval of a worker.
 LEVEL = 0.95
+#: Share of the information that may be missing; above it an interval says little anyway.
+MOST_MISSING = 0.9
 #: Tasks among which the one is looked for where a label helps most: the least certain ones.
 MOST_LOOKED_AT = 2000
 
@@ -49,15 +55,37 @@ def channel_variance(labels: CrowdLabels, fit: CrowdFit) -> Floats:
     C, m = labels.answers, fit.channels
     strength = (fit.prior.pseudo + fit.counts).sum(axis=2, keepdims=True)
     p = fit.beliefs[labels.task]
-    doubt = p * (1.0 - p)
     by_answer = np.zeros((labels.workers, C, C))
     for c in range(C):
-        place = labels.worker * C + labels.answer
-        by_answer[:, c] = np.bincount(place, doubt[:, c], labels.workers * C).reshape(labels.workers, C)
+        by_answer[:, c] = _summed(labels, p[:, c] * (1.0 - p[:, c]))
     others = by_answer.sum(axis=2, keepdims=True) - by_answer
-    variance: Floats = m * (1.0 - m) / (strength + 1.0)
-    variance += (by_answer * (1.0 - m) ** 2 + others * m**2) / strength**2
-    return variance
+    known = m * (1.0 - m) / (strength + 1.0)
+    return _with_missing(known, (by_answer * (1.0 - m) ** 2 + others * m**2) / strength**2)
+
+
+def _accuracy_variance(labels: CrowdLabels, fit: CrowdFit, weights: Floats) -> Floats:
+    """(W,) posterior variance of each worker's accuracy with these weights of the truths."""
+    m = np.diagonal(fit.channels, axis1=1, axis2=2)
+    strength = (fit.prior.pseudo + fit.counts).sum(axis=2)
+    said = labels.answer[:, None] == np.arange(labels.answers)
+    g = weights * (said - m[labels.worker]) / strength[labels.worker]
+    p = fit.beliefs[labels.task]
+    doubt = (p * g**2).sum(axis=1) - (p * g).sum(axis=1) ** 2
+    known = (m * (1.0 - m) / (strength + 1.0)) @ weights**2
+    return _with_missing(known, _summed(labels, doubt).sum(axis=1))
+
+
+def _summed(labels: CrowdLabels, values: Floats) -> Floats:
+    """(W, C) sums of a number of each label, by worker and answer."""
+    C = labels.answers
+    found = np.bincount(labels.worker * C + labels.answer, values, labels.workers * C)
+    return found.astype(np.float64).reshape(labels.workers, C)
+
+
+def _with_missing(known: Floats, unknown: Floats) -> Floats:
+    """The variance, given that with the truths known and that which the doubt about them adds at first."""
+    share = np.clip(unknown / known, 0.0, MOST_MISSING)
+    return known / (1.0 - share)
 
 
 def intervals(mean: Floats, variance: Floats) -> Intervals:
@@ -69,11 +97,11 @@ def intervals(mean: Floats, variance: Floats) -> Intervals:
     return Intervals(mean, np.minimum(low, mean), np.maximum(high, mean))
 
 
-def accuracies(labels: CrowdLabels, fit: CrowdFit, variance: Floats) -> tuple[Intervals, Intervals]:
+def accuracies(labels: CrowdLabels, fit: CrowdFit) -> tuple[Intervals, Intervals]:
     """Accuracy on tasks like these, and on tasks with all truths equally frequent (the balanced accuracy)."""
-    right, spread = (np.diagonal(a, axis1=1, axis2=2) for a in (fit.channels, variance))
+    right = np.diagonal(fit.channels, axis1=1, axis2=2)
     equal = np.full(labels.answers, 1.0 / labels.answers)
-    shown = [intervals(right @ weights, spread @ weights**2) for weights in (fit.share, equal)]
+    shown = [intervals(right @ w, _accuracy_variance(labels, fit, w)) for w in (fit.share, equal)]
     return shown[0], shown[1]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from nextlabel.errors import InputError
+
+#: What the texts that spreadsheets run begin with, some of them only after blanks that they skip; numbers are harmless.
+_RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 @contextmanager
@@ -34,6 +39,20 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     text = _Lines()
     csv.writer(text).writerows(rows)
     return "".join(text)
+
+
+def export_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as lines of CSV for people who open them in a spreadsheet: what others wrote must not run there.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it. Numbers stay as they are.
+    """
+    return csv_text([_harmless(cell) for cell in row] for row in rows)
+
+
+def _harmless(cell: Any) -> Any:
+    if isinstance(cell, str) and len(cell) > 1 and cell.startswith(_RUN) and _NUMBER.fullmatch(cell) is None:
+        return f"'{cell}"
+    return cell
 
 
 class _Lines(list[str]):

@@ -12,10 +12,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.draws import draw_groups
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, PolicyArrays, StateScores
+from nextlabel.kernels.ties import TIED
 from nextlabel.kernels.uncounted import uncounted
-
-#: Deficits closer than this are equal.
-EVEN = 1e-9
 
 
 @uncounted
@@ -111,7 +109,7 @@ def break_tie_by_deficit(
         s = active[g]
         c = by_state.column[s]
         short = planned[ell, c] - given[c] if c >= 0 else -np.inf
-        if short > lack + EVEN or (short > lack - EVEN and by_state.score[s] > second):
+        if short > lack + TIED or (short > lack - TIED and by_state.score[s] > second):
             chosen, lack, second = s, short, by_state.score[s]
     if chosen >= 0 and by_state.column[chosen] >= 0:
         given[by_state.column[chosen]] += 1.0

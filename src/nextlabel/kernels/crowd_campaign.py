@@ -8,8 +8,11 @@ channels (W, C, C)   P(worker says y | truth c): known, or the posterior mean as
 kind     (W,)        type of each worker in the present plan
 given    (K,)        labels given to each task, those in flight counted
 arrived  (W,)        arrivals of each worker
-options  (3,)        ``LEARNT``: channels are learnt; ``NAMED``: a worker gets a task once; ``BY_COUNT``: the bin
-                     is the number of labels given, not the belief
+worked   (W,)        labels given to each worker, those in flight counted
+named    (W,)        1 for a worker who gets a task at most once, 0 for many people under one name
+options  (4,)        ``LEARNT``: channels are learnt; ``NAMED``: what ``named`` is at first; ``BY_COUNT``: the bin
+                     is the number of labels given, not the belief; ``TRIAL``: a worker with fewer
+                     labels than this is not turned away
 ======== =========== =========================================================================================
 
 Cost: O(1) and the look of ``choose_task`` per step.
@@ -35,7 +38,7 @@ from nextlabel.kernels.crowd_choice import (
 from nextlabel.kernels.crowd_state import CrowdState, channel_of, new_state, normalise, stream_label
 from nextlabel.kernels.jit import jit
 
-LEARNT, NAMED, BY_COUNT = 0, 1, 2
+LEARNT, NAMED, BY_COUNT, TRIAL = 0, 1, 2, 3
 
 
 class CrowdCampaign(NamedTuple):
@@ -48,6 +51,8 @@ class CrowdCampaign(NamedTuple):
     history: History
     given: Ints
     arrived: Ints
+    worked: Ints
+    named: Ints
     options: Ints
 
 
@@ -69,6 +74,8 @@ def new_campaign(
         new_history(tasks, most),
         np.zeros(tasks, dtype=np.int64),
         np.zeros(workers, dtype=np.int64),
+        np.zeros(workers, dtype=np.int64),
+        np.full(workers, options[NAMED]),
         options,
     )
 
@@ -94,6 +101,7 @@ def assign(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int) -> int
     """Give task x to the worker; return the number of the history's entry."""
     entry = give_out(campaign.history, x, worker)
     campaign.given[x] += 1
+    campaign.worked[worker] += 1
     if campaign.bins.bin[x] >= 0:
         rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))
     return entry
@@ -102,14 +110,16 @@ def assign(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int) -> int
 @jit
 def next_task(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool) -> int:
     """The task for the worker who is here, or -1; nothing is noted."""
-    who = worker if campaign.options[NAMED] else -1
+    who = worker if campaign.named[worker] else -1
+    must = must or campaign.worked[worker] < campaign.options[TRIAL]
     return choose_task(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must)
 
 
 @jit
 def next_among(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool, eligible: Ints, size: int) -> int:
     """``next_task`` where only ``eligible[:size]`` may be given."""
-    who = worker if campaign.options[NAMED] else -1
+    who = worker if campaign.named[worker] else -1
+    must = must or campaign.worked[worker] < campaign.options[TRIAL]
     return choose_among(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must, eligible, size)
 
 
@@ -148,5 +158,6 @@ def drop(campaign: CrowdCampaign, plan: CrowdPlan, entry: int) -> None:
     x = history.task[entry]
     history.answer[entry] = GONE
     campaign.given[x] -= 1
+    campaign.worked[history.worker[entry]] -= 1
     if campaign.bins.bin[x] >= 0:
         rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))

@@ -7,7 +7,7 @@ p      grid     (G,)         the belief that stands for each bin: P(truth = 1) f
 m      kind     --           the type of the worker: a number for workers of alike channels
 --     wants    (plans, G)   the type that a task in the bin wants next under each plan, -1 for none
 w      chance   (plans,)     cumulative weights of the plans: each task follows one of them
-V - R  surplus  (G,)         what a task in the bin still has to gain
+--     surplus  (G,)         tasks with more of it go first: V - R, what a task in the bin still has to gain
 l_m    loss     (M, G)       V + c_m - E V(after a label of type m): what is lost by a label that is not the best
 nu_m   refuse   (M,)         what is lost by turning a worker of the type away
 --     first    (M + 1,)     ``order[first[m]:first[m + 1]]`` are the groups that want type m,
@@ -15,7 +15,7 @@ nu_m   refuse   (M,)         what is lost by turning a worker of the type away
 --     spare    (M, G)       bins by loss, the smallest first
 ====== ======== ============ ====================================================================================
 
-1. Of the tasks that want this type, the one with the largest surplus V - R.
+1. Of the tasks that want this type, the one with the largest surplus.
 2. If none does, the task that loses least, if that is less than turning the worker away loses (``must``: whatever).
 3. Otherwise none.
 

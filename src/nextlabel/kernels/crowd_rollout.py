@@ -73,6 +73,21 @@ def draw_order(workers: Ints, seed: int, replication: int) -> Ints:
 
 
 @jit
+def draw_types(chance: Floats, first: Ints, arrivals: int, seed: int, replication: int) -> Ints:
+    """The person of each arrival: a type by its cumulative probability, then one of its people.
+
+    People ``first[m] .. first[m + 1] - 1`` are of type m.
+    """
+    key = stream_key(seed, replication, ORDER)
+    order = np.empty(arrivals, dtype=np.int64)
+    last = chance.shape[0] - 1
+    for k in range(arrivals):
+        m = min(np.searchsorted(chance, uniform(key, k, 0), side="right"), last)
+        order[k] = first[m] + int(uniform(key, k, 1) * (first[m + 1] - first[m]))
+    return order
+
+
+@jit
 def draw_truths(priors: Floats, seed: int, replication: int) -> Ints:
     """(K,) truths from the tasks' priors (K, C)."""
     key = stream_key(seed, replication, LABEL)
@@ -160,7 +175,10 @@ def play_crowd(
                 return True
             ell = counters[ARRIVED]
             j = world.order[ell]
-            must = not turn_away or arrivals - ell <= world.budget - counters[GIVEN]
+            left = float(arrivals - ell)
+            if timing.horizon < np.inf:
+                left = min(left, timing.rates[-1] * (timing.horizon - now))
+            must = not turn_away or left <= world.budget - counters[GIVEN]
             x = next_task(campaign, plan, j, must)
             campaign.arrived[j] += 1
             counters[ARRIVED] += 1

@@ -5,7 +5,7 @@ symbol    code    shape                  meaning
 ========= ======= ====================== ============================================================
 g         g       --                     V(i,w+1,n-1; lam) - lam - V(i,w,n-1; lam)
 lam*      --      (n, states, layers)    the greatest root of g: assign at lam* and below, wait above
-[lo, hi]  lo, hi  (n, states, layers)    bracket: g(lo) >= -tie, g(hi) < -tie, hi the next price tried above lo
+[lo, hi]  lo, hi  (n, states, layers)    bracket: g(lo) >= -TIED, g(hi) < -TIED, hi the next price tried above lo
 ========= ======= ====================== ============================================================
 
 One sweep at one price tells g and its slope for every state at once, so the brackets of all states shrink together.
@@ -26,11 +26,7 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
-
-#: 'assign' within this of 'wait' is a tie.
-TIE = 1e-11
-#: An advantage must be this clear on both sides to count against indexability.
-REOPEN = 1e-9
+from nextlabel.kernels.ties import TIED
 
 
 class Brackets(NamedTuple):
@@ -88,7 +84,7 @@ def narrow(
                             continue
                         g = V[n, up + i, k] - lam - V[n, s, k]
                         slope = N[n, s, k] - 1.0 - N[n, up + i, k]
-                        if g >= -TIE:
+                        if g >= -TIED:
                             lo[m, s, k] = lam
                             ends[0, m, s, k] = g
                             ends[1, m, s, k] = slope
@@ -120,9 +116,9 @@ def count_reopenings(
                     s = off[w] + i
                     for k in range(layers):
                         g = V[n, off[w + 1] + i, k] - lam - V[n, s, k]
-                        if g < -REOPEN:
+                        if g < -TIED:
                             closed[n, s, k] = True
-                        elif g > REOPEN and closed[n, s, k]:
+                        elif g > TIED and closed[n, s, k]:
                             if found == 0:
                                 where[0], where[1], where[2], where[3] = n, s, k, p
                             found += 1

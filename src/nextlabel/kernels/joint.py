@@ -30,12 +30,10 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.multisets import Layer, TaskStates, find
+from nextlabel.kernels.ties import TIED
 
 #: Rules by which an arrival is placed: the best choice, or the largest index with one of three ways with ties.
 BEST, RANDOM, GROUPS, FIRST = 0, 1, 2, 3
-
-#: Indices closer than this are tied.
-TIE = 1e-9
 
 
 class Rule(NamedTuple):
@@ -74,13 +72,13 @@ def arrival_value(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer
         top = rule.score[col, ids[0], t]
         for j in range(1, n_ids):
             top = max(top, rule.score[col, ids[j], t])
-        if rule.decline and top < rule.price - TIE:
+        if rule.decline and top < rule.price - TIED:
             out[t] = -np.inf
             continue
         total = weight = 0.0
         lowest = -1
         for j in range(n_ids):
-            if rule.score[col, ids[j], t] < top - TIE:
+            if rule.score[col, ids[j], t] < top - TIED:
                 continue
             if rule.kind == FIRST:
                 if lowest < 0 or rule.order[ids[j]] < lowest:

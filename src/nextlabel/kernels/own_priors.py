@@ -30,9 +30,10 @@ from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.limit_index import Workspace, least_limit_index, new_workspace
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, TIE, stream_key, uniform
+from nextlabel.kernels.ties import TIED
 
-#: Scores closer than TIED are tied; what a lot takes off is far below that.
-TIED, JITTER = 1e-9, 1e-12
+#: What a lot takes off a score: far below TIED.
+JITTER = 1e-12
 
 
 @jit

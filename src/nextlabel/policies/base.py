@@ -24,6 +24,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
+from nextlabel.kernels.ties import TIED
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import reward_unit
 
@@ -171,7 +172,7 @@ class Policy(ABC):
     #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
     random_ties: bool = True
     #: Scores closer than this are tied; in units of the reward (``problem.units``) if ``in_reward_units``.
-    tied: float = 1e-9
+    tied: float = TIED
     in_reward_units: bool = True
     #: It knows tasks with two answers only.
     two_answers: bool = False
@@ -186,6 +187,8 @@ class Policy(ABC):
     planned_ahead: bool = False
     #: It solves again while the campaign runs: seconds to minutes for each replication.
     solves_again: bool = False
+    #: It takes part in problems with workers who differ (``simulation.crowd``).
+    knows_workers: bool = False
     #: It draws from posterior quantiles that are tabulated first, about a second for each problem.
     draws: bool = False
 

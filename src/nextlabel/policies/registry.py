@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nextlabel.errors import InputError
 from nextlabel.policies.base import Policy
+from nextlabel.policies.crowd.policies import Crowd, CrowdPolicy, CrowdUncertainty
 from nextlabel.policies.index import Index
 from nextlabel.policies.kg import KG, KGRandom
 from nextlabel.policies.lagrangian import Lagrangian
@@ -30,6 +31,9 @@ POLICIES: dict[str, type[Policy]] = {
     )
 }  # fmt: skip
 
+#: For workers who differ: these have no tables.
+CROWD_POLICIES: dict[str, type[CrowdPolicy]] = {cls.name: cls for cls in (Crowd, CrowdUncertainty)}
+
 
 def make_policy(policy: str | Policy) -> Policy:
     """The policy called so, or the class ``module:Class`` of your own, with its usual parameters; a policy as it is.
@@ -42,13 +46,14 @@ def make_policy(policy: str | Policy) -> Policy:
         raise InputError(f"policy {policy!r} is not a policy.", "Give a name, module:Class or an object such as OKG().")
     if ":" in policy:
         return _own(policy)
-    if policy not in POLICIES:
-        near = get_close_matches(policy, POLICIES, n=1)
+    known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES}
+    if policy not in known:
+        near = get_close_matches(policy, known, n=1)
         raise InputError(
             f"policy {policy!r} is not known" + (f"; did you mean {near[0]!r}?" if near else "."),
-            f"Known policies: {', '.join(sorted(POLICIES))}; or module:Class for one of your own.",
+            f"Known policies: {', '.join(sorted(known))}; or module:Class for one of your own.",
         )
-    return POLICIES[policy]()
+    return known[policy]()
 
 
 def _own(given: str) -> Policy:

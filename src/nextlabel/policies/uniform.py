@@ -15,6 +15,7 @@ class Uniform(StaticPolicy):
     in_flight = "counts it"
     in_reward_units = False
     uses_prior = False
+    knows_workers = True
 
     def score(self, view: ClassView) -> Floats:
         """-(m + w)."""

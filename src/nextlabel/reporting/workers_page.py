@@ -27,7 +27,8 @@ def _cells(one: LearntWorker, wide: bool) -> list[str]:
 
 
 def _brief(estimate: Estimate) -> str:
-    return f"{estimate.mean:.2f} ({estimate.low:.2f}-{estimate.high:.2f})"
+    low, high = (f"{end:.2f}".removeprefix("0") for end in (estimate.low, estimate.high))
+    return f"{estimate.mean:.2f} ({low}-{high})"
 
 
 def worker_rows(found: LearntCrowd) -> list[dict[str, Any]]:

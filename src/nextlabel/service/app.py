@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Thread
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +22,9 @@ from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
 from nextlabel.service.body_limits import BodyLimitMiddleware
 from nextlabel.service.command_queue import CommandQueue
+from nextlabel.service.connections import STATE, ConnectionLimits
 from nextlabel.service.key_file import signing_key
+from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
@@ -51,7 +54,8 @@ def create_app(
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
     metrics = Metrics(campaign_service.store)
     command_queue = CommandQueue(campaign_service, metrics.count_commit)
-    authenticator = Authenticator(access, signer, settings.open_metrics)
+    limits = RequestLimits(settings, metrics.count_limit)
+    authenticator = Authenticator(access, signer, limits, settings.open_metrics)
     app = FastAPI(
         title="nextlabel",
         version=__version__,
@@ -60,7 +64,9 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=_lifespan(campaign_service, command_queue, close_service),
+        lifespan=_lifespan(
+            campaign_service, command_queue, ConnectionLimits(settings, metrics.count_limit), close_service
+        ),
         middleware=[
             Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, https=settings.is_https),
             Middleware(BodyLimitMiddleware, settings=settings),
@@ -68,7 +74,7 @@ def create_app(
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
-    app.state.nextlabel = AppState(campaign_service, command_queue, settings, access, signer, metrics)
+    app.state.nextlabel = AppState(campaign_service, command_queue, settings, access, signer, metrics, limits)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
     app.include_router(health.router, include_in_schema=False)
@@ -93,12 +99,12 @@ def _methods(path: str) -> list[str]:
 
 
 def _lifespan(
-    campaign_service: CampaignService, command_queue: CommandQueue, close_service: bool
-) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    campaign_service: CampaignService, command_queue: CommandQueue, limits: ConnectionLimits, close_service: bool
+) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]:
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        yield
+        yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:
             handler.flush()

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import AccessCache
 from nextlabel.service.command_queue import CommandQueue
+from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.metrics import Metrics
 from nextlabel.service.settings import ServiceSettings
@@ -24,6 +25,7 @@ class AppState:
     access: AccessCache
     links: LinkSigner
     metrics: Metrics
+    limits: RequestLimits
 
 
 def app_state(request: Request) -> AppState:

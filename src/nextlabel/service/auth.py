@@ -18,11 +18,13 @@ import re
 from typing import Annotated, NamedTuple
 
 from fastapi import Path
+from starlette.types import Scope
 
 from nextlabel.campaign.access import Role
 from nextlabel.campaign.ids import PATTERN, campaign_of
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
 from nextlabel.service.access import AccessCache
+from nextlabel.service.limits import RequestLimits, address_of
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.roles import may_call
 from nextlabel.service.tokens import PREFIX
@@ -56,18 +58,21 @@ REQUESTER = Principal()
 class Authenticator:
     """Finds the sender of each request."""
 
-    def __init__(self, access: AccessCache, links: LinkSigner, open_metrics: bool = False) -> None:
-        self._access, self._links = access, links
+    def __init__(
+        self, access: AccessCache, links: LinkSigner, limits: RequestLimits, open_metrics: bool = False
+    ) -> None:
+        self._access, self._links, self._limits = access, links, limits
         self._open = _OPEN | _METRICS if open_metrics else _OPEN
 
-    async def authenticate(self, method: str, path: str, authorization: bytes | None) -> Principal | None:
-        """The sender, None where no token is needed; raises TokenError or NotAllowedError."""
+    async def authenticate(self, scope: Scope, authorization: bytes | None) -> Principal | None:
+        """The sender, None where no token is needed; raises TokenError, NotAllowedError or TooManyRequestsError."""
+        method, path = scope["method"], scope["path"]
         if path in self._open or path.startswith(_STATIC):
             return None
         await self._access.refresh()
         if not path.startswith(API + "/") and path not in _METRICS:
             return None
-        principal = await self._principal(authorization)
+        principal = await self._principal(scope, authorization)
         if principal.role is None:
             if _WORK.fullmatch(path) is None:
                 raise NotAllowedError("a worker's link only allows work on tasks.", "Use the requester's token.")
@@ -77,7 +82,7 @@ class Authenticator:
             )
         return principal
 
-    async def _principal(self, authorization: bytes | None) -> Principal:
+    async def _principal(self, scope: Scope, authorization: bytes | None) -> Principal:
         scheme, _, token = (authorization or b"").decode("latin-1").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
@@ -85,10 +90,12 @@ class Authenticator:
         if not token.startswith(PREFIX):
             key = self._links.read_worker(token)
             if key is None:
+                self._limits.failed_sign_in(address_of(scope))
                 raise TokenError("the token was not issued by this service, or was revoked.", _HINT)
             return Principal(key.campaign, key.worker, role=None)
         known = await self._access.find_token(token)
         if known is None:
+            self._limits.failed_sign_in(address_of(scope))
             raise TokenError("the token is unknown or was revoked.", "Create a new one with nextlabel token.")
         return Principal(role=known.role, token=known.name)
 

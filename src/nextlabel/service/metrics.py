@@ -54,6 +54,7 @@ class Metrics:
         )
         self._asks = Counter("nextlabel_asks", "Asks by outcome", ("outcome",), registry=own)
         self._tells = Counter("nextlabel_tells", "Labels told, by status", ("status",), registry=own)
+        self._refusals = Counter("nextlabel_limits_exceeded", "Limits that were exceeded", ("limit",), registry=own)
         self._commits = Histogram(
             "nextlabel_commands_per_commit",
             "Commands committed together",
@@ -74,6 +75,10 @@ class Metrics:
     def count_tell(self, status: str) -> None:
         """A worker told a label."""
         self._tells.labels(status).inc()
+
+    def count_limit(self, limit: str) -> None:
+        """A limit was exceeded (``service.limits``, ``service.connections``)."""
+        self._refusals.labels(limit).inc()
 
     def count_commit(self, commands: int) -> None:
         """Some commands were committed together."""

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nextlabel.campaign.ids import campaign_of
 from nextlabel.service.auth import REQUESTER, Authenticator, Principal
-from nextlabel.service.logs import log_request, request_log
+from nextlabel.service.logs import log_request, request_log, without_secrets
 from nextlabel.service.metrics import Metrics
 from nextlabel.service.problem_details import problem_response
 
@@ -37,7 +37,10 @@ HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 @dataclass(slots=True)
 class RequestContext:
-    """What the log says about one request; ``principal`` is None where no token is needed."""
+    """What the log says about one request; ``principal`` is None where no token is needed.
+
+    ``cause`` is the error behind a response with status 503, which says no more than that the database does not answer.
+    """
 
     request_id: str
     principal: Principal | None = None
@@ -45,6 +48,7 @@ class RequestContext:
     status: int = 0
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
+    cause: BaseException | None = None
 
 
 def request_context(request: Request) -> RequestContext:
@@ -82,15 +86,13 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            context.principal = await self._authenticator.authenticate(
-                scope["method"], scope["path"], headers.get(b"authorization")
-            )
+            context.principal = await self._authenticator.authenticate(scope, headers.get(b"authorization"))
             await self._app(scope, receive, send_recorded)
         except Exception as error:
             if context.status:  # the response has begun: all that is left is to break the connection off
                 request_log.error("response broken off", exc_info=error, extra={"fields": _log_fields(scope, context)})
                 raise
-            response = problem_response(error, context.request_id)
+            response, context.cause = problem_response(error, context.request_id), error
             if response.status_code == 500:
                 request_log.error("unexpected error", exc_info=error, extra={"fields": _log_fields(scope, context)})
             await response(scope, receive, send_recorded)
@@ -111,6 +113,11 @@ class RequestMiddleware:
         # The path's template, so that the number of series does not grow with the number of campaigns.
         route = str(getattr(scope.get("route"), "path", "none"))
         self._metrics.count_request(scope["method"], route, context.status, seconds)
+        if context.status == 503:
+            cause = without_secrets(f"{type(context.cause).__name__}: {context.cause}".splitlines()[0][:300])
+            request_log.warning(
+                "the request could not be served", extra={"fields": {**_log_fields(scope, context), "cause": cause}}
+            )
         if request_log.isEnabledFor(logging.INFO):
             log_request(_log_fields(scope, context), seconds)
 

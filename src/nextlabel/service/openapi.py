@@ -22,6 +22,7 @@ _DESCRIPTIONS = {
     413: "Too large",
     415: "Unsupported media type",
     422: "Invalid input",
+    429: "Too many requests",
     500: "Internal error",
     503: "The database does not answer",
 }
@@ -35,7 +36,7 @@ Responses = dict[int | str, dict[str, Any]]
 def problems(*statuses: int) -> Responses:
     """The documentation of errors: those given, and those that every route can answer with."""
     content = {MEDIA_TYPE: {"schema": {"$ref": f"{_SCHEMAS}{ProblemDetails.__name__}"}}}
-    every = sorted({*statuses, 400, 401, 403, 413, 422, 500, 503})
+    every = sorted({*statuses, 400, 401, 403, 413, 422, 429, 500, 503})
     return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in every}
 
 

@@ -10,6 +10,7 @@ status type           when
 413    too-large      a body over the limit
 415    media-type     a body of an unsupported type
 422    invalid        invalid input; the sentence names the field
+429    too-many       more in a short time than the service allows: Retry-After says when to go on
 500    unexpected     an internal error; the log has the details
 503    unavailable    the database does not answer, or the clock is far from a campaign's last event: try again
 ====== ============== ===========================================================
@@ -38,6 +39,7 @@ from nextlabel.errors import (
     NotAllowedError,
     NotFoundError,
     TokenError,
+    TooManyRequestsError,
     UnavailableError,
 )
 
@@ -75,6 +77,7 @@ PROBLEM_TYPES: dict[type[BaseException], ProblemType] = {
     MediaTypeError: ProblemType(415, "media-type", "Unsupported media type"),
     InputError: INVALID,
     RequestValidationError: INVALID,
+    TooManyRequestsError: ProblemType(429, "too-many", "Too many requests"),
     UnavailableError: UNAVAILABLE,
     OperationalError: UNAVAILABLE,
     InterfaceError: UNAVAILABLE,
@@ -108,6 +111,8 @@ def problem_response(error: BaseException, request_id: str) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if kind.status == 503:
         headers["Retry-After"] = "1"
+    if isinstance(error, TooManyRequestsError):
+        headers["Retry-After"] = str(error.retry_after)
     body = {
         "type": TYPE + kind.type if kind.type != "http" else "about:blank",
         "title": kind.title,

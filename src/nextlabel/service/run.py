@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.service.app import create_app
+from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
@@ -94,7 +95,9 @@ def _options(settings: ServiceSettings) -> dict[str, Any]:
         "host": settings.host,
         "port": settings.port,
         "loop": "uvloop",
-        "http": "httptools",
+        "http": GuardedProtocol,
+        "proxy_headers": True,
+        "forwarded_allow_ips": settings.trusted_proxies,
         "ws": "none",
         "lifespan": "on",
         "log_config": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from nextlabel.errors import InputError
 LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
+_HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 
 
 class ServiceSettings(BaseSettings):
@@ -21,6 +23,9 @@ class ServiceSettings(BaseSettings):
     Workers' links begin with ``public_url``; cookies are marked secure if that is an https address, unless
     ``cookie_secure`` says otherwise. With ``open_metrics``, the metrics can be read without a token.
     ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
+    Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
+    header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
+    commas, to which a link may send workers when they finish.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -31,11 +36,21 @@ class ServiceSettings(BaseSettings):
     processes: int = Field(1, ge=1)
     max_body_bytes: int = Field(MIB, ge=1)
     max_upload_bytes: int = Field(512 * MIB, ge=1)
+    max_page_bytes: int = Field(4 * MIB, ge=1)
+    max_header_bytes: int = Field(32_768, ge=1024)
+    max_connections: int = Field(1000, ge=1)
+    head_seconds: float = Field(10.0, gt=0)
+    body_seconds: float = Field(30.0, gt=0)
+    worker_moves_per_minute: int = Field(60, ge=1)
+    new_workers_per_hour: int = Field(30, ge=1)
+    failed_sign_ins_per_minute: int = Field(10, ge=1)
+    trusted_proxies: str = "127.0.0.1, ::1"
     cookie_secure: bool | None = None
     log_level: str = "info"
     open_metrics: bool = False
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""
+    completion_hosts: str = "app.prolific.com, app.prolific.co"
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""
@@ -71,11 +86,24 @@ class ServiceSettings(BaseSettings):
             raise InputError(f"public address {url!r} is not that of a site.", "Give e.g. https://labels.example.org.")
         return url.rstrip("/")
 
+    @field_validator("completion_hosts")
+    @classmethod
+    def _check_hosts(cls, hosts: str) -> str:
+        names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
+        for name in names:
+            if _HOST.fullmatch(name) is None:
+                raise InputError(f"completion host {name!r} is not a host name.", "Give e.g. app.prolific.com.")
+        return ", ".join(names)
+
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
         if self.cookie_secure is None:
             object.__setattr__(self, "cookie_secure", self.is_https)
         return self
+
+    def completes_at(self, host: str) -> bool:
+        """Whether a link may send workers to a host when they finish."""
+        return host.lower() in self.completion_hosts.split(", ")
 
     @property
     def is_https(self) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import InputError
-from nextlabel.kernels.own_priors import TIED, OwnPriors, rollout_own_priors
+from nextlabel.kernels.own_priors import OwnPriors, rollout_own_priors
+from nextlabel.kernels.ties import TIED
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays

@@ -34,6 +34,7 @@ from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
 from nextlabel.kernels.replay import Ends, RecordedLabels, replay_budgets
 from nextlabel.kernels.rollout import ProblemArrays
+from nextlabel.kernels.ties import TIED
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
@@ -45,7 +46,6 @@ from nextlabel.solve.progress import Progress, part
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
 #: What a task counts for whose posterior is a coin flip: half a task, or as if it were decided one way.
 TIES = {"half": -1, "positive": 1, "negative": 0}
-EVEN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
 
 def decide(above: Floats) -> Ints:
     """1{I > 1/2}, -1 where I is 1/2."""
-    return np.where(np.abs(above - 0.5) < EVEN, -1, (above > 0.5).astype(np.int64))
+    return np.where(np.abs(above - 0.5) < TIED, -1, (above > 0.5).astype(np.int64))
 
 
 def credits(decision: Ints, ties: str) -> Floats:

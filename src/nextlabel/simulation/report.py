@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table, reward_table
+from nextlabel.problem.worker_tables import worker_table
 from nextlabel.reporting.artifacts import write_files
 from nextlabel.reporting.manifest import manifest
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
@@ -55,6 +56,7 @@ def _problem(problem: Problem) -> Row:
         "completion_rate": problem.completion_rate,
         "horizon": problem.horizon if problem.finite else None,
         "label_cost": problem.label_cost,
+        **({"workers": [worker_table(worker) for worker in problem.workers]} if problem.workers else {}),
     }
 
 

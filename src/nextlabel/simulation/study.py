@@ -103,9 +103,15 @@ def simulate(
     prices: str = "scalar",
     bound: Bound | None = None,
     most_labels: int | None = None,
+    turn_away: bool = False,
+    channels: str | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Simulate every policy on the same randomness; ``prices`` chooses the bound that gaps are measured to."""
+    """Simulate every policy on the same randomness; ``prices`` chooses the bound that gaps are measured to.
+
+    With workers who differ, ``turn_away`` lets a policy give an arrival nothing, and ``channels`` says whether the
+    policies know the workers (``known``, the default) or learn them as labels come in (``learnt``).
+    """
     if pending not in PENDING:
         raise InputError(f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival.")
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
@@ -113,6 +119,23 @@ def simulate(
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
     chosen = [make_policy(p) for p in policies]
     engine = engine or Engine()
+    if problem.workers:
+        from nextlabel.simulation.crowd import simulate_crowd
+
+        if pending != "wait" or prices != "scalar" or most_labels is not None:
+            raise InputError(
+                "with workers who differ every label is waited for, at the prices of the bound, with no most per task.",
+                "Leave out pending, prices and most labels.",
+            )
+        return simulate_crowd(
+            problem, chosen, replications=count, seed=seed, engine=engine, turn_away=turn_away,
+            channels=channels or "known", bound=bound, progress=progress,
+        )  # fmt: skip
+    if turn_away or channels is not None:
+        raise InputError(
+            "turning away and channels are for problems with workers who differ, and this one has none.",
+            "Add workers to the problem, or leave them out.",
+        )
     if len(problem.classes) > FEW_CLASSES:
         if most_labels is not None:
             raise InputError(

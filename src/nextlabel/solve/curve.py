@@ -34,6 +34,7 @@ from nextlabel.beliefs.simplex import deepest
 from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
+from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes
@@ -98,6 +99,7 @@ class BoundCurve:
 
 def bound_curve(problem: Problem) -> BoundCurve:
     """Evaluate the no-delay problem of all classes at a grid of prices; the problem's own budget limits the depth."""
+    refuse_workers(problem, "the curve of bounds over budgets")
     original = problem
     problem, unit = in_units(problem)
     depth = no_delay_depth(problem)

@@ -19,6 +19,12 @@ most eps A in the mean, and the recursions, monotone with weights that sum to 1,
 
     exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u).
 
+The squared error is s/2 sum_j p_j (p_j(child_j) - p_j), a difference of chances whose relative error is delta_p
+(``Prior.chance_error``): R is off by at most delta_p s sum_j E[theta_j^2] <= delta_p s, and no value exceeds abs(R) of
+the task before its first label. There
+
+    exact - computed <= delta_p s + n_ops eps abs(R).
+
 Merging nodes (proved symmetries), caps, depth, the number of arrivals swept and time steps need no entry here: they err
 upwards by construction.
 Guarantee: first order in eps, operations counted generously. Cost: one belief per class.
@@ -52,7 +58,11 @@ def error_budget(problem: Problem, depth: int, steps: int) -> float:
         _, truth = kind.believe_all([c.prior for c in classes], np.array([c.threshold for c in classes]), 0)
         reward = stack_classes(classes, 0, ENDLESS).reward[:, 0]
         for c, P, R in zip(classes, truth[:, 0], reward, strict=True):
-            relative, absolute = c.prior.belief_error(depth)
-            off = (relative + operations * EPS) * c.reward.magnitude(P, float(R))
-            total += c.count * (off + absolute * problem.answers * c.reward.largest)
+            magnitude = c.reward.magnitude(P, float(R))
+            if c.reward.of_chances:
+                off = c.prior.chance_error(depth + c.reward.ahead) * c.reward.largest
+            else:
+                relative, absolute = c.prior.belief_error(depth)
+                off = relative * magnitude + absolute * problem.answers * c.reward.largest
+            total += c.count * (off + operations * EPS * magnitude)
     return total

@@ -31,6 +31,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
+from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.crowd.exact import exact_crowd_value
 from nextlabel.solve.exact_result import ExactResult
 from nextlabel.solve.joint.counting import count_groups, count_states
@@ -86,6 +87,7 @@ def index_value(
     arrival whose largest index is below the cost is turned away. An index that jumps in tau makes ``error`` fall only
     like the time step.
     """
+    refuse_workers(problem, "the exact value of a policy")
     kind = index_rule(ties)
     try:
         return _value(problem, index, kind, pending, problem.label_cost, max_states, progress, lumped=ties != "first")

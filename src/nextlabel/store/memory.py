@@ -6,23 +6,26 @@ A transaction that ends with an error is undone by replaying the events that wer
 from __future__ import annotations
 
 import copy
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.projection import apply_event
-from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.scoring import rank
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
+from nextlabel.campaign.verification import Verification, replay_event
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.problem.state import TaskState
 from nextlabel.store.memory_access import MemoryAccess
+
+R = TypeVar("R")
 
 
 def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
@@ -42,7 +45,7 @@ class MemoryLedger:
         self.row = row
         self.events: list[Event] = []
         self._classes: list[Prior] = []
-        self._batches: dict[str, int] = {}
+        self._batches: dict[str, BatchRow] = {}
         self._tasks: list[TaskRow] = []
         self._leases: dict[str, LeaseRow] = {}
         self._workers: dict[str, WorkerRow] = {}
@@ -63,13 +66,13 @@ class MemoryLedger:
         """More priors."""
         self._classes.extend(priors)
 
-    def batch(self, key: str) -> int | None:
-        """Tasks that a batch added."""
+    def batch(self, key: str) -> BatchRow | None:
+        """A batch that was added."""
         return self._batches.get(key)
 
-    def add_batch(self, key: str, tasks: int) -> None:
+    def save_batch(self, key: str, batch: BatchRow) -> None:
         """Remember a batch."""
-        self._batches[key] = tasks
+        self._batches[key] = batch
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
@@ -164,6 +167,26 @@ class MemoryLedger:
         """A worker's tally."""
         return self._workers.setdefault(worker, WorkerRow(worker))
 
+    def differing_rows(self, right: MemoryLedger) -> dict[str, int]:
+        """Rows of each table that are not those of another ledger."""
+        pairs: dict[str, tuple[dict[Any, Any], dict[Any, Any]]] = {
+            "classes": (dict(enumerate(self._classes)), dict(enumerate(right._classes))),
+            "leases": (self._leases, right._leases),
+            "tasks": (self._unscored(), right._unscored()),
+            "workers": (self._workers, right._workers),
+            "batches": (self._batches, right._batches),
+            "campaigns": ({0: self.row}, {0: right.row}),
+        }
+        counts = {
+            name: sum(1 for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
+            for name, (mine, theirs) in pairs.items()
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def _unscored(self) -> dict[int, TaskRow]:
+        """Tasks, with no more of their scores than whether they have one."""
+        return {task.number: replace(task, score=None if task.score is None else 0.0) for task in self._tasks}
+
     def leases_of(self, tasks: set[int]) -> list[LeaseRow]:
         """Leases of some tasks."""
         return [replace(lease) for lease in self._leases.values() if lease.task in tasks]
@@ -207,15 +230,18 @@ class MemoryStore:
                     self._ledgers[id] = _replayed(ledger, before)
                 raise
 
-    @contextmanager
-    def forget(self, id: str) -> Iterator[MemoryLedger]:
-        """The campaign with nothing but its events, to be projected again by the caller."""
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row against the events, and repair those that do not follow from them."""
         with self._lock:
             old = self._ledger(id)
-            ledger = _replayed(old, 0)
-            ledger.events = list(old.events)
-            yield ledger
-            self._ledgers[id] = ledger
+            new = _replayed(old, len(old.events))
+            differing = old.differing_rows(new)
+            events = len(old.events)
+            if repair:
+                self._ledgers[id] = new
+                for table, rows in differing.items():
+                    new.append(new.row.last_at, "rebuilt", {"table": table, "rows": rows})
+        return Verification(events, differing, repair and bool(differing))
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
@@ -228,15 +254,17 @@ class MemoryStore:
         with self._lock:
             return replace(self._ledger(id).row)
 
-    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+    def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``."""
         with self._lock:
-            return self._ledger(id).events[after : after + limit]
+            some = self._ledger(id).events[after : after + limit]
+        return _first_bytes(some, max_bytes, lambda event: len(json.dumps(event.data)))
 
-    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
+    def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._lock:
-            return list(self._ledger(id).all_tasks())[after + 1 : after + 1 + limit]
+            some = list(self._ledger(id).all_tasks())[after + 1 : after + 1 + limit]
+        return _first_bytes(some, max_bytes, lambda task: len(json.dumps(task.payload)))
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
@@ -295,10 +323,22 @@ class MemoryStore:
         return self._ledgers[id]
 
 
+def _first_bytes(rows: list[R], max_bytes: int | None, size: Callable[[R], int]) -> list[R]:
+    """The first rows, until they have so many bytes."""
+    if max_bytes is None:
+        return rows
+    taken: list[R] = []
+    for row in rows:
+        taken.append(row)
+        max_bytes -= size(row)
+        if max_bytes <= 0:
+            break
+    return taken
+
+
 def _replayed(old: MemoryLedger, events: int) -> MemoryLedger:
     ledger = MemoryLedger(new_row(old.row.id, old.row.config, old.row.created_at))
     for event in old.events[:events]:
-        ledger.row.seq, ledger.row.last_at = event.seq, event.at
         ledger.events.append(event)
-        apply_event(ledger, event, rank)
+        replay_event(ledger, event, rank)
     return ledger

@@ -13,37 +13,48 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock, RLock
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Executable, Select, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.verification import Verification
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import new_row, no_campaign
-from nextlabel.store.migrate import migrate
+from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
-from nextlabel.store.tables import PROJECTIONS, campaigns, settings, table_store
+from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
+from nextlabel.store.verify import verify
+
+#: Rows that are fetched at once where their size is limited.
+ROW_BUFFER = 20
 
 
 class SqlStore:
     """Campaigns of one database."""
 
-    def __init__(self, url: str, lock_wait_s: float = LOCK_WAIT_S) -> None:
+    def __init__(self, url: str, lock_wait_s: float = LOCK_WAIT_S, *, create: bool = True) -> None:
         self.url = checked_url(url)
+        check_file(self.url, create)
         self.engine: Engine = make_engine(self.url, lock_wait_s=lock_wait_s)
         self._lock_wait_s = lock_wait_s
-        migrate(self.engine)
+        try:
+            migrate(self.engine, create)
+        except BaseException:
+            self.engine.dispose()
+            raise
         self._server_clock = ServerClock() if self.engine.dialect.name == "postgresql" else None
         self.clock: Callable[[], float] = self._server_clock or time.time
         self._hear_time()
@@ -52,7 +63,7 @@ class SqlStore:
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
-        self.access = SqlAccess(self.engine, self._write)
+        self.access = SqlAccess(self._read, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -86,18 +97,9 @@ class SqlStore:
             ledger.flush()
         self._keep_cached(ledger)
 
-    @contextmanager
-    def forget(self, id: str) -> Iterator[SqlLedger]:
-        """The campaign with nothing but its events, to be projected again by the caller."""
-        with self._write() as connection:
-            number, old = self._lock_campaign(connection, id)
-            for table in PROJECTIONS:
-                connection.execute(delete(table).where(table.c.campaign == number))
-            self._take_cached(id, -1)
-            ledger = SqlLedger(connection, number, new_row(id, old.config, old.created_at), CachedRows())
-            yield ledger
-            ledger.flush()
-        self._keep_cached(ledger)
+    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
+        """Hold every row against the events, and repair those that do not follow from them."""
+        return verify(self, id, repair, progress)
 
     def campaigns(self) -> list[CampaignRow]:
         """Newest first."""
@@ -109,17 +111,21 @@ class SqlStore:
         with self._read() as connection:
             return _find_campaign(connection, id)[1]
 
-    def events(self, id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+    def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``."""
         with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
-            return [event_from(tuple(row)) for row in connection.execute(sql.events_after, parameters)]
+            return [
+                event_from(row) for row in _first_bytes(connection, sql.events_after, parameters, "data", max_bytes)
+            ]
 
-    def tasks(self, id: str, after: int = -1, limit: int = 1000) -> list[TaskRow]:
+    def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._read() as connection:
             parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
-            return [task_from(tuple(row)) for row in connection.execute(sql.tasks_after, parameters)]
+            return [
+                task_from(row) for row in _first_bytes(connection, sql.tasks_after, parameters, "payload", max_bytes)
+            ]
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
@@ -252,3 +258,19 @@ def _found(connection: Connection, statement: Executable, id: str) -> Row:
     if found is None:
         raise no_campaign(id)
     return found
+
+
+def _first_bytes(
+    connection: Connection, statement: Select[Any], parameters: dict[str, Any], column: str, max_bytes: int | None
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a statement, until ``column`` has so many bytes in them; more are not fetched."""
+    if max_bytes is None:
+        yield from (tuple(row) for row in connection.execute(statement, parameters))
+        return
+    streamed = {"stream_results": True, "max_row_buffer": ROW_BUFFER}
+    with connection.execute(statement, parameters, execution_options=streamed) as rows:
+        for row in rows:
+            yield tuple(row)
+            max_bytes -= len(getattr(row, column))
+            if max_bytes <= 0:
+                return

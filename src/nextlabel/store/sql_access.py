@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.campaign.access import AccessToken, Session
 from nextlabel.store.tables import access_tokens, link_versions, sessions
 
+Begin = Callable[[], AbstractContextManager[Connection]]
+
 
 class SqlAccess:
-    """The records of a database; ``write`` begins a transaction that writes."""
+    """The records of a database; ``read`` and ``write`` begin transactions."""
 
-    def __init__(self, engine: Engine, write: Callable[[], AbstractContextManager[Connection]]) -> None:
-        self._engine, self._write = engine, write
+    def __init__(self, read: Begin, write: Begin) -> None:
+        self._read, self._write = read, write
 
     def tokens(self) -> list[AccessToken]:
         """All tokens, oldest first."""
         question = select(access_tokens).order_by(access_tokens.c.created_at, access_tokens.c.name)
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             return [AccessToken(**row) for row in connection.execute(question).mappings()]
 
     def save_token(self, token: AccessToken, replace: bool = False) -> bool:
@@ -49,7 +51,7 @@ class SqlAccess:
 
     def session(self, hash: str) -> Session | None:
         """The session with this hash."""
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             found = connection.execute(select(sessions).where(sessions.c.hash == hash)).mappings().first()
         return None if found is None else Session(**found)
 
@@ -65,7 +67,7 @@ class SqlAccess:
 
     def link_versions(self) -> dict[tuple[str, str], int]:
         """Current versions of links."""
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             return {
                 (campaign, worker): version for campaign, worker, version in connection.execute(select(link_versions))
             }

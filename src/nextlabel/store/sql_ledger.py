@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
@@ -68,6 +68,21 @@ class SqlLedger:
         self._workers: dict[str, WorkerRow] = {}
         self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
 
+    @property
+    def connection(self) -> Connection:
+        """The connection that the transaction is on."""
+        return self._connection
+
+    @property
+    def number(self) -> int:
+        """The campaign's number in the database."""
+        return self._number
+
+    def forget_cached(self) -> None:
+        """Remember nothing of the rows that were read before."""
+        self.cached = CachedRows()
+        self._tasks, self._workers = {}, {}
+
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
         self.row.seq += 1
@@ -95,14 +110,15 @@ class SqlLedger:
         self._runner.write(sql.add_class, rows)
         self.cached.classes = known + list(priors)
 
-    def batch(self, key: str) -> int | None:
-        """Tasks that a batch added."""
+    def batch(self, key: str) -> BatchRow | None:
+        """A batch that was added."""
         found = self._runner.one(sql.batch_by_key, self._parameters(key=key))
-        return None if found is None else int(found[0])
+        return None if found is None else BatchRow(int(found[0]), found[1])
 
-    def add_batch(self, key: str, tasks: int) -> None:
+    def save_batch(self, key: str, batch: BatchRow) -> None:
         """Remember a batch."""
-        self._runner.write(sql.upsert(self._dialect, batches), [self._parameters(key=key, tasks=tasks, digest=None)])
+        values = self._parameters(key=key, tasks=batch.tasks, digest=batch.digest)
+        self._runner.write(sql.upsert(self._dialect, batches), [values])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""

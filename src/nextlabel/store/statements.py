@@ -73,7 +73,9 @@ classes_from = (
     .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
     .order_by(classes.c.number)
 )
-batch_by_key = select(batches.c.tasks).where(batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key"))
+batch_by_key = select(batches.c.tasks, batches.c.digest).where(
+    batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key")
+)
 
 task_by_number = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
 tasks_by_key = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.key.in_(bindparam("keys", expanding=True)))

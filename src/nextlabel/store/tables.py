@@ -252,6 +252,3 @@ workers = Table(
     Column("last_at", Double, nullable=False),
     PrimaryKeyConstraint("campaign", "worker"),
 )
-
-#: What follows from the events, in an order in which rows may be deleted.
-PROJECTIONS = (workers, leases, states, tasks, batches, classes)

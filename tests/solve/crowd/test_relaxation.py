@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -38,3 +40,142 @@ def test_prices_of_the_published_crowd():
     assert found.price == pytest.approx(0.02711, abs=1e-5)
     assert found.supply_prices == pytest.approx([0.05964, 0, 0], abs=1e-5)
     assert found.used == pytest.approx([1000, 2000, 0], abs=1e-3)
+
+
+def test_two_hundred_workers_of_their_own():
+    """The gap is a share of 1e-8 of the value, far below what is promised."""
+    chance = np.random.default_rng(5)
+    channels = [two_coins(s, 1.0 - t) for s, t in zip(chance.beta(4, 2, 200), chance.beta(4, 2, 200), strict=True)]
+    found = relax_alike(10_000, 30_000, channels, [225.0] * 200, grid=200)
+    assert 0 <= found.gap <= 1e-4 * 10_000 * 1e-2
+    assert found.used.sum() <= 30_000 * (1 + 1e-9)
+    assert (found.used <= 225 * (1 + 1e-9)).all()
+    assert found.weights.sum() == pytest.approx(1.0)
+
+
+def test_both_searches_find_the_same_value(monkeypatch):
+    """Cutting planes and the interior-point method share the grid and nothing else."""
+    chance = np.random.default_rng(2)
+    channels = [two_coins(s, 1.0 - t) for s, t in zip(chance.beta(4, 2, 9), chance.beta(4, 2, 9), strict=True)]
+    values = []
+    for many in (100, 2):
+        monkeypatch.setattr("nextlabel.solve.crowd.relaxation.MANY_TYPES", many)
+        found = relax_alike(100, 300, channels, [40.0] * 9, grid=150)
+        assert found.gap <= 1e-4
+        values.append(found.value)
+    assert values[0] == pytest.approx(values[1], abs=1e-4)
+
+
+CROOKED = {
+    2: (np.array([0.37, 0.63]), two_coins(0.83, 0.41)),
+    3: (np.array([0.2, 0.47, 0.33]), np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.15, 0.05, 0.8]])),
+}
+
+
+@pytest.mark.parametrize(("answers", "depth", "near"), [(2, 12, 1e-3), (3, 8, 1e-2)])
+def test_the_grid_bound_falls_and_stays_above_the_truth(answers, depth, near):
+    """A recursion over labels, cut off from below, is never above the bound; finer grids come nearer to it."""
+    p, channel = CROOKED[answers]
+    truth = value_from_below(p, channel, 0.04, depth)
+    values = []
+    for points in (12, 60, 300, 3000):
+        values.append(relax_alike(1, np.inf, [channel], [np.inf], p=p, grid=points, cost=0.04).value)
+        assert values[-1] >= truth - 1e-12
+    assert all(finer <= coarser + 1e-9 for coarser, finer in pairwise(values))
+    assert truth + 1e-4 < values[0]
+    assert values[-1] <= truth + near
+
+
+def value_from_below(p, channel, price, depth):
+    """The value of one task that gets at most ``depth`` labels, all of which cost the same: plain recursion."""
+    if depth == 0:
+        return float(p.max())
+    go = -price
+    for y in range(len(p)):
+        joint = p * channel[:, y]
+        go += joint.sum() * value_from_below(joint / joint.sum(), channel, price, depth - 1)
+    return max(float(p.max()), go)
+
+
+@pytest.mark.parametrize("reachable", [False, True])
+def test_flipping_the_names_changes_nothing(reachable):
+    p = np.array([0.3, 0.7])
+    one = relax_alike(10, 20, PAIR, [15, 15], p=p, reachable=reachable)
+    flipped = [np.ascontiguousarray(channel[::-1, ::-1]) for channel in PAIR]
+    other = relax_alike(10, 20, flipped, [15, 15], p=p[::-1].copy(), reachable=reachable)
+    assert one.value == pytest.approx(other.value, abs=1e-6)
+
+
+def test_answers_said_by_another_name_change_nothing():
+    """A worker who says 1 for 0 and 0 for 1 is worth as much as before: only the names of the answers differ."""
+    inverted = [PAIR[0], np.ascontiguousarray(PAIR[1][:, ::-1])]
+    assert relax_alike(10, 20, inverted, [15, 15]).value == pytest.approx(
+        relax_alike(10, 20, PAIR, [15, 15]).value, abs=1e-6
+    )
+
+
+def test_relabelling_three_answers():
+    chance = np.random.default_rng(0)
+    channel, p = chance.dirichlet(np.ones(3), 3), chance.dirichlet(np.full(3, 4.0))
+    order = np.array([2, 0, 1])
+    for reachable in (False, True):
+        one = relax_alike(10, 20, [channel], [20], p=p, reachable=reachable, grid=2000)
+        other = relax_alike(
+            10, 20, [np.ascontiguousarray(channel[order][:, order])], [20], p=p[order], reachable=reachable, grid=2000
+        )
+        # The grid of the simplex is not symmetric: both are bounds, near the same value.
+        assert one.value == pytest.approx(other.value, rel=1e-3 if not reachable else 1e-6)
+
+
+def test_the_order_of_types_is_the_order_of_their_prices():
+    order = [2, 0, 1]
+    supply = [1000.0, 1000.0, 1000.0]
+    one = relax_alike(1000, 3000, THREE, supply)
+    other = relax_alike(1000, 3000, [THREE[k] for k in order], supply)
+    assert other.value == pytest.approx(one.value, abs=1e-5)
+    assert other.supply_prices == pytest.approx(one.supply_prices[order], abs=1e-5)
+
+
+def test_identical_workers_are_the_bound_without_delay():
+    """One coin of .75 for all, split into types of equal channels: MODEL.md's value and price."""
+    found = relax_alike(1000, 3000, [coin(0.75)] * 3, [1000, 1000, 1000])
+    assert found.value / 1000 == pytest.approx(0.886364, abs=1e-5)
+    assert found.price + found.supply_prices == pytest.approx([0.068182] * 3, abs=1e-5)
+
+
+def test_more_is_never_worth_less():
+    """More budget, more supply, or a better worker."""
+    base = relax_alike(100, 200, THREE, [50, 100, 100]).value
+    assert relax_alike(100, 250, THREE, [50, 100, 100]).value >= base - 1e-4
+    assert relax_alike(100, 200, THREE, [80, 100, 100]).value >= base - 1e-4
+    assert relax_alike(100, 200, [coin(0.95), *THREE[1:]], [50, 100, 100]).value >= base - 1e-4
+
+
+def test_workers_at_chance_and_types_without_supply_are_worth_nothing():
+    nobody = relax_alike(10, 30, [coin(0.5)], [np.inf])
+    assert nobody.value == pytest.approx(5.0)
+    assert nobody.used == pytest.approx([0.0])
+    gone = relax_alike(10, 30, [coin(0.9), coin(0.6)], [0, 10])
+    assert gone.value == pytest.approx(relax_alike(10, 30, [coin(0.6)], [10]).value, abs=1e-5)
+
+
+def test_a_later_search_begins_where_the_earlier_one_ended():
+    first = relax_alike(1000, 3000, THREE, [1000, 2000, 3000])
+    again = relax_alike(1000, 2900, THREE, [1000, 2000, 3000], start=first)
+    cold = relax_alike(1000, 2900, THREE, [1000, 2000, 3000])
+    assert again.value == pytest.approx(cold.value, abs=1e-3)
+    assert again.rounds < cold.rounds
+
+
+@pytest.mark.parametrize(("answers", "points"), [(5, 500), (8, 500), (20, 200)])
+def test_many_answers(answers, points):
+    """Beliefs that can be reached give a bound below certainty, above the best fixed plan of two labels per task."""
+    good = coin(0.6, answers)
+    found = relax_alike(100, 200, [good], [np.inf], reachable=True, grid=points)
+    two_labels = value_from_below(np.full(answers, 1.0 / answers), good, 0.0, depth=2)
+    assert 100 * two_labels - 1e-9 <= found.value <= 99.0
+
+
+def test_dropping_the_corners_raises_the_bound():
+    """Interpolation between fewer points can only be higher, so a grid of corners alone knows nothing."""
+    assert relax_alike(10, 30, [coin(0.8, 3)], [30], grid=3).value == pytest.approx(10.0, abs=1e-6)

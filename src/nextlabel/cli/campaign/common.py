@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.options import text
 from nextlabel.cli.output import print_json, say
-from nextlabel.cli.serve import needs_service
-from nextlabel.errors import NotFoundError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
@@ -31,31 +29,14 @@ FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept",
 @contextmanager
 def service_at(db: str, create: bool = False) -> Iterator[CampaignService]:
     """The service that runs commands on a database; a SQLite file that is not there is made only with ``create``."""
-    needs_service()
-    if not create:
-        _refuse_missing(db)
-    from nextlabel.campaigns.service import CampaignService
-    from nextlabel.store.open import open_store
+    with opened_store(db, create) as store:
+        from nextlabel.campaigns.service import CampaignService
 
-    service = CampaignService(open_store(db))
-    try:
-        yield service
-    finally:
-        service.close()
-
-
-def _refuse_missing(db: str) -> None:
-    from sqlalchemy.engine import make_url
-
-    from nextlabel.store.engine import checked_url
-
-    if db.strip() == "memory:":
-        return
-    address = make_url(checked_url(db))
-    if address.get_backend_name() == "sqlite" and not Path(str(address.database)).exists():
-        raise NotFoundError(
-            f"there is no database {address.database}.", "Give its address with --db, or create a campaign first."
-        )
+        service = CampaignService(store)
+        try:
+            yield service
+        finally:
+            service.close()
 
 
 def number_of(name: str, text: str) -> float:

@@ -13,7 +13,7 @@ from nextlabel.cli.campaign.common import Id, service_at
 from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.output_files import checked_file
-from nextlabel.files.write import csv_text, whole_file
+from nextlabel.files.write import export_text, whole_file
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _write(service: CampaignService, id: str, stream: IO[str], form: Form) -> in
     counts = (f"count_{name}" for name in service.store.row(id).config.labels)
     header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
     if form == "csv":
-        stream.write(csv_text([header]))
+        stream.write(export_text([header]))
     for row in _results(service, id):
-        stream.write(csv_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
+        stream.write(export_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
         written += 1
     return written

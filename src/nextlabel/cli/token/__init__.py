@@ -6,9 +6,9 @@ import sys
 
 import typer
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json, refuse_idle
 from nextlabel.cli.output import print_json
-from nextlabel.cli.token.common import store_at
 from nextlabel.cli.token.create import create
 from nextlabel.cli.token.list import list_tokens
 from nextlabel.cli.token.revoke import revoke
@@ -27,7 +27,7 @@ def token(context: typer.Context, db: Db = DB, as_json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         refuse_idle(context, ["db", "as_json"], f"'token' alone, or after 'token {context.invoked_subcommand}'")
         return
-    with store_at(db) as store:
+    with opened_store(db) as store:
         from nextlabel.service.tokens import new_token
 
         made = new_token(store)

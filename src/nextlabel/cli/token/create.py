@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json
-from nextlabel.cli.token.common import store_at
 
 ROLE_HELP = (
     "What its holder may do: a requester everything, an auditor read everything, a viewer read how campaigns stand and "
@@ -24,7 +24,7 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Make and show a further token; it is shown only once."""
-    with store_at(db) as store:
+    with opened_store(db) as store:
         from nextlabel.service.tokens import create_token
 
         made = create_token(store, name, role)

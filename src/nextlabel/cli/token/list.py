@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json, print_table
-from nextlabel.cli.token.common import store_at
 from nextlabel.prose import counted, without_passwords
 
 
 def list_tokens(db: Db = DB, as_json: Json = False) -> None:
     """Show the names and roles of all tokens. The tokens themselves are not stored."""
-    with store_at(db) as store:
+    with opened_store(db) as store:
         tokens = store.access.tokens()
     made = [datetime.fromtimestamp(token.created_at, UTC).isoformat(timespec="seconds") for token in tokens]
     if as_json:

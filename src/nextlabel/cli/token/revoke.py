@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json, say
-from nextlabel.cli.token.common import store_at
 
 
 def revoke(
@@ -17,7 +17,7 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """End a token and the sessions of browsers that signed in with it, in running services within seconds."""
-    with store_at(db) as store:
+    with opened_store(db) as store:
         from nextlabel.service.tokens import revoke_token
 
         revoke_token(store, name)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json, say
-from nextlabel.cli.token.common import store_at
 
 
 def rotate(db: Db = DB, as_json: Json = False) -> None:
     """Invalidate all workers' links and end all sessions, in running services within seconds. Tokens stay valid."""
-    with store_at(db) as store:
+    with opened_store(db) as store:
         from nextlabel.service.access import rotate_secrets
 
         rotate_secrets(store)

@@ -11,7 +11,9 @@ N_m    supply     of them of type m: known, or the share of those who came, time
 ``settings.turn_away`` off: every arrival is given something, so that of type m only N_m U / N can label before the
 budget is spent; the relaxation is solved with that supply. Where channels are learnt, workers are grouped into types by
 what is known of them so far (``policies.crowd.types``); the share of arrivals by workers not seen yet is that of those
-seen once (Good and Turing), and a stranger has the crowd's mean channel.
+seen once (Good and Turing), and a stranger has the crowd's mean channel. Labels on tasks that nobody else labels say
+nothing about a worker, so tasks that were begun are finished first, at the start with a generous price, and nobody is
+turned away before ``TRIAL_LABELS`` labels.
 
 Guarantee: heuristic, deterministic under the seed. Cost: a decision some microseconds; ``resolve`` 5 to 100 ms,
 plus a refit over all labels where channels are learnt.
@@ -41,12 +43,14 @@ from nextlabel.kernels.crowd_campaign import (
 from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.crowd.chain import Chain, belief_grid
-from nextlabel.policies.crowd.solver import MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
-from nextlabel.policies.crowd.types import CrowdTypes, group_workers
+from nextlabel.policies.crowd.solver import GAP, LEARNT_GAP, MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
+from nextlabel.policies.crowd.types import CrowdTypes, group_workers, same_channels
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 #: Sweeps of a refit at most, and the rise of the evidence per label at which it ends.
 SWEEPS, RISE = 30, 1e-5
+#: Labels that a worker is given before they may be turned away; as many per worker are the cold start.
+TRIAL_LABELS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,8 @@ class CrowdAllocator:
     """Tasks, workers and a budget; ``ask`` for a task and ``tell`` what the worker said.
 
     ``beliefs`` (K, C) are the tasks' priors. With ``channels`` (W, C, C) the workers are known; without, their
-    channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give; ``arrivals`` the number of
-    arrivals to come where only that is known.
+    channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give, or how often each comes;
+    ``arrivals`` the number of arrivals to come (the sum of the supply unless given).
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class CrowdAllocator:
         channels: Floats | None = None,
         prior: CrowdPrior | None = None,
         supply: Floats | None = None,
-        arrivals: float = np.inf,
+        arrivals: float | None = None,
         cost: Floats | None = None,
         replication: int = 0,
     ) -> None:
@@ -102,11 +106,13 @@ class CrowdAllocator:
         self.prior = prior or CrowdPrior.default(answers)
         self.budget, self.given = budget, 0
         self.supply = None if supply is None else np.asarray(supply, dtype=np.float64).copy()
-        self.arrivals = float(self.supply.sum()) if self.supply is not None else float(arrivals)
+        if arrivals is None:
+            arrivals = np.inf if self.supply is None else float(self.supply.sum())
+        self.arrivals = float(arrivals)
         self.cost = np.zeros(people) if cost is None else np.asarray(cost, dtype=np.float64)
         by_count = self.settings.rule == "uniform"
         self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
-        options = np.array([self.learnt, self.settings.named, by_count], dtype=np.int64)
+        options = np.array([self.learnt, self.settings.named, by_count, TRIAL_LABELS if self.learnt else 0])
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
         )
@@ -119,7 +125,7 @@ class CrowdAllocator:
         self._start = plan_start(self.settings.seed, replication)
         self._types: CrowdTypes | None = None
         self._plans: Ints | None = None
-        self._due = 0
+        self.next_due = 0
         self.plan: CrowdPlan = ranked_plan(self.grid, -self.grid)
         for x in range(tasks):
             put(self.campaign.bins, x, 0, 0, MOST_PLANS)
@@ -169,7 +175,7 @@ class CrowdAllocator:
     @property
     def due(self) -> bool:
         """Whether it is time to refit and to solve again."""
-        return self.given >= self._due
+        return self.given >= self.next_due
 
     # Learning and solving ---------------------------------------------------------------------------------------
 
@@ -211,7 +217,7 @@ class CrowdAllocator:
         self._start += 0.5
         follow_plans(self.campaign.bins, self.plan, target, self._start)
         spread = self.budget / self.settings.resolves
-        self._due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
+        self.next_due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
 
     @property
     def _by_odds(self) -> bool:
@@ -234,26 +240,33 @@ class CrowdAllocator:
         if start is not None and self.learnt and not self.settings.task_first and self._types is not None:
             start = _renamed(start, self._types.channels, types.channels)
         solver = RelaxationSolver(tables, chain.reward, cost, start)
-        found = solver.solve(members, left, supply)
+        more = self._generosity
+        found = solver.solve(members, more * left, more * supply, LEARNT_GAP if self.learnt else GAP)
         self._types, self._plans = types, found.plans
-        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward)
+        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self.learnt)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
         weights = self._expected()
-        W = len(weights)
-        if self.learnt or W > 24:
+        types = None if self.learnt else same_channels(self.campaign.channels, weights)
+        if types is None:
             types = group_workers(self.campaign.channels, weights)
-        else:
-            share = weights / weights.sum() if weights.sum() > 0 else np.full(W, 1.0 / W)
-            types = CrowdTypes(np.arange(W), self.campaign.channels, share)
         weight, M = np.maximum(weights, 1e-9), len(types.share)
-        cost = np.bincount(types.kind, self.cost * weight, M) / np.bincount(types.kind, weight, M)
+        cost = np.bincount(types.kind, self.cost * weight, M) / np.maximum(np.bincount(types.kind, weight, M), 1e-12)
         to_come = self.arrivals
         if not self.settings.turn_away:
             to_come = min(to_come, float(self.budget - self.given))
         supply = np.where(types.share > 0, types.share * to_come, 0.0) if np.isfinite(to_come) else types.share * np.inf
         return types, np.nan_to_num(supply, nan=0.0, posinf=np.inf), cost
+
+    @property
+    def _generosity(self) -> float:
+        """How many times its due a task gets while the workers are strangers: at first twice, then less and less."""
+        if not self.learnt:
+            return 1.0
+        seen = int(np.count_nonzero(self.campaign.arrived)) or len(self.campaign.arrived)
+        cold = min(float(TRIAL_LABELS * seen), self.budget / 3.0)
+        return max(1.0, 2.0 - self.given / cold)
 
     def _expected(self) -> Floats:
         """(W,) shares of the arrivals to come."""

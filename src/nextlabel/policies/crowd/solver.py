@@ -18,7 +18,7 @@ by cutting planes: the best plan at the present prices is the next k (``kernels.
 the cuts are the weights. Plans of the solution before are the first cuts, evaluated anew for the tasks as they are now,
 so that solving again takes a few steps. The certified bound is another matter (``solve.crowd``): here nothing is
 proved, and more than two answers are a chain too (``policies.crowd.chain``).
-Guarantee: within ``GAP`` of the chain's optimum per task. Cost: some 5 to 50 ms.
+Guarantee: within ``gap`` of the chain's optimum per task. Cost: some 5 to 50 ms.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_chain import best_plan, follow_plan
 from nextlabel.kernels.crowd_choice import CrowdPlan
+from nextlabel.solve.crowd.master import Limits, solve_master
 
-#: How far the plans may be from the best ones, per task.
-GAP = 2e-5
+#: How far the plans may be from the best ones, per task: where channels are known, and where they are learnt.
+GAP, LEARNT_GAP = 2e-5, 1e-4
 MOST_CUTS = 200
 #: Plans that are kept, those of the largest weight.
 MOST_PLANS = 16
-#: Nothing is worth more than a task.
-HIGHEST_PRICE = 1.0
+#: Labels are not asked for that are worth less than this: where supply is left over, there would be no last one.
+LEAST_PRICE = 2e-4
 TOLERANCE = 1e-9
 
 
@@ -65,37 +65,44 @@ class RelaxationSolver:
         stop = np.full((1, len(reward)), -1, dtype=np.int64)
         self.plans = stop if start is None else np.concatenate([stop, np.where(start < len(cost), start, -1)])
 
-    def solve(self, members: Floats, budget: float, supply: Floats) -> CrowdRelaxation:
+    def solve(self, members: Floats, budget: float, supply: Floats, gap: float = GAP) -> CrowdRelaxation:
         """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type."""
-        M, tasks = len(self.cost), max(float(members.sum()), 1.0)
-        supply = np.minimum(supply, budget)
+        tasks = max(float(members.sum()), 1.0)
+        mass = members / tasks
+        limits = Limits(budget / tasks, np.minimum(supply, budget) / tasks, self.cost)
         plans = list(self.plans)
-        cuts = [self._cut(plan, members) for plan in plans]
-        value, best, worth = self.reward.copy(), np.inf, self.reward
-        price, extra = 0.0, np.zeros(M)
-        aim = np.concatenate([[1.0, budget], supply])
-        limits = [(None, None), *[(0.0, HIGHEST_PRICE)] * (M + 1)]
-        for _ in range(MOST_CUTS):
-            earned, used = np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts])
-            rows = -np.column_stack([np.ones(len(cuts)), used.sum(axis=1), used])
-            master = linprog(aim, A_ub=rows, b_ub=-(earned - used @ self.cost), bounds=limits, method="highs")
-            here, above = float(master.x[1]), np.asarray(master.x[2:])
+        cuts = [self._cut(plan, mass) for plan in plans]
+        value, worth, best = self.reward.copy(), self.reward, np.inf
+        prices = np.zeros(len(self.cost) + 1)
+        for step in range(MOST_CUTS):
+            master = solve_master(np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]), limits)
+            # Every other time half-way to the best prices known: the master's own leap about while it knows few plans.
+            here = master.prices if step % 2 == 0 or best == np.inf else 0.5 * (master.prices + prices)
             plan = np.empty(len(self.reward), dtype=np.int64)
-            best_plan(self.to, self.weight, self.reward, here + above + self.cost, TOLERANCE, value, plan)
-            bound = float(members @ value + here * budget + above @ supply)
+            price = np.maximum(here[0] + here[1:] + self.cost, LEAST_PRICE)
+            best_plan(self.to, self.weight, self.reward, price, TOLERANCE, value, plan)
+            bound = float(mass @ value + here[0] * limits.U + here[1:] @ limits.N)
             if bound < best:
-                best, worth, price, extra = bound, value.copy(), here, above
-            if best - master.fun <= GAP * tasks:
-                break
+                best, worth, prices = bound, value.copy(), here
             plans.append(plan)
-            cuts.append(self._cut(plan, members))
-        weights = np.maximum(-np.asarray(master.ineqlin.marginals), 0.0)
+            cuts.append(self._cut(plan, mass))
+            if best - master.value <= gap:
+                break
+        weights = solve_master(np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]), limits).weights
         kept = np.sort(np.argsort(-weights, kind="stable")[:MOST_PLANS])
         kept = kept[weights[kept] > 0.0]
         self.plans = np.array([plans[k] for k in kept])
         shares = weights[kept] / weights[kept].sum()
-        gap = max(0.0, best - float(master.fun))
-        return CrowdRelaxation(best, price, extra, self.plans, shares, worth, gap, len(cuts))
+        return CrowdRelaxation(
+            value=tasks * best,
+            price=float(prices[0]),
+            extra=prices[1:],
+            plans=self.plans,
+            weights=shares,
+            values=worth,
+            gap=tasks * max(0.0, best - master.value),
+            steps=step + 1,
+        )
 
     def _cut(self, plan: Ints, members: Floats) -> tuple[float, Floats]:
         used, mass = np.zeros(len(self.cost)), members.copy()
@@ -104,18 +111,23 @@ class RelaxationSolver:
     def losses(self, found: CrowdRelaxation) -> Floats:
         """(M, G) what a label of each type at each belief loses against the best that could be done there."""
         after = np.sum(self.weight * found.values[self.to], axis=2)
-        prices = found.price + found.extra + self.cost
+        prices = np.maximum(found.price + found.extra + self.cost, LEAST_PRICE)
         return np.asarray(np.maximum(found.values[None, :] + prices[:, None] - after, 0.0))
 
 
-def crowd_plan(grid: Floats, found: CrowdRelaxation, losses: Floats, reward: Floats) -> CrowdPlan:
-    """The relaxation as the decision core reads it, with room for ``MOST_PLANS`` plans."""
+def crowd_plan(
+    grid: Floats, found: CrowdRelaxation, losses: Floats, reward: Floats, *, finish: bool = False
+) -> CrowdPlan:
+    """The relaxation as the decision core reads it, with room for ``MOST_PLANS`` plans.
+
+    The task with the most left to gain goes first, or with ``finish`` the one that is most certain already.
+    """
     G = losses.shape[1]
     wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
     wants[: len(found.plans)] = found.plans
     chance = np.ones(MOST_PLANS)
     chance[: len(found.weights)] = np.cumsum(found.weights)
-    surplus = np.maximum(found.values - reward, 0.0)
+    surplus = reward if finish else np.maximum(found.values - reward, 0.0)
     return _ordered(grid, wants, chance, surplus, losses, found.extra.copy())
 
 

@@ -16,7 +16,9 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.policies.crowd.chain import matched_accuracy
 
 #: Types of workers at most.
-MOST_TYPES = 8
+MOST_TYPES = 6
+#: Types of known channels at most, before the nearest are merged.
+MOST_KNOWN = 12
 #: Size of a cell, in radians: 0.08 is from .75 to .68, or from .95 to .91.
 CELL = 0.08
 #: Types that are nearer to each other than this are one.
@@ -30,6 +32,16 @@ class CrowdTypes:
     kind: Ints
     channels: Floats
     share: Floats
+
+
+def same_channels(channels: Floats, weights: Floats, most: int = MOST_KNOWN) -> CrowdTypes | None:
+    """Workers whose channels are equal as one type; None if there are more than ``most`` types."""
+    different, kind = np.unique(channels, axis=0, return_inverse=True)
+    if len(different) > most:
+        return None
+    share = np.bincount(kind.ravel(), np.maximum(weights, 0.0), minlength=len(different)).astype(np.float64)
+    whole = float(share.sum())
+    return CrowdTypes(kind.ravel().astype(np.int64), different, share / whole if whole > 0 else share)
 
 
 def group_workers(channels: Floats, weights: Floats, most: int = MOST_TYPES) -> CrowdTypes:

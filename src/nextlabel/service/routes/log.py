@@ -25,10 +25,12 @@ def show_events(
     request: Request,
     page: Annotated[PageQuery, Query()],
 ) -> Response:
-    """Show the log: all events in order."""
-    events = app_state(request).campaign_service.store.events(campaign_id(campaign), page.after, page.limit)
+    """Show the log: all events in order. A page ends early if its events are large."""
+    state, id = app_state(request), campaign_id(campaign)
+    store = state.campaign_service.store
+    events = store.events(id, page.after, page.limit, state.settings.max_page_bytes)
     rows = [to_json(event) for event in events]
-    following = events[-1].seq if len(events) == page.limit else None
+    following = events[-1].seq if events and events[-1].seq < store.row(id).seq else None
     return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
 
 

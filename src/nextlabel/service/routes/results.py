@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.files.write import csv_text
+from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
@@ -41,9 +41,9 @@ def results(
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     row, format = campaign_service.store.row(id), page.format
     if format == "json":
-        tasks = campaign_service.store.tasks(id, page.after, page.limit)
+        tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
         found = [asdict(result) for result in results_of(row, campaign_service.store.classes(id), tasks)]
-        following = tasks[-1].number if len(tasks) == page.limit else None
+        following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
         return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
     lines = _csv(campaign_service, id, row.config.labels) if format == "csv" else _jsonl(campaign_service, id)
     name = {"content-disposition": f'attachment; filename="{id}.{format}"'}
@@ -57,9 +57,9 @@ def _jsonl(campaign_service: CampaignService, id: str) -> Iterator[bytes]:
 
 def _csv(campaign_service: CampaignService, id: str, labels: tuple[str, ...]) -> Iterator[bytes]:
     plain = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
-    yield csv_text([[*plain, *(f"count_{label}" for label in labels), "payload"]]).encode()
+    yield export_text([[*plain, *(f"count_{label}" for label in labels), "payload"]]).encode()
     for chunk in _chunks(campaign_service, id):
-        yield csv_text(
+        yield export_text(
             [*(getattr(r, name) for name in plain), *r.counts.values(), json.dumps(r.payload)] for r in chunk
         ).encode()
 

@@ -73,22 +73,31 @@ async def tell(lease: LeaseId, request: Request) -> Response:
 @router.post("/leases/{lease}/release", responses=_TELL, response_model=None)
 async def release(lease: LeaseId, request: Request) -> Response:
     """Release a task to other workers; the same worker does not get it again."""
-    worker = principal_of(request).worker
+    worker = _checked_mover(lease, request)
     return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker)))
 
 
 @router.post("/leases/{lease}/renew", responses=_TELL, response_model=None)
 async def renew(lease: LeaseId, request: Request) -> Response:
     """Extend a lease that has not run out."""
-    worker = principal_of(request).worker
+    worker = _checked_mover(lease, request)
     return told_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
 
 
 @router.post("/leases/{lease}/undo", responses=_TELL, response_model=None)
 async def undo(lease: LeaseId, request: Request) -> Response:
     """Take an answer back while its lease would still run."""
-    worker = principal_of(request).worker
+    worker = _checked_mover(lease, request)
     return told_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
+
+
+def _checked_mover(lease: str, request: Request) -> str | None:
+    """The worker who sends a command that buys nothing, if it is not one too many; None for a requester."""
+    principal = principal_of(request)
+    campaign = campaign_id_of_lease(lease, principal)
+    if principal.worker is not None:
+        app_state(request).limits.check_move(campaign, principal.worker)
+    return principal.worker
 
 
 async def _run(lease: str, request: Request, command: Callable[[Commands], Told]) -> Told:

@@ -1,7 +1,8 @@
 """The certified upper bound of a problem with workers who differ.
 
-Channels that are known enter as they are. Where a type has a prior on its channel, whole crowds are drawn from it, one
-channel for each worker, and the bounds of the crowds are averaged (``averaged``).
+Channels that are known enter as they are. With more than two answers beliefs have a grid of the simplex or, if that is
+better, a set of beliefs that can be reached. Where a type has a prior on its channel, whole crowds are drawn from it,
+one channel for each worker, and the bounds of the crowds are averaged (``averaged``).
 
 Guarantee: no policy that knows what is assumed in ``Bound.assumes`` is worth more in expectation; with drawn crowds
 with the confidence given there. Cost: one relaxation (``relaxation``), or one for each crowd drawn.
@@ -42,6 +43,9 @@ def crowd_bound(
     if all(worker.channel is not None for worker in problem.workers):
         types = types_of(problem, unit)
         found = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards)
+        if problem.answers > 2 and len(rewards.utilities) == 1:
+            other = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards, reachable=True)
+            found = min(found, other, key=lambda one: one.value)
         return _certified(problem, found, unit, perf_counter() - begin)
     chance = np.random.default_rng(seed)
     crowds = [Crowd(beliefs, members, draw_types(problem, unit, chance), rewards) for _ in range(draws)]

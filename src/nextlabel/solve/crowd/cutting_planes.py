@@ -58,7 +58,7 @@ class CuttingPlanes:
 
     def _try(self, prices: Floats) -> float:
         """Solve at these prices and add the plan; the value there."""
-        prices = self._limits.at_least(prices, LEAST_COST)
+        prices = self._limits.valid(prices, LEAST_COST)
         self._task.solve(self._limits.costs(prices), self.V, self._plan)
         self.keep(self._plan)
         value = float((self._task.mass * self.V).sum()) + self._limits.pays(prices)
@@ -76,6 +76,6 @@ class CuttingPlanes:
             best = self.best
             value = self._try(wanted)
             if value <= best + 0.1 * tolerance:
-                self.best, self.prices = value, self._limits.at_least(wanted, LEAST_COST)
+                self.best, self.prices = value, self._limits.valid(wanted, LEAST_COST)
                 break
         return self.master()

@@ -1,4 +1,4 @@
-"""The grid of beliefs: knots graded in log-odds, and with two answers the beliefs that the first labels lead to.
+"""The grid of beliefs: knots graded in log-odds, and the beliefs that the first labels lead to.
 
 ======== ========= ========= ==================================================================
 symbol   code      shape     meaning
@@ -7,10 +7,10 @@ n        knots     (n,)      values of a coordinate, dense near 0 and 1 where ta
 G        points    (G, C)    C(n + C - 2, C - 1) grid points
 ======== ========= ========= ==================================================================
 
-Interpolation costs nothing at a grid point. With two answers the beliefs that can be reached from the tasks' own by few
-labels are therefore made grid points, the shortest ways first; further beliefs fall between knots that are evenly
-spaced in log-odds. With more answers the coordinates are tail sums of the belief (``kernels.crowd_grid``), close to 0
-or 1 near every corner of the simplex, so that the same knots are dense where tasks are nearly decided.
+Interpolation costs nothing at a grid point. The beliefs that can be reached from the tasks' own by few labels are
+therefore made grid points, the shortest ways first: their coordinates (``kernels.crowd_grid``), tail sums of the
+belief, become knots. Further beliefs fall between knots that are evenly spaced in log-odds. Coordinates are close to 0
+or 1 near every corner of the simplex, so that the grid is dense where tasks are nearly decided.
 """
 
 from __future__ import annotations
@@ -26,24 +26,30 @@ from nextlabel.kernels.crowd_grid import SimplexGrid
 
 #: Log-odds are spaced evenly up to this; the last knots are 0 and 1.
 REACH = 14.0
+#: Beliefs looked at on the way to further ones, at most.
+MOST_BELIEFS = 20_000
 #: Reachable log-odds closer than this are one knot.
 APART = 1e-6
 
 
 def make_grid(answers: int, points: int, also: Floats | None = None) -> SimplexGrid:
-    """About ``points`` grid points; with two answers ``also`` are further log-odds of truth 1."""
+    """About ``points`` grid points; ``also`` are log-odds of coordinates that shall be knots, two thirds at most."""
+    n = knots_of(answers, points)
+    also = np.empty(0) if also is None else also
+    even = max(n - 2 - len(also), (n - 2) // 3)
+    graded = np.linspace(-1.0, 1.0, even) * REACH if even > 1 else np.zeros(even)
+    odds = np.sort(np.concatenate([graded, also]))
+    if len(also):  # a knot that is all but another one would make an interval too small to interpolate in
+        odds = odds[np.concatenate([[True], np.diff(odds) > APART])]
+    return grid_of(answers, np.concatenate([[0.0], expit(odds), [1.0]]))
+
+
+def knots_of(answers: int, points: int) -> int:
+    """The most knots that make at most so many grid points, 2 at least."""
     n = 2
     while comb(n + answers - 1, answers - 1) <= points:
         n += 1
-    graded = expit(np.linspace(-1.0, 1.0, n - 2) * REACH) if n > 3 else np.full(n - 2, 0.5)
-    knots = np.unique(np.concatenate([[0.0], graded, [1.0]]))
-    if also is not None and answers == 2:
-        knots = np.unique(np.concatenate([knots, expit(also)]))
-        # A knot that is all but another one would make an interval too small to interpolate in.
-        odds = logit(knots[1:-1])
-        kept = np.concatenate([[True], np.diff(odds) > APART])
-        knots = np.concatenate([[0.0], knots[1:-1][kept], [1.0]])
-    return grid_of(answers, knots)
+    return n
 
 
 def grid_of(answers: int, knots: Floats) -> SimplexGrid:
@@ -61,20 +67,23 @@ def grid_of(answers: int, knots: Floats) -> SimplexGrid:
 
 
 def reachable_odds(beliefs: Floats, channel: Floats, most: int) -> Floats:
-    """Up to ``most`` log-odds of truth 1 that the tasks' beliefs lead to, by as few labels as possible."""
-    with np.errstate(divide="ignore"):
-        here = np.unique(logit(beliefs[:, 1]))
-        steps = np.unique((np.log(channel[:, 1]) - np.log(channel[:, 0])).ravel())
-    steps = steps[np.isfinite(steps) & (np.abs(steps) > APART)]
-    found = here = here[np.isfinite(here)]
-    while len(here) > 0 and len(here) * len(steps) <= 50 * most:
-        new = _apart((here[:, None] + steps).ravel())
-        new = new[np.abs(new) < REACH]
-        both = _apart(np.concatenate([found, new]))
+    """Up to ``most`` log-odds of coordinates of beliefs that the tasks' own lead to, by as few labels as possible."""
+    here = np.unique(beliefs, axis=0)
+    found = np.empty(0)
+    while 0 < len(here) <= MOST_BELIEFS:
+        with np.errstate(divide="ignore"):
+            odds = logit(np.cumsum(here[:, :0:-1], axis=1).ravel())
+        both = _apart(np.concatenate([found, odds[np.abs(odds) < REACH]]))
         if len(both) > most or len(both) == len(found):
             break
-        here, found = new, both
-    return np.asarray(found[:most], dtype=np.float64)
+        found = both
+        joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
+        chance = joint.sum(axis=2, keepdims=True)
+        after = np.divide(joint, chance, out=np.zeros_like(joint), where=chance > 0.0)
+        after = np.moveaxis(after, 2, 3).reshape(-1, beliefs.shape[1])
+        after = after[after.sum(axis=1) > 0.0]
+        here = np.unique(np.round(after, 12), axis=0) if len(after) else after
+    return found
 
 
 def _apart(odds: Floats) -> Floats:

@@ -43,11 +43,13 @@ class Limits(NamedTuple):
         finite = np.isfinite(amounts)
         return float((prices[finite] * amounts[finite]).sum())
 
-    def at_least(self, prices: Floats, least: float) -> Floats:
-        """The prices, with a price of a label of at least ``least`` if labels are limited."""
-        if not np.isfinite(self.U):
-            return prices
-        return np.append(max(float(prices[0]), least), prices[1:])
+    def valid(self, prices: Floats, least: float) -> Floats:
+        """The prices, 0 for what is unlimited; that of a label is at least ``least`` where labels are limited."""
+        amounts = np.append(self.U, self.N)
+        prices = np.where(np.isfinite(amounts), np.maximum(prices, 0.0), 0.0)
+        if np.isfinite(self.U):
+            prices[0] = max(float(prices[0]), least)
+        return np.asarray(prices, dtype=np.float64)
 
 
 class Master(NamedTuple):

@@ -37,6 +37,7 @@ from nextlabel.kernels.crowd_grid import SimplexGrid
 from nextlabel.solve.crowd.cutting_planes import CuttingPlanes
 from nextlabel.solve.crowd.interior import solve_interior
 from nextlabel.solve.crowd.master import Limits
+from nextlabel.solve.crowd.reachable import make_reachable_task
 from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards, SingleTask, make_single_task
 
 #: Rounds of the cutting planes at most, unless told otherwise.
@@ -45,8 +46,8 @@ ROUNDS = 400
 FIRST_PRICE = 0.05
 #: Plans that are kept for a later search, per type.
 POOL = 2
-#: From this many types on, with two answers, the interior-point method is used.
-MANY_TYPES = 8
+#: From this many types on, with two answers and with more, the interior-point method is used.
+MANY_TYPES, MANY_TYPES_OF_MORE = 8, 24
 #: It does so on this many states, and on fewer if there are very many types.
 INTERIOR_STATES, VERY_MANY_TYPES, FEWER_STATES = 700, 64, 500
 
@@ -99,12 +100,14 @@ def relax(
     tolerance: float = 1e-7,
     rounds: int = ROUNDS,
     rewards: Rewards | None = None,
+    reachable: bool = False,
 ) -> Relaxation:
     """Solve the relaxation for ``members`` tasks at each of the ``beliefs``.
 
     ``tolerance`` is the gap per task at which the search ends; ``grid`` is the number of grid points, about;
     ``start`` is an earlier relaxation with the same types, whose grid, prices and plans are used again. Without
-    ``rewards`` a task counts 1 if it comes out right.
+    ``rewards`` a task counts 1 if it comes out right. ``reachable``: instead of a grid of the simplex take beliefs that
+    the tasks' own lead to, which is better from five answers on; values and plans are then on those alone.
     """
     begin = perf_counter()
     C = beliefs.shape[1]
@@ -115,18 +118,16 @@ def relax(
     live = np.flatnonzero(teaches & (types.supply > 0)) if budget > 0 else np.zeros(0, dtype=np.int64)
     if start is not None and len(start.supply_prices) != len(types.supply):
         start = None
-    many = C == 2 and len(live) >= MANY_TYPES
+    many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE)
     if many and grid is None and start is None:
         states = FEWER_STATES if len(live) > VERY_MANY_TYPES else INTERIOR_STATES
         grid = states // len(rewards.utilities)
-    task = make_single_task(
-        beliefs,
-        members,
-        np.ascontiguousarray(types.channel[live]),
-        rewards,
-        grid,
-        None if start is None else start.task,
-    )
+    channel = np.ascontiguousarray(types.channel[live])
+    if reachable:
+        task = make_reachable_task(beliefs, members, channel, rewards, grid)
+    else:
+        known = None if start is None else start.task
+        task = make_single_task(beliefs, members, channel, rewards, grid, known)
     tasks = float(members.sum())
     limits = Limits(budget / tasks, types.supply[live] / tasks, types.cost[live])
     if many:
@@ -184,7 +185,7 @@ def _finish(
     task: SingleTask, limits: Limits, types: Types, live: Ints, tasks: float, found: _Found, begin: float
 ) -> Relaxation:
     """The value at the prices found, certified."""
-    prices = limits.at_least(found.prices, LEAST_COST)
+    prices = limits.valid(found.prices, LEAST_COST)
     V, plan = found.V.copy(), np.full(task.states, -1, dtype=np.int64)
     task.solve(limits.costs(prices), V, plan)
     raised, off = task.certify(limits.costs(prices), V)

@@ -26,7 +26,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
 from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, place
-from nextlabel.solve.crowd.grid import make_grid, reachable_odds
+from nextlabel.solve.crowd.grid import knots_of, make_grid, reachable_odds
 
 #: Grid points by the number of answers, unless told otherwise; further answers have as many as the last.
 POINTS = {2: 1200, 3: 5000, 4: 6000}
@@ -106,10 +106,7 @@ def _grid(beliefs: Floats, channel: Floats, points: int | None, blocks: int) -> 
     wanted = POINTS.get(C, POINTS[max(POINTS)]) if points is None else points
     entries = max(M, 1) * blocks * (C * C + (C if C > 2 else 0))
     wanted = min(wanted, max(LARGEST_CHAIN // entries, 50))
-    if C > 2 or M == 0:
-        return make_grid(C, wanted)
-    also = reachable_odds(beliefs, channel, 2 * wanted // 3)
-    return make_grid(2, wanted - len(also), also)
+    return make_grid(C, wanted, reachable_odds(beliefs, channel, 2 * knots_of(C, wanted) // 3))
 
 
 def _chain(grid: SimplexGrid, channel: Floats, utilities: tuple[Floats, ...]) -> tuple[Chain, Floats]:

@@ -16,6 +16,7 @@ from nextlabel.beliefs.simplex import counts_of_node, deepest
 from nextlabel.kernels.index import count_reopenings
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
+from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.index.table import index_timeline
 from nextlabel.solve.progress import Progress
@@ -70,6 +71,7 @@ def check_indexability(
     progress: Progress | None = None,
 ) -> IndexabilityReport:
     """Look for states whose decision reopens as the price grows."""
+    refuse_workers(problem, "a check of indexability")
     problem, unit = in_units(problem)
     top = min(max(problem.budget, 1), DEPTH, deepest(problem.answers, MOST_NODES))
     cut = make_cut(problem, top if cap is None else cap, top if flight is None else flight)

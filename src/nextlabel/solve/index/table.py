@@ -39,6 +39,7 @@ from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units
+from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.core_states import core_columns, over_own_lattice
 from nextlabel.solve.index.roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
@@ -215,6 +216,7 @@ def index_table(
 
     ``tolerance`` is in the unit of the rewards (``problem.units``).
     """
+    refuse_workers(problem, "an index")
     if problem.budget < 1:
         raise ProblemError("a budget of 0 has no arrivals to rank.", "Give --budget of at least 1.")
     problem, unit = in_units(problem)

@@ -8,7 +8,8 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.joint import FIRST, GROUPS, RANDOM, TIE
+from nextlabel.kernels.joint import FIRST, GROUPS, RANDOM
+from nextlabel.kernels.ties import TIED
 from nextlabel.solve.joint.states import Numbering, TaskGroup
 
 TIE_RULES = {"random": RANDOM, "groups": GROUPS, "first": FIRST}
@@ -59,7 +60,7 @@ def index_by_id(
                     f"the index of class {k} with {n} arrivals left is not a number.",
                     "Give an index for every state with level + w below the budget.",
                 )
-            if np.any(low < high - TIE):
+            if np.any(low < high - TIED):
                 raise NotLumpableError
             out[ids, t] = high
     return out

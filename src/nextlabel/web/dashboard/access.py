@@ -101,10 +101,13 @@ def _error_response(request: Request, error: Exception) -> Response:
     status = problem_type(error).status
     if status >= 500 and status != 503:
         raise error
+    request_context(request).cause = error
     if wants_json(request):
         return problem_response(error, request_context(request).request_id)
+    retry = getattr(error, "retry_after", 5 if status == 503 else None)
+    headers = {} if retry is None else {"retry-after": str(retry)}
     message = getattr(error, "message", "") or getattr(error, "detail", "") or "the request could not be carried out."
     if status == 503:
         message = "the database does not answer. Try again in a moment."
     title = _TITLES.get(status, "Request failed")
-    return page("dashboard/error.html", status, title=title, message=sentence(str(message)))
+    return page("dashboard/error.html", status, headers, title=title, message=sentence(str(message)))

@@ -101,6 +101,7 @@ def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, An
 _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
     "created": lambda c, who, what, d: "The campaign was created.",
     "tasks_added": lambda c, who, what, d: "Tasks were added.",
+    "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
     "late": _late,
@@ -114,5 +115,6 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tuned": _tuned,
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
+    "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",
     "clock_accepted": lambda c, who, what, d: f"The clock was accepted; the event before it is of {when(d['before'])}.",
 }

@@ -5,6 +5,7 @@ address                         does
 =============================== ======================================================================
 GET  /w/{token}                 a personal link: sets the cookie and redirects to the page
 GET  /j/{token}?PROLIFIC_PID=   a platform's link, likewise; both accept ``completion=https://...``
+                                to a site of the setting ``completion_hosts``
 GET  /work/{campaign}           the page: an item, or the reason why there is none
 POST /work/{campaign}           ``move`` (tell with ``answer``, release, undo) on ``lease``, then the page
 POST /work/{campaign}/renew     extends ``lease``; replies with JSON
@@ -29,6 +30,7 @@ from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal, campaign_id, campaign_id_of_lease
+from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_type
@@ -71,7 +73,9 @@ def _with_error_pages(handler: Handler) -> Handler:
             message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
             if status == 503:
                 message, hint = "the database does not answer.", "Try again in a moment."
-            headers = {"retry-after": "5"} if status == 503 else {}
+            request_context(request).cause = error
+            retry = getattr(error, "retry_after", 5 if status == 503 else None)
+            headers = {} if retry is None else {"retry-after": str(retry)}
             return page("worker/error.html", status, headers, message=_sentence(message), hint=hint)
 
     return handle
@@ -98,6 +102,7 @@ async def platform_link(token: str, request: Request) -> Response:
         )
     key = links.read_worker(links.joined(token, request.query_params))
     assert key is not None
+    app_state(request).limits.check_join(address_of(request.scope), *key)
     return _enter(request, key, joined=True)
 
 
@@ -121,6 +126,8 @@ async def act(campaign: str, request: Request) -> Response:
     session = _session(request, campaign)
     action = _read_action(await _form(request))
     campaign_id_of_lease(action.lease, Principal(session.campaign, session.worker))
+    if action.move != "tell":
+        app_state(request).limits.check_move(session.campaign, session.worker)
     view = await _run_action(request, session, action)
     if _wants_json(request):
         response = _page_or_panel(request, session, view)
@@ -139,12 +146,13 @@ async def renew(campaign: str, request: Request) -> Response:
     session = _session(request, campaign)
     lease = (await _form(request)).get("lease", "")
     campaign_id_of_lease(lease, Principal(session.campaign, session.worker))
+    app_state(request).limits.check_move(session.campaign, session.worker)
     left = await app_state(request).command_queue.run(campaign, renewal(session.worker, lease))
     return JSONResponse({"left": left})
 
 
 def _enter(request: Request, key: WorkerKey, joined: bool = False) -> Response:
-    session = sessions.session_from_link(app_state(request).links, key, request.query_params, joined)
+    session = sessions.session_from_link(request, key, joined)
     response = RedirectResponse(session.address, 303)
     sessions.set_session_cookie(request, response, session)
     return response

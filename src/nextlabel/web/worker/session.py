@@ -14,7 +14,6 @@ work without cookies: the alternative would be a token in every address.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,6 +24,7 @@ from nextlabel.campaign.access import JOIN_LINK
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import LinkSigner, WorkerKey
+from nextlabel.service.settings import PREFIX, ServiceSettings
 
 KIND = "s3"
 SESSION_COOKIE, LAST_LEASE_COOKIE = "nl_worker", "nl_last"
@@ -56,9 +56,11 @@ class WorkerSession(NamedTuple):
         return urlsplit(self.completion).hostname or ""
 
 
-def session_from_link(links: LinkSigner, key: WorkerKey, parameters: Mapping[str, str], joined: bool) -> WorkerSession:
+def session_from_link(request: Request, key: WorkerKey, joined: bool) -> WorkerSession:
     """The session of somebody who opened a personal link or, with ``joined``, that of a platform."""
-    completion = checked_completion(parameters.get(COMPLETION, ""))
+    state = app_state(request)
+    links, given = state.links, request.query_params.get(COMPLETION, "")
+    completion = checked_completion(given, state.settings)
     by_platform = links.version(key.campaign, JOIN_LINK) if joined else None
     return WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform)
 
@@ -91,8 +93,8 @@ def set_last_lease_cookie(request: Request, response: Response, session: WorkerS
     _set(request, response, session, LAST_LEASE_COOKIE, lease)
 
 
-def checked_completion(address: str) -> str:
-    """The completion link if it is an https address, or empty."""
+def checked_completion(address: str, settings: ServiceSettings) -> str:
+    """The completion link, or empty; it is not signed, so it must lead to a site that the service's settings name."""
     if not address:
         return ""
     try:
@@ -104,6 +106,12 @@ def checked_completion(address: str) -> str:
         raise InputError(
             "the completion link is not an https address.",
             "Give e.g. https://app.prolific.com/submissions/complete?cc=CODE.",
+        )
+    if not settings.completes_at(parts.netloc):
+        raise InputError(
+            f"the completion link leads to {parts.netloc[:100]}, which this service does not know.",
+            f"Whoever runs the service can allow more sites than {settings.completion_hosts or 'none'} in "
+            f"{PREFIX}COMPLETION_HOSTS.",
         )
     return address
 

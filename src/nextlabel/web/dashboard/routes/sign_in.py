@@ -6,6 +6,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.service.app_state import app_state
+from nextlabel.service.limits import address_of
 from nextlabel.web.dashboard.access import GuardedRoute, local_path, sessions_of
 from nextlabel.web.render import page
 
@@ -25,6 +27,7 @@ async def sign_in(request: Request) -> Response:
     token, back = str(form.get("token", "")).strip(), local_path(str(form.get("next", "/")))
     response = RedirectResponse(back, 303)
     if not await to_thread.run_sync(sessions_of(request).sign_in, token, response):
+        app_state(request).limits.failed_sign_in(address_of(request.scope))
         return _form(back, "This token is unknown, or was revoked. The command nextlabel token makes one.", 403)
     return response
 

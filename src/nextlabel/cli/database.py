@@ -1,4 +1,4 @@
-"""The store that the commands of ``nextlabel token`` work on."""
+"""The database that a command works on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def store_at(db: str) -> Iterator[MemoryStore | SqlStore]:
-    """The store at an address."""
+def opened_store(db: str, create: bool = False) -> Iterator[MemoryStore | SqlStore]:
+    """The store at an address; one that is not there is made only with ``create``."""
     needs_service()
     from nextlabel.store.open import open_store
 
-    store = open_store(db)
+    store = open_store(db, create=create)
     try:
         yield store
     finally:

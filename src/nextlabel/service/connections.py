@@ -1,0 +1,232 @@
+"""Connections that cost their senders more than the service: limits on the size and the time of what they send.
+
+=========== ================= =================================================================================
+limit       setting           what happens
+=========== ================= =================================================================================
+head_size   max_header_bytes  431: the address and the headers of a request are too large
+head_time   head_seconds      408: the head of a request took too long; a connection that says nothing is closed
+body_time   body_seconds      408: a body arrived with less than ``SLOWEST`` bytes a second
+read_time   body_seconds      a response that nobody reads for ``READ_FACTOR`` times as long is broken off
+connections max_connections   the connection that has been idle longest is closed for a new one; 503 if none is idle
+=========== ================= =================================================================================
+
+uvicorn has no such limits with httptools: an endless header is copied again with each piece that arrives, and a
+connection that never sends anything stays for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from nextlabel.service.problem_details import MEDIA_TYPE, TYPE
+from nextlabel.service.settings import ServiceSettings
+
+#: Bytes per second of a body, averaged over ``body_seconds``, below which it is given up.
+SLOWEST = 500
+#: How many times ``body_seconds`` a response waits to be read.
+READ_FACTOR = 4
+#: Seconds for which data that has arrived in time may lie waiting.
+GRACE_S = 0.1
+#: Open files that a process needs beside its connections.
+OTHER_FILES = 128
+#: Under this name the app's lifespan hands the limits to its connections.
+STATE = "connection_limits"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """The limits, and what counts a refusal by the name of the limit."""
+
+    settings: ServiceSettings
+    count: Callable[[str], None] = lambda limit: None
+
+    @property
+    def most(self) -> int:
+        """Connections at once: those of the settings, or as many as the process may have files open."""
+        return max(1, min(self.settings.max_connections, open_files_allowed() - OTHER_FILES))
+
+
+def open_files_allowed() -> int:
+    """Files that this process may have open, after asking for as many as it can get."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return 1 << 20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            return soft
+    return 1 << 20 if hard == resource.RLIM_INFINITY else hard
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection of the service."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        limits: ConnectionLimits | None = self.app_state.get(STATE)
+        self._limits = limits if limits is not None else ConnectionLimits(ServiceSettings())
+        self._timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = self._body_bytes = 0
+        self._in_head = True
+        self.idle_since = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of this connection is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept the connection if there is room."""
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.most and not self._make_room():
+            self._refuse(503, "connections", "too many connections at once.", "Try again in a moment.")
+            return
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._stop_timer()
+        self._stop_read_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived; the head of a request must not grow for ever."""
+        if self.transport.is_closing():
+            return
+        self._body_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.settings.max_header_bytes:
+                self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """A request begins: its head has to arrive in time."""
+        super().on_message_begin()
+        self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        """The head is there: the body has to go on arriving."""
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        self._in_head, self._head_bytes = False, 0
+        if size > self._limits.settings.max_header_bytes:
+            self._refuse_head()
+            return
+        super().on_headers_complete()
+        self._expect_body()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of a body; nobody waits for that of a request that was refused."""
+        if not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        self._stop_timer()
+        if not self.transport.is_closing():
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The request is answered."""
+        self.idle_since = time.monotonic()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """The sender does not read as fast as the service writes."""
+        super().pause_writing()
+        seconds = READ_FACTOR * self._limits.settings.body_seconds
+        self._read_timer = self.loop.call_later(seconds, self._reader_is_gone)
+
+    def resume_writing(self) -> None:
+        """The sender has read what was written."""
+        self._stop_read_timer()
+        super().resume_writing()
+
+    def _reader_is_gone(self) -> None:
+        self._limits.count("read_time")
+        self.transport.abort()
+
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+
+    def _make_room(self) -> bool:
+        """Close the connection that has been idle longest; False if there is none."""
+        idle = [one for one in self.connections if isinstance(one, GuardedProtocol) and one is not self and one.is_idle]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda one: one.idle_since)
+        self._limits.count("connections")
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+        return True
+
+    def _expect_head(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        self._start_timer(self._limits.settings.head_seconds, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        seconds = self._limits.settings.head_seconds
+        self._refuse(408, "head_time", f"no complete request arrived within {seconds:g} seconds.", "Send it at once.")
+
+    def _refuse_head(self) -> None:
+        self._refuse(
+            431, "head_size",
+            f"the address and the headers have more than {self._limits.settings.max_header_bytes:,} bytes.",
+            "Send fewer or shorter headers.",
+        )  # fmt: skip
+
+    def _expect_body(self) -> None:
+        self._body_bytes = 0
+        self._start_timer(self._limits.settings.body_seconds, self._check_body)
+
+    def _check_body(self) -> None:
+        """Close the connection if the body arrives slowly; what the service itself has not taken does not count."""
+        seconds = self._limits.settings.body_seconds
+        if self.flow.read_paused or self._body_bytes >= SLOWEST * seconds:
+            self._expect_body()
+            return
+        self._refuse(408, "body_time", f"the body arrives with less than {SLOWEST} bytes a second.", "Send it faster.")
+
+    def _start_timer(self, seconds: float, then: Callable[[], None]) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self._run_out, then)
+
+    def _run_out(self, then: Callable[[], None]) -> None:
+        """The time is over; what lay waiting while this process was busy is still taken, and cancels this timer."""
+        self._timer = self.loop.call_later(GRACE_S, then)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, status: int, limit: str, detail: str, hint: str) -> None:
+        """Say why, unless a response has begun, and close the connection."""
+        self._stop_timer()
+        if self.transport.is_closing():
+            return
+        self._limits.count(limit)
+        if self.is_idle or not self.cycle.response_started:
+            title = HTTPStatus(status).phrase
+            problem = {"type": TYPE + limit.replace("_", "-"), "title": title, "status": status, "detail": detail,
+                       "hint": hint, "request_id": ""}  # fmt: skip
+            body = json.dumps(problem).encode()
+            head = [f"HTTP/1.1 {status} {title}", f"content-type: {MEDIA_TYPE}", f"content-length: {len(body)}",
+                    "connection: close", *(["retry-after: 1"] if status == 503 else [])]  # fmt: skip
+            self.transport.write("\r\n".join([*head, "", ""]).encode() + body)
+        self.transport.close()

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from benchmarks.crowd import CROWD
+from benchmarks.crowd_bound import CROWD_BOUND
 from benchmarks.rows import ALL, QUICK, Row
 from benchmarks.simulator import SIMULATOR
 
@@ -71,7 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     before = others()
     rows = []
-    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD):
+    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD, *CROWD_BOUND):
         rows.append(make())
         print(f"{rows[-1].what}: {rows[-1].best}", file=sys.stderr, flush=True)
     table = markdown(rows, f" Load of the machine when it began: {before}.")

@@ -338,7 +338,8 @@ def test_a_million_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     recorded = crowd(tasks=100_000, most=10)
     labels = write(tmp_path / "labels.csv", recorded)
     gold = write_gold(tmp_path / "gold.csv", recorded)
-    options = ["--labels-per-task", "5", "--replications", "10", "--json"]
+    rules = [word for name in ("index", "okg", "uniform") for word in ("--policy", name)]
+    options = [*rules, "--labels-per-task", "5", "--replications", "10", "--json"]
     assert run(["backtest", str(labels), "--gold", str(gold), *options]) == 0
     assert json.loads(capsys.readouterr().out)["tasks"] == 99_950
 

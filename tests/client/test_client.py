@@ -17,7 +17,7 @@ import pytest
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.client import AsyncClient, Client, attempts, calls
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, TokenError
 from service_fixtures import QUICK, Service, on_sqlite
 
 SETTINGS = {key: value for key, value in QUICK.items() if key != "budget"}
@@ -91,7 +91,10 @@ def test_the_same_from_a_program_with_asyncio(service: Service, monkeypatch: pyt
             assert 4 in [event.seq async for event in client.events(id, after=3)]
             assert (await client.certificate(id)).left == 30
             assert (await client.workers(id))[0].worker == "ann"
-            assert (await client.links(id, ["ann"])).links[0].worker == "ann"
+            first = await client.links(id, ["ann"])
+            assert first.links[0].worker == "ann"
+            second = await client.revoke_links(id, ["ann"])
+            assert second.links[0].token != first.links[0].token and second.join == first.join
             with Client(service.url, service.token) as sync:
                 assert await client.status(id) == sync.status(id)
                 assert await client.campaigns() == sync.campaigns()
@@ -129,6 +132,9 @@ def test_a_worker_with_a_link(service: Service, client: Client) -> None:
         assert ann.tell(lease.id, "no").label == "no"
         with pytest.raises(NextlabelError, match="requester"):
             ann.status(id)
+        client.revoke_links(id, ["ann"], join=True)
+        with pytest.raises(TokenError):
+            ann.ask(id)
 
 
 def test_pages_go_on(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments import delay, exact, fig1, fig2, growth, reproduce, roster
+from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, roster
 from nextlabel.experiments.study import StudyOptions
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
@@ -41,6 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "QUICK_TASKS", (10, 20))
     monkeypatch.setattr(delay, "QUICK_TASKS", (4,))
     monkeypatch.setattr(exact, "QUICK_PROBLEMS", ((2, 3, 0.1), (2, 3, 1.0)))
+    monkeypatch.setattr(indexability, "QUICK_PROBLEMS", ((2, 4),))
     monkeypatch.setattr(fig2, "QUICK_RATIOS", (1.2, 3.0))
     monkeypatch.setattr(fig2, "HELD_OUT", 10)
     monkeypatch.setattr(fig2, "index_for", lambda problem, cap: roster.index_for(problem.with_budget(40), 4))
@@ -113,6 +114,27 @@ def test_table_policies_have_the_exact_values_of_the_reference(monkeypatch: pyte
     assert rows["index"]["value"] == pytest.approx(2.335372, abs=PRINTED)
     assert rows["okg"]["value"] == pytest.approx(2.306015, abs=BOUND)
     assert all(row["how"] == "exact" and row["loss_percent"] >= -1e-9 for row in rows.values())
+
+
+def test_the_state_that_reopens_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theory, section 9: at rho = 25 nothing seen, two in flight, four arrivals left has two candidates."""
+    monkeypatch.setattr(indexability, "QUICK_PROBLEMS", ((3, 6),))
+    calm, _, busy = indexability.run(config(replications=20), silent).rows
+    assert (calm["states"], calm["reopening"], calm["widest"]) == (80, 0, 0.0)
+    assert (busy["states"], busy["reopening"]) == (80, 1)
+    assert busy["widest"] == pytest.approx(0.0175007 - 0.0076750, abs=2e-5)
+    assert busy["optimum"] == pytest.approx(2.314178, abs=BOUND)
+    assert busy["changed_percent"] == 0.0 and busy["least"] == pytest.approx(busy["greatest"], abs=1e-12)
+
+
+def test_the_two_rules_can_differ() -> None:
+    """K=3, U=12, rho=25: some decisions do, and the least price is the worse rule by 1.2e-4."""
+    problem = Problem.identical(3, 12, arrival_rate=10.0)
+    greatest = index_table(problem, cap=12, flight=12)
+    least, reopens, reachable = indexability.least_prices(problem, greatest)
+    assert (reopens.sum(), reachable.sum()) == (17, 784)
+    share, half = indexability.changed_decisions(problem, greatest, least, 300, 0)
+    assert share == pytest.approx(0.0322, abs=2.5 * half)
 
 
 def test_a_shared_index_table_of_a_larger_problem_plays_the_same() -> None:

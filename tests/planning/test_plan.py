@@ -292,4 +292,4 @@ def test_a_poor_fit_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run([*words, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert "fits the pilot poorly" in answer["warnings"][0] and answer["pilot"]["p_value"] < 0.01
-    assert answer["right_means"].startswith("'Right' means") and answer["assumes"] == "workers are alike"
+    assert answer["right_means"].startswith("'Right' means") and answer["assumes"] == "Workers are alike."

@@ -202,7 +202,7 @@ def test_nearly_constant_index() -> None:
     line = make_timeline(near, 64, "graded")
     flat = replace(line, r=np.ones_like(line.r))
     cut, at = Cut(3, 3, 3), np.arange(1, 4)
-    roots = [IndexWork(p, p.classes[0], cut, t).roots(at, 1e-9, None) for p, t in ((plain, flat), (near, line))]
+    roots = [IndexWork(p, p.classes[0], cut, t).roots(at, 1e-9, None)[0] for p, t in ((plain, flat), (near, line))]
     assert np.abs(roots[0] - roots[1]).max() < SAME
     tables = [nl.index_table(p) for p in (plain, near)]
     ends = [t.classes[0].rows[:, :, -1] for t in tables]  # all the time left: a layer of both

@@ -151,6 +151,14 @@ CHANGES = [
 
 
 class TestTokens:
+    def test_a_new_token_works_at_once(self, tmp_path: Path) -> None:
+        with on_sqlite(tmp_path) as service:
+            store = service.campaign_service.store
+            with service.http() as http:
+                assert http.get("/campaigns").status_code == 200
+            with service.http(create_token(store, "new", "viewer")) as http:
+                assert http.get("/campaigns").status_code == 200
+
     def test_roles(self, service: Service) -> None:
         store = service.campaign_service.store
         for role in ("auditor", "viewer"):

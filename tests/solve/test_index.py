@@ -17,7 +17,7 @@ from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.index.table import IndexTable, index_table
-from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite
+from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite, infinite
 from strategies import problem_of, thresholds, weights
 from tolerances import INDEX, INDEX_FINITE, ROUNDING
 
@@ -268,3 +268,58 @@ def test_an_interrupted_save_leaves_what_was_there(
 def test_no_budget_is_refused() -> None:
     with pytest.raises(ProblemError, match="budget of 0"):
         index_table(Problem.identical(2, 0))
+
+
+# ------------------------------------------------------------------ a root that the first prices step over
+
+
+def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At rho = 25, (0, 0, 2) with 4 arrivals left takes below 0.0077, waits, and takes again from 0.009 to 0.0175.
+
+    From sixteen prices to begin with, none shows the second interval, and a search that looks no further ends in the
+    first.
+    """
+    busy = Problem.identical(4, 10, arrival_rate=10.0)
+    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    missed = index_table(busy, cap=10, flight=10)
+    assert not missed.proved
+    assert missed.index(0, (0, 0), 2, 4) == pytest.approx(0.007675, abs=1e-5)
+    monkeypatch.undo()
+    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
+    table = index_table(busy, cap=10, flight=10)
+    assert table.proved
+    assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
+
+
+@pytest.mark.parametrize("r", [4.0, 10.0, 30.0])
+def test_the_usual_search_misses_nothing_here(r: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Problem.identical(4, 10, arrival_rate=r)
+    proved = index_table(busy, cap=10, flight=10)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    found = index_table(busy, cap=10, flight=10)
+    assert proved.proved and not found.proved
+    np.testing.assert_allclose(found.classes[0].rows, proved.classes[0].rows, atol=INDEX)
+
+
+def test_proved_roots_are_the_greatest_on_a_fine_grid() -> None:
+    """Every state of a problem that is not indexable, against the plain recursion on 20,000 prices."""
+    busy = Problem.identical(3, 6, arrival_rate=10.0)
+    table = index_table(busy, cap=6, flight=6)
+    assert table.proved
+    task = Task(r=10.0)
+    prices = np.linspace(0.0, 0.3, 20_001)
+    for n, w, a, b in ((4, 2, 0, 0), (3, 1, 1, 0), (3, 2, 0, 0), (2, 1, 1, 1), (2, 3, 0, 0)):
+        V = infinite(task, [prices] * (n - 1))
+        gain = V(a, b, w + 1, n - 1) - prices - V(a, b, w, n - 1)
+        last = np.flatnonzero(gain > 0)[-1]
+        assert prices[last] - INDEX <= table.index(0, (a, b), w, n) <= prices[last + 1] + INDEX
+
+
+def test_a_tiny_index_is_not_taken_for_none() -> None:
+    """The first prices end at 0, where the gain of a label is not 0: an index of 1e-6 keeps its digits."""
+    problem = Problem.identical(100, 12)
+    table = index_table(problem, cap=12, flight=12)
+    for n, w, a, b in ((5, 4, 2, 0), (6, 5, 1, 0), (4, 4, 3, 0), (3, 6, 2, 1)):
+        exact = index_infinite(Task(), a, b, w, n, top=0.05)
+        assert table.index(0, (a, b), w, n) == pytest.approx(exact, abs=INDEX)

@@ -433,6 +433,28 @@ class TestCampaign:
 
 
 class TestLinks:
+    def test_links_end(self, service: Service, page: Page) -> None:
+        service.campaign("ended")
+        page.goto("/campaigns/ended/links")
+        page.get_by_label("Names of workers").fill("ann\nbob")
+        page.get_by_role("button", name="Create links").click()
+        ann, bob = (
+            page.get_by_role("row", name=name).get_by_role("link").get_attribute("href") for name in ("ann", "bob")
+        )
+        join = page.get_by_label("Link to join").input_value()
+        assert ann and bob
+        page.get_by_label("Names of workers").fill("ann")
+        page.get_by_role("button", name="End links").click()
+        expect(page.get_by_role("status")).to_contain_text("The links of ann have ended")
+        assert [httpx.get(link).status_code for link in (ann, bob, f"{join}?worker=cy")] == [401, 303, 303]
+        page.get_by_role("button", name="End this link").click()
+        expect(page.get_by_role("status")).to_contain_text("The link for platforms has ended")
+        other = page.get_by_label("Link to join").input_value()
+        assert [httpx.get(f"{link}?worker=cy").status_code for link in (join, other)] == [401, 303]
+        with signed_in(service) as client:
+            assert client.post("/campaigns/ended/links/revoke", data={"workers": " "}).status_code == 422
+            assert client.post("/campaigns/nobody/links/revoke", data={"join": "1"}).status_code == 404
+
     def test_links_work(self, service: Service, page: Page, chromium: Browser) -> None:
         service.campaign("linked", question="Is it so?")
         page.goto("/campaigns/linked/links")

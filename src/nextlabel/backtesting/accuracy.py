@@ -33,7 +33,7 @@ def accuracies(
                 accuracy=curve.at(b),
                 minus_index=index,
                 minus_first=first,
-                believed=float(played.believed[b]) if played.believed is not None and readout == "posterior" else None,
+                believed=float(played.believed[readout][b]) if readout in played.believed else None,
                 asked=U in asked,
             )
         )

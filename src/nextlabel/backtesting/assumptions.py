@@ -31,10 +31,7 @@ def assumptions(found: Backtest) -> list[str]:
         f"{found.known:,} of them are judged, against {judged}.",
         *_model(found),
         *_replay(found),
-        f"A task's labels come {ORDER_WORDS[setting.order]}; ties {TIE_WORDS[found.ties]}.",
-        "Labels come back at once."
-        if found.rho == 0
-        else f"On average {found.rho:g} labels are in flight (arrival rate over completion rate); all are awaited.",
+        *_order(found),
         *_intervals(found),
     ]
     if found.uses_prior and found.pilot.note:
@@ -77,10 +74,27 @@ def _replay(found: Backtest) -> list[str]:
     return [REPLAY_WORDS[found.replay] + away]
 
 
+def _order(found: Backtest) -> list[str]:
+    """In which order labels come, and when."""
+    ties = f"ties {TIE_WORDS[found.ties]}."
+    if found.replay == "timed":
+        return [f"Labels come in as long after their worker came as they took in the record; {ties}"]
+    flight = f"On average {found.rho:g} labels are in flight (arrival rate over completion rate); all are awaited."
+    return [
+        f"A task's labels come {ORDER_WORDS[found.setting.order]}; {ties}"
+        if found.replay == "task-first"
+        else f"Workers come in random order, fresh in every replication; {ties}",
+        "Labels come back at once." if found.rho == 0 else flight,
+    ]
+
+
 def _intervals(found: Backtest) -> list[str]:
     setting, pilot = found.setting, found.pilot
+    drawn = f"{found.replications:,} replications from seed {setting.seed}, the same draws for every rule."
+    if found.replay == "timed":
+        drawn = f"Real times leave nothing to chance; overlaps are drawn {found.replications:,} times, in random order."
     return [
-        f"{found.replications:,} replications from seed {setting.seed}, the same draws for every rule. Intervals are "
+        f"{drawn} Intervals are "
         "95% and cover the order of the labels and which tasks these happened to be (tasks are resampled too), not "
         f"another crowd{' or another pilot' if pilot.size else ''}."
         + (" Another --seed holds out another pilot: try a few, they can differ by more." if pilot.size else "")

@@ -30,12 +30,13 @@ import numpy as np
 from nextlabel.backtesting.accuracy import accuracies, savings
 from nextlabel.backtesting.budgets import choose_budgets
 from nextlabel.backtesting.collected import beliefs_of, everything, winners
+from nextlabel.backtesting.crowd_rules import check_times
 from nextlabel.backtesting.options import (
     COUNTING_REPLICATIONS,
     CROWD,
     PILOT,
-    REPLICATIONS,
     BacktestOptions,
+    default_replications,
     each_once,
 )
 from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
@@ -96,22 +97,24 @@ def backtest(
 
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``Recorded`` labels; ``gold`` is the truth where
     it is known, a path, a data frame or what ``read_gold`` returned, and only judges. Budgets are labels per task or
-    labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, 20 replications of
-    each, and nothing is held out. Without them they are policies that count votes, 200 replications of each; without a
-    ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
+    labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, four to ten
+    replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of
+    each; without a ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
     """
     begin = perf_counter()
     how = options or BacktestOptions()
     recorded, table = _recorded(labels, gold)
     rules = _rules(policies, how, recorded)
-    count = _count(replications, rules)
+    if how.replay == "timed":
+        check_times(table)
+    count = _count(replications, rules, int(recorded.counts.sum()))
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
     setting = BacktestSetup(
         pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
     )
-    asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets)
+    asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
     if rules.know_workers:
         played = play_with_workers(play, rules.counting, rules.crowd, table, progress)
@@ -187,9 +190,10 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     """Policies and read-outs, checked against what is known."""
     given = policies or how.default_policies(recorded.workers is not None, recorded.answers)
     each_once("policy", [policy for policy in given if isinstance(policy, str)])
-    crowd = tuple(name for name in given if isinstance(name, str) and name in CROWD)
-    counting = tuple(make_policy(policy) for policy in given if policy not in crowd)
-    names = tuple(name if name in crowd else make_policy(name).name for name in given)
+    chosen = [make_policy(policy) for policy in given]
+    crowd = tuple(policy.name for policy in chosen if policy.name in CROWD)
+    counting = tuple(policy for policy in chosen if policy.name not in CROWD)
+    names = tuple(policy.name for policy in chosen)
     each_once("policy", list(names))
     for policy in counting:
         if policy.solves_again:
@@ -227,9 +231,9 @@ def _check_workers(crowd: Sequence[str], readouts: Sequence[str], recorded: Reco
         )
 
 
-def _count(replications: int | None, rules: Rules) -> int:
+def _count(replications: int | None, rules: Rules, labels: int) -> int:
     if replications is None:
-        return REPLICATIONS if rules.know_workers else COUNTING_REPLICATIONS
+        return default_replications(labels) if rules.know_workers else COUNTING_REPLICATIONS
     if replications < 2:
         raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
     return replications

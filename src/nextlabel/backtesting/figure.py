@@ -10,6 +10,9 @@ from nextlabel.backtesting.result import Backtest
 from nextlabel.backtesting.verdicts import SHOWN, USUAL, against, opponents
 from nextlabel.reporting.style import GREY, INK, RED, drawing, finish, in_order, look
 
+#: A curve may begin below the panel: nothing is known about workers with fewer labels per task.
+FIRST_SHOWN = 1.5
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -102,7 +105,8 @@ def draw_savings(axes: Any, found: Backtest) -> None:
         for one in some:
             if one.saved is None:
                 continue
-            style, shift = look(one.policy), 0.5 * (names.index(one.policy) / max(1, len(names) - 1) - 0.5)
+            style = look(one.policy)
+            shift = 0.5 * (names.index(one.policy) / (len(names) - 1) - 0.5) if len(names) > 1 else 0.0
             low = one.saved if one.low is None else one.low
             high = one.saved if one.high is None else one.high
             axes.plot([100 * low, 100 * high], [r + shift] * 2, color=style["color"], linewidth=1.5)
@@ -126,6 +130,8 @@ def _savings(found: Backtest) -> str:
 
 def _limits(found: Backtest) -> tuple[float, float]:
     """The same range of accuracies for all panels."""
-    values = [one.accuracy.mean for one in (*found.points, *found.overlaps)] + list(found.ceilings.values())
+    values = [one.accuracy.mean for one in found.points if one.labels_per_task >= FIRST_SHOWN]
+    values += [one.accuracy.mean for one in found.overlaps if one.readout == USUAL or one.budget > 1]
+    values += list(found.ceilings.values())
     room = 0.06 * (max(values) - min(values) + 0.01)
     return min(values) - room, max(values) + room

@@ -12,13 +12,13 @@ from nextlabel.simulation.replay import ORDERS, TIES
 
 REPLAYS = ("task-first", "worker-first", "timed")
 #: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
-CROWD: tuple[str, ...] = ()
+CROWD = ("crowd", "crowd-uncertainty")
 BESIDE_CROWD = ("index",)
 WITHOUT_WORKERS = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
 #: Tasks held out for a prior where one is needed and all labels together may not give it.
 PILOT = 50
-#: Replays of each policy, with workers and without.
-REPLICATIONS, COUNTING_REPLICATIONS = 20, 200
+#: Replays of each policy where votes are counted; with workers as many as this many labels allow, in these limits.
+COUNTING_REPLICATIONS, CROWD_LABELS, LEAST_REPLICATIONS, MOST_REPLICATIONS = 200, 100_000, 4, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class BacktestOptions:
 
     def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
         """The policies of a set whose workers are known or not."""
-        if not workers or not CROWD or not self._plain:
+        if not workers or not self._plain:
             return WITHOUT_WORKERS
         return (*CROWD, *(BESIDE_CROWD if answers == 2 and self.replay == "task-first" else ()))
 
@@ -94,6 +94,11 @@ class BacktestOptions:
         ):
             if wrong and names:
                 raise InputError(f"{names[0]} is not replayed with {what}.", "Leave that out, or this policy.")
+
+
+def default_replications(labels: int) -> int:
+    """Replays of each policy that learns workers: fewer of large sets, whose tasks say more than their orders."""
+    return max(LEAST_REPLICATIONS, min(MOST_REPLICATIONS, CROWD_LABELS // max(1, labels)))
 
 
 def each_once(what: str, names: Sequence[str]) -> None:

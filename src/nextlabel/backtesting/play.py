@@ -18,6 +18,7 @@ from nextlabel.backtesting.collected import (
     posteriors_of,
     votes_of,
 )
+from nextlabel.backtesting.crowd_rules import play_crowd_policies
 from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, collected_curve, count_votes, followed, judged
 from nextlabel.backtesting.readout import COUNTING, FITS, accuracy_of, with_all_labels
@@ -98,6 +99,10 @@ def play_with_workers(
 ) -> Played:
     """Policies that learn workers, policies that count votes, and fixed overlaps, read out by who gave which label."""
     setting, pool = play.setting, play.setting.recorded
+    learners = play_crowd_policies(
+        setting, crowd, play.grid, play.options, play.replications, table, play.engine,
+        _share(progress, len(crowd), len(crowd) + len(policies)),
+    )  # fmt: skip
     readouts = collected_readouts(play)
     fixed = _overlap_outcomes(setting, play.overlaps, play.replications)
     outcomes, rules = [fixed], [PlayedRule(FIXED, fixed.budgets, fixed.used.mean(axis=0))]
@@ -115,7 +120,12 @@ def play_with_workers(
                 only = play.asked if name == "dawid-skene" and one is not fixed else None
                 rule.curves[name] = collected_curve(setting, few, read_out, only)
     ceilings = {name: float(read(*everything(pool))[judged(pool)].mean()) for name, read in readouts.items()}
-    return Played(rules[1:], rules[0], ceilings)
+    return Played([*learners, *rules[1:]], rules[0], ceilings)
+
+
+def _share(progress: Progress | None, done: int, of: int) -> Progress | None:
+    """Progress of the first ``done`` of ``of`` equal pieces, together."""
+    return None if progress is None or done == 0 else lambda fraction: progress(fraction * done / of)
 
 
 def collected_readouts(play: Play) -> dict[str, CollectedReadout]:

@@ -31,8 +31,8 @@ class PlayedRule:
     budgets: Ints
     used: Floats
     curves: dict[str, Curve] = field(default_factory=dict)
-    #: (B,) the accuracy that the model expects after these labels, where it has an opinion.
-    believed: Floats | None = None
+    #: (B,) the accuracy that the model behind a read-out expects after these labels, where it has an opinion.
+    believed: dict[str, Floats] = field(default_factory=dict)
 
 
 def followed(tasks: int, budgets: int, replications: int) -> int:
@@ -57,7 +57,7 @@ def count_votes(setting: BacktestSetup, played: OutcomeCounts, readouts: Iterabl
     above = setting.prior.above(setting.threshold, *triangle_counts(setting.depth))
     many = played.ends.sum(axis=(0, 3))
     believed = many @ np.maximum(above, 1.0 - above) / np.maximum(many.sum(axis=1), 1)
-    return PlayedRule(played.name, played.budgets, played.used.mean(axis=0), curves, believed)
+    return PlayedRule(played.name, played.budgets, played.used.mean(axis=0), curves, {"posterior": believed})
 
 
 def _nodes(setting: BacktestSetup, played: OutcomeCounts, rows: Ints) -> list[Ints]:

@@ -23,7 +23,7 @@ class PolicyAccuracy:
     #: Accuracy less the index's, and less the first policy's, on the same tasks in the same replications.
     minus_index: Estimate | None
     minus_first: Estimate | None
-    #: The accuracy that the model expects after these labels (posterior only).
+    #: The accuracy that the model behind the read-out expects after these labels; None for votes.
     believed: float | None
     asked: bool
 

@@ -55,8 +55,8 @@ def _costly_prior(found: Backtest) -> list[str]:
         else:
             advice = "Try --threshold 0.5, or a larger --pilot-tasks."
         return [
-            f"Prior and threshold cost accuracy here: {k} labels for every task have {posterior.mean:.4f} by "
-            f"posterior and {majority.mean:.4f} by majority. {advice}"
+            f"Prior and threshold cost accuracy here: {k} labels for every task have {posterior.mean:.3f} by "
+            f"posterior and {majority.mean:.3f} by majority. {advice}"
         ]
     return []
 
@@ -75,7 +75,7 @@ def _even_overlaps(found: Backtest) -> list[str]:
         if before.accuracy.mean - before.accuracy.half_width > one.accuracy.mean:
             return [
                 f"Mind the even numbers: {one.budget - 1} labels for every task by posterior have "
-                f"{before.accuracy.mean:.4f}, overlap {one.budget} has {one.accuracy.mean:.4f}. With prior and "
+                f"{before.accuracy.mean:.3f}, overlap {one.budget} has {one.accuracy.mean:.3f}. With prior and "
                 "threshold an even vote is decided for a reason here, so part of what is saved against odd overlaps "
                 "is the read-out's merit, not the policy's."
             ]
@@ -104,7 +104,7 @@ def _ahead(found: Backtest, readout: str) -> list[str]:
 
 def _lead(one: PolicyAccuracy, found: Backtest) -> str:
     assert one.minus_first is not None
-    by = f"{one.minus_first.mean:.4f} ±{one.minus_first.half_width:.4f}"
+    by = f"{one.minus_first.mean:.3f} ±{one.minus_first.half_width:.3f}"
     return f"at {one.budget / found.tasks:.3g} labels per task by {by}"
 
 
@@ -167,8 +167,8 @@ def no_room(found: Backtest) -> list[str]:
         gain = found.ceilings.get(one.readout, 1.0) - one.accuracy.mean
         if gain < 0.01:
             out.append(
-                f"Little room: one label per task has {one.accuracy.mean:.4f} and all of them "
-                f"{found.ceilings[one.readout]:.4f}."
+                f"Little room: one label per task has {one.accuracy.mean:.3f} and all of them "
+                f"{found.ceilings[one.readout]:.3f}."
             )
     return out
 

@@ -84,13 +84,13 @@ def overlap_line(found: Backtest, readout: str) -> str:
     """Fixed overlaps and the ceiling in one line."""
     parts = [f"{one.budget}: {with_interval(one)}" for one in found.overlaps if one.readout == readout]
     total = found.setting.recorded.counts.mean()
-    end = f"all {total:.3g} labels per task: {found.ceilings[readout]:.4f} (the ceiling)"
+    end = f"all {total:.3g} labels per task: {found.ceilings[readout]:.3f} (the ceiling)"
     return f"The same number of labels for every task by {readout}: {'; '.join(parts)}; {end}."
 
 
 def with_interval(one: PolicyAccuracy) -> str:
     """Mean and half-width, short enough for four budgets in 80 columns."""
-    return f"{one.accuracy.mean:.4f} ±" + f"{one.accuracy.half_width:.4f}".lstrip("0")
+    return f"{one.accuracy.mean:.3f} ±" + f"{one.accuracy.half_width:.3f}".lstrip("0")
 
 
 def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], list[list[str]]]:
@@ -98,7 +98,7 @@ def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], 
     mine = against(found, readout, other)
     ks = sorted({one.overlap for one in mine})
     accuracy = {one.overlap: one for one in mine}
-    header = ["policy", *(f"overlap {k} ({accuracy[k].overlap_accuracy:.4f})" for k in ks)]
+    header = ["policy", *(f"overlap {k} ({accuracy[k].overlap_accuracy:.3f})" for k in ks)]
     at = {(one.policy, one.overlap): one for one in mine}
     rows = [
         [name, *(_saved_cell(at.get((name, k))) for k in ks)]

@@ -78,7 +78,7 @@ def _clause(found: Backtest, one: Saving, *, first: bool) -> str:
     who = one.policy if first else "It"
     same = one.overlap_readout == one.readout and not first
     how = "read out the same way" if same else f"by {one.overlap_readout}"
-    what = f"the accuracy of {one.overlap} labels for every task {how} ({one.overlap_accuracy:.4f})"
+    what = f"the accuracy of {one.overlap} labels for every task {how} ({one.overlap_accuracy:.3f})"
     if one.saved is None or one.labels is None:
         return f"{who} does not reach {what} with the labels it was given."
     each = f"{one.labels / found.tasks:.2f} labels per task"

@@ -102,7 +102,13 @@ def backtest(
     ] = None,
     replications: Annotated[
         int | None,
-        opt.whole("--replications", "N", 2, "20", "Replays of each policy. Default: 20, without workers 200."),
+        opt.whole(
+            "--replications",
+            "N",
+            2,
+            "20",
+            "Replays of each policy. Default: 4 to 10 by the labels, without workers 200.",
+        ),
     ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,

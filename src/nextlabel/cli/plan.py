@@ -37,6 +37,9 @@ def plan(
     replications: Annotated[
         int | None, whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
     ] = None,
+    turn_away: Annotated[
+        bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")
+    ] = False,
     seed: Seed = 0,
     jobs: Jobs = JOBS,
     out: Out = None,
@@ -62,7 +65,7 @@ def plan(
             span = budget_range(problem, learnt.learnt, goal, seed)
         found = make_plan(
             replace(problem, label_cost=0.0), target=goal, most=most, label_cost=problem.label_cost or None,
-            value=value, replications=replications, seed=seed, engine=Engine(jobs=jobs),
+            value=value, replications=replications, seed=seed, turn_away=turn_away, engine=Engine(jobs=jobs),
             progress=progress,
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
@@ -160,7 +163,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
     return {
         "problem": problem_fields(found.problem.with_budget(int(found.budgets[-1]))),
         "policy": found.policy,
-        "assumes": found.assumes,
+        "assumes": found.assumes or f"{found.model.capitalize()}.",
         "right_means": right_means(found.problem),
         "target": found.target,
         "budget_needed": found.needed,

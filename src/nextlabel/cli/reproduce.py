@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def reproduce(
     context: typer.Context,
     study: Annotated[
-        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "workers", "all"],
+        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "indexability", "workers", "all"],
         typer.Argument(help="The study to run."),
     ],
     data: Annotated[

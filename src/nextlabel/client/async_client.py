@@ -62,6 +62,10 @@ class AsyncClient:
         """A personal link for each worker, and the link for platforms."""
         return await self._send(calls.links(campaign, workers))
 
+    async def revoke_links(self, campaign: str, workers: Iterable[str] = (), *, join: bool = False) -> CampaignLinks:
+        """End the links of workers and, with ``join``, the link for platforms; the links that are valid instead."""
+        return await self._send(calls.revoke_links(campaign, workers, join))
+
     async def ask(self, campaign: str, worker: str | None = None) -> Lease | NoTask:
         """A task for a worker, or the reason why there is none."""
         return await self._send(calls.ask(campaign, worker))

@@ -94,6 +94,12 @@ def links(campaign: str, workers: Iterable[str]) -> Call[CampaignLinks]:
     return Call("POST", f"/campaigns/{campaign}/links", _links, {"json": {"workers": list(workers)}})
 
 
+def revoke_links(campaign: str, workers: Iterable[str], join: bool) -> Call[CampaignLinks]:
+    """End links for workers."""
+    body = {"workers": list(workers), "join": join}
+    return Call("POST", f"/campaigns/{campaign}/links/revoke", _links, {"json": body})
+
+
 def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
     """Ask for a task."""
     body = {} if worker is None else {"worker": worker}

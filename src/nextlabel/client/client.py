@@ -75,6 +75,10 @@ class Client:
         """A personal link for each worker, and the link for platforms."""
         return self._send(calls.links(campaign, workers))
 
+    def revoke_links(self, campaign: str, workers: Iterable[str] = (), *, join: bool = False) -> CampaignLinks:
+        """End the links of workers and, with ``join``, the link for platforms; the links that are valid instead."""
+        return self._send(calls.revoke_links(campaign, workers, join))
+
     def ask(self, campaign: str, worker: str | None = None) -> Lease | NoTask:
         """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
         return self._send(calls.ask(campaign, worker))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_fit import CrowdState, new_state, refit
+from nextlabel.kernels.crowd_fit import CrowdState, new_state, refit, stiffness
 
 #: Sweeps after which a climb is given up, and the rise of the bound per label at which it is over.
 MOST_ITERATIONS, TOLERANCE = 500, 1e-8
@@ -27,7 +28,7 @@ class CrowdFit:
     counts      (W, C, C)     expected number of times a worker gave an answer (last axis) to a truth
     channels    (W, C, C)     P(answer | truth), posterior mean
     share       (C,)          shares of the truths, posterior mean
-    prior       --            what the crowd is like, as learnt; its ``share`` as given
+    prior       --            what the crowd is like, as learnt, and the pseudo-tasks of the truths as they were used
     bounds      (iterations,) evidence bound after each sweep, in nats; it never falls
     =========== ============= ==========================================================================
     """
@@ -97,13 +98,17 @@ def _climb(
         state, task, worker, answer, len(task), gold, most, tolerance, start is not None, bounds
     )  # fmt: skip
     rows = state.pseudo + state.counts
-    shares = prior.share + state.total
+    used = prior.share
+    if prior.hold < math.inf:
+        first = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=labels.tasks))])
+        used = prior.share * stiffness(first, gold)
+    shares = used + state.total
     return CrowdFit(
         beliefs=state.belief,
         counts=state.counts,
         channels=rows / rows.sum(axis=2, keepdims=True),
         share=shares / shares.sum(),
-        prior=replace(prior, pseudo=state.pseudo),
+        prior=replace(prior, pseudo=state.pseudo, share=used),
         bounds=bounds[:made].copy(),
         converged=bool(converged),
     )

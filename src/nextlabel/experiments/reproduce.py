@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 import nextlabel.experiments.figures as draws
-from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, workers
+from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, indexability, workers
 from nextlabel.experiments.datasets import CROWDS, SETS, check_set
 from nextlabel.experiments.study import Experiment, StudyOptions
 from nextlabel.reporting.artifacts import check_folder, write_files
@@ -25,6 +25,9 @@ STUDIES: dict[str, Experiment] = {
         Experiment("exact", "every policy against the exact optimum", exact.run, draws.exact),
         Experiment("growth", "total gap as the campaign grows", growth.run, draws.growth),
         Experiment("beyond", "mixtures, three answers, money", beyond.run, draws.beyond),
+        Experiment(
+            "indexability", "states whose decision reopens as the price grows", indexability.run, draws.indexability
+        ),
         Experiment("workers", "workers who differ, simulated and recorded", workers.run, draws.workers, CROWDS),
     )
 }

@@ -6,13 +6,13 @@ part                 what varies
 tasks                the number of tasks; budget and supply grow with it
 spread               how much workers differ: .75 plus and minus the spread, a third of the labels each
 in-flight            labels in flight per task
-recorded             labels per task, on RTE, TEMP and MRE
+recorded             labels per task, on RTE and TEMP, and on MRE with its own times
 ==================== ======================================================================================
 
 Simulated: U = 3K, one-coin workers right with .9, .75, .6 who can give K, 2K, 3K labels, unless the part says
 otherwise; channels known to the policies, or learnt as labels come in from 20 workers of each type who share its supply
 (from K / 50 of them in smaller campaigns). Gaps are to the bound in which all channels are known. Recorded: no gold and
-no pilot; task first and worker first in random orders, MRE also with its own times.
+no pilot; RTE and TEMP task first and worker first in random orders, MRE with its own times, batches and workers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nextlabel.beliefs.fact import Fact
-from nextlabel.experiments.datasets import CROWDS, find_crowd
+from nextlabel.experiments.datasets import find_crowd
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.workers import WorkerType
@@ -33,13 +33,13 @@ from nextlabel.solve.progress import Progress, part
 SIMULATED = ("crowd", "crowd-uncertainty", "uniform")
 REPLAYED = ("crowd", "crowd-uncertainty", "index", "uniform")
 SKILLS = (0.9, 0.75, 0.6)
-TASKS, QUICK_TASKS = (125, 250, 500, 1000, 2000, 4000), (60, 120)
+TASKS, QUICK_TASKS = (125, 250, 500, 1000, 2000), (60, 120)
 SPREADS, QUICK_SPREADS = (0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.15)
 LOADS, QUICK_LOADS = (0.0, 0.025, 0.25, 1.0), (0.0, 0.25)
-PER_TASK, QUICK_PER_TASK = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0), (2.0,)
+PER_TASK, QUICK_PER_TASK = (1.5, 2.0, 3.0, 5.0, 7.0), (2.0,)
 TIMED_PER_TASK, QUICK_TIMED = (3.0, 5.0, 8.0), (3.0,)
 #: Replications of a simulated campaign and orders of recorded labels; quickly.
-REPLICATIONS, QUICK, ORDERS, QUICK_ORDERS = 40, 3, 20, 2
+REPLICATIONS, QUICK, ORDERS, QUICK_ORDERS = 20, 3, 10, 2
 #: Tasks of the parts in which their number does not vary.
 MIDDLE, QUICK_MIDDLE = 1000, 60
 MU = 0.4
@@ -95,7 +95,7 @@ def _campaigns(config: StudyOptions) -> Iterator[Campaign]:
 
 
 def _replays(config: StudyOptions) -> Iterator[tuple[str, str, bool]]:
-    for name in CROWDS:
+    for name in ("rte", "temp"):
         yield name, "task-first", False
         yield name, "worker-first", False
         yield name, "worker-first", True

@@ -28,12 +28,13 @@ USUAL = {
     "task": ("task", "task_id", "item", "item_id", "example_id", "question_id", "hit_id", "id"),
     "worker": ("worker", "worker_id", "annotator", "annotator_id", "performer", "rater", "user", "user_id"),
     "label": ("label", "answer", "response", "judgment", "judgement", "annotation", "vote"),
-    "assigned_at": ("assigned_at", "accept_time"),
-    "submitted_at": ("submitted_at", "submit_time"),
+    "assigned_at": ("assigned_at", "accept_time", "started_at", "started"),
+    "submitted_at": ("submitted_at", "submit_time", "submitted"),
+    "batch": ("batch", "batch_id"),
     "score": ("probability", "score", "model_score", "prob"),
 }
 #: Roles that may be missing where their usual name was asked for.
-OPTIONAL = ("worker", "assigned_at", "submitted_at")
+OPTIONAL = ("worker", "assigned_at", "submitted_at", "batch")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +73,7 @@ class LabelColumns:
     worker: CodedColumn | None = None
     assigned_at: Floats | None = None
     submitted_at: Floats | None = None
+    batch: CodedColumn | None = None
     gold_marks: int = 0
     times_unread: str = ""
 
@@ -168,6 +170,7 @@ def read_label_columns(table: Table, roles: Mapping[str, str]) -> LabelColumns:
         found.get("worker"),
         read.get("assigned_at"),
         read.get("submitted_at"),
+        found.get("batch"),
         times_unread=unread,
     )
 

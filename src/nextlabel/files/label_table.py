@@ -9,6 +9,7 @@ L         --           --       labels that count
 --        label        (L,)     which of ``labels``; with two of them 1 is the positive one
 --        assigned_at  (L,)     seconds, nan where it is blank; None if the times are not known
 --        submitted_at (L,)     the same
+--        batch        (L,)     which batch of tasks the label belongs to, -1 where it is blank; None if there is none
 ========= ============ ======== ==================================================================
 
 Rows keep the order of the file. Every task has a label and every worker gave one.
@@ -141,6 +142,7 @@ class LabelTable:
     positive: str | None = None
     assigned_at: Floats | None = None
     submitted_at: Floats | None = None
+    batch: Ints | None = None
     report: ReadReport = field(default_factory=ReadReport)
 
     def __len__(self) -> int:

@@ -39,6 +39,7 @@ def read_labels(
     positive: str | None = None,
     assigned_at: str | None = "assigned_at",
     submitted_at: str | None = "submitted_at",
+    batch: str | None = "batch",
     duplicates: Duplicates = "first",
 ) -> LabelTable:
     """The labels of a file or of a data frame; ``report`` of the answer tells what was met and left out.
@@ -58,12 +59,14 @@ def read_labels(
     if duplicates not in get_args(Duplicates):
         raise InputError(f"duplicates {duplicates!r} is not known.", "Use first or keep.")
     roles = {"task": task, "label": label, "worker": worker, "assigned_at": assigned_at, "submitted_at": submitted_at}
+    roles |= {"batch": batch}
     found = read_columns(source, {role: name for role, name in roles.items() if name is not None}, positive)
     found = replace(
         found,
         worker=None if worker is None else found.worker,
         assigned_at=None if assigned_at is None else found.assigned_at,
         submitted_at=None if submitted_at is None else found.submitted_at,
+        batch=None if batch is None else found.batch,
     )
     return _table(found, positive, duplicates)
 
@@ -124,6 +127,7 @@ def _table(found: LabelColumns, positive: str | None, rule: Duplicates) -> Label
         positive=spelt,
         assigned_at=_at(found.assigned_at, kept),
         submitted_at=_at(found.submitted_at, kept),
+        batch=None if found.batch is None else found.batch.codes[kept],
     )
     per_task = table.per_task
     report = ReadReport(

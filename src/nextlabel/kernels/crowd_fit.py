@@ -22,6 +22,7 @@ Each sweep sets one factor to its optimum given the others, so the evidence boun
 votes: started elsewhere it may end with two truths exchanged or with every task in one class. The last ``SETTLING``
 sweeps weigh each label by its worker's *other* labels (collapsed variational Bayes of order zero), because a label that
 helps to judge itself makes beliefs too sure; these beliefs are what is kept, and the bound is that of the climb.
+Where the crowd is learnt, the shares are held more firmly while few tasks have two labels (``stiffness``).
 Guarantee: the bound climbs; deterministic. Cost: about 5 ns per sweep and label for two answers.
 """
 
@@ -38,12 +39,14 @@ from nextlabel.kernels.crowd_state import CrowdState, channel_of, clamp, new_sta
 from nextlabel.kernels.digamma import digamma
 from nextlabel.kernels.jit import jit
 
-__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit", "stream_label"]
+__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "normalise", "refit", "stiffness", "stream_label"]
 
 #: Without a sign, an index needs no check for counting from the end.
 Codes = NDArray[np.uint32]
 #: Sweeps that weigh each label by its worker's other labels.
 SETTLING = 2
+#: What two labels on the same task tell about the shares of the truths, in tasks whose truth is known.
+PAIR = 0.1
 
 
 @jit
@@ -78,6 +81,9 @@ def refit(
     else:
         pseudo[:] = base
         _votes(first, code, gold, belief, seen, total)
+    if hold < math.inf:
+        share_pseudo = share_pseudo * stiffness(first, gold)
+        state = CrowdState(logp, belief, counts, total, pseudo, share_pseudo, base, hold)
     share = np.zeros(C)
     made, converged = 0, False
     while made < sweeps and not converged:
@@ -93,6 +99,25 @@ def refit(
             for y in range(C):
                 counts[j, c, y] = seen[j * C + y, c]
     return made, converged
+
+
+@jit
+def stiffness(first: Ints, gold: Ints) -> float:
+    """By how much the prior of the shares of the truths is strengthened while tasks have few labels.
+
+    A single label per task cannot tell a frequent truth from a crowd that favours an answer: only two labels on one
+    task can. Counting every labelled task as evidence nevertheless lets a fit put all tasks in one class.
+    """
+    tasks, told = 0.0, 0.0
+    for x in range(gold.shape[0]):
+        n = first[x + 1] - first[x]
+        if gold[x] >= 0:
+            told += 1.0
+        elif n > 0:
+            told += PAIR * (n * (n - 1) // 2)
+        if n > 0 or gold[x] >= 0:
+            tasks += 1.0
+    return max(1.0, tasks / max(told, PAIR))
 
 
 @jit

@@ -16,8 +16,10 @@ One step of the fixed point
 
     m_cy ~ k m0_cy + sum_j a_cy [ psi(a_cy + n_jcy) - psi(a_cy) ]
 
-of [Min00] is proposed and taken as far as F does not fall. Learnt freely (k = 0), few labels per worker make the crowd
-look like whatever the beliefs happen to be; k holds it. Guarantee: F never falls. Cost: O(W C^2) digamma and log Gamma.
+of [Min00] is proposed and taken as far as F does not fall, within m_cc >= m0_cc: a crowd may turn out better than
+thought, not worse. Where labels are few, a row at chance with nearly all tasks in its class explains random answers
+better than the truth does, and a fit that may go there does (docs/decisions/0027). Guarantee: F never falls. Cost:
+O(W C^2) digamma and log Gamma.
 """
 
 from __future__ import annotations
@@ -56,6 +58,9 @@ def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats) ->
         part = strength / whole
         for y in range(C):
             wish[y] *= part
+        if wish[c] < base[c, c]:
+            for y in range(C):
+                wish[y] = base[c, y]
         step = 1.0
         for _ in range(HALVINGS + 1):
             for y in range(C):

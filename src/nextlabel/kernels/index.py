@@ -10,7 +10,9 @@ lam*      --      (n, states, layers)    the greatest root of g: assign at lam* 
 
 One sweep at one price tells g and its slope for every state at once, so the brackets of all states shrink together.
 Ties count as 'assign': with many arrivals left, taking the label now or after the one in flight often ties exactly.
-Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket.
+Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket. A
+root above lo is missed if 'assign' is optimal only between two prices that were tried; ``rule_out`` proves that there
+is none.
 Cost: one backward sweep (values and labels) per price.
 """
 
@@ -92,6 +94,58 @@ def narrow(
                             hi[m, s, k] = lam
                             ends[2, m, s, k] = g
                             ends[3, m, s, k] = slope
+
+
+class Openings(NamedTuple):
+    """Where 'assign' may be optimal above the roots: intervals that are not ruled out, prices at which it is."""
+
+    open_: Bools  # (P,) interval from prices[p] up to prices[p - 1]
+    higher: Floats  # (n, states, layers) greatest price tried at which it is optimal, 0 if none is above the root
+
+
+@jit
+def rule_out(
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats, linked: Bools,
+    at: Ints, root: Floats, tolerance: float, room: Floats, out: Openings,
+) -> None:  # fmt: skip
+    """Rule out that 'assign' is optimal between two of the falling ``prices``, more than ``tolerance`` above the root.
+
+    V is convex in the price. So between prices a < b V(w+1) is at most its chord and V(w) at least its two tangents,
+    and g is at most their difference, which is concave with one kink: its maximum is at the kink or at an end. An
+    interval is left open if that maximum is a tie or more for some state. Only intervals with ``linked[p]`` are judged.
+    ``room`` (4, rows, states, layers) is work: V and N at the last price and at this one.
+    """
+    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
+    knots, _, layers = root.shape
+    for p in range(prices.shape[0]):
+        now, last = p % 2, 1 - p % 2
+        V, N, Vb, Nb = room[now], room[2 + now], room[last], room[2 + last]
+        a = prices[p]
+        sweep(lattices, grid, steps, quadrature, tail, a, V, N)
+        if p == 0 or not linked[p]:
+            continue
+        b = prices[p - 1]
+        for m in range(knots):
+            n = at[m] - 1
+            for w in range(W):
+                o, up = off[w], off[w + 1]
+                for i in range(first[C - w]):
+                    s = o + i
+                    for k in range(layers):
+                        low = max(a, root[m, s, k] + tolerance)
+                        if low >= b:
+                            continue
+                        if low == a and V[n, up + i, k] - a - V[n, s, k] > TIED:
+                            out.higher[m, s, k] = max(out.higher[m, s, k], a)
+                        rise = (Vb[n, up + i, k] - V[n, up + i, k]) / (b - a)
+                        bend = N[n, s, k] - Nb[n, s, k]
+                        kink = low
+                        if bend > 0.0:
+                            kink = (V[n, s, k] - Vb[n, s, k] + N[n, s, k] * a - Nb[n, s, k] * b) / bend
+                        for point in (low, min(max(kink, low), b), b):
+                            below = max(V[n, s, k] - N[n, s, k] * (point - a), Vb[n, s, k] + Nb[n, s, k] * (b - point))
+                            if V[n, up + i, k] + rise * (point - a) - point - below > TIED:
+                                out.open_[p] = True
 
 
 @jit

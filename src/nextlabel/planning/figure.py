@@ -37,7 +37,7 @@ def draw_values(axes: Axes, plan: Plan) -> None:
     """Value of the index policy, of fixed overlaps, and the bound, against the budget."""
     K = plan.problem.tasks
     low, high = plan.index - plan.half_width, np.minimum(plan.index + plan.half_width, plan.bound)
-    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label=f"bound, if {plan.assumes}")
+    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label=f"bound, if {plan.model}")
     axes.fill_between(plan.budgets, low, high, color=BLUE, alpha=0.25, linewidth=0)
     axes.plot(plan.budgets, plan.index, color=BLUE, label=f"{plan.policy} policy")
     shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]

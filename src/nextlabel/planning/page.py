@@ -37,7 +37,7 @@ def _boxes(plan: Plan) -> list[tuple[str, str]]:
     if plan.needed is not None:
         boxes.append((f"{plan.needed:,}", f"labels for {target_in_words(plan)}, {plan.policy} policy"))
     if plan.needed_by_any is not None:
-        boxes.append((f"{plan.needed_by_any:,}", f"labels that any policy needs for it, at least, if {plan.assumes}"))
+        boxes.append((f"{plan.needed_by_any:,}", f"labels that any policy needs for it, at least, if {plan.model}"))
     if plan.money is not None:
         stop = "labels, then stop: the next are not worth their cost"
         inside = plan.money.best_budget < plan.budgets[-1]

@@ -26,10 +26,10 @@ from time import perf_counter
 
 import numpy as np
 
-from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
+from nextlabel.planning.crowd_plan import plan_with_workers
 from nextlabel.planning.money import where_to_stop
-from nextlabel.planning.result import Plan, crossing
+from nextlabel.planning.result import Plan, needed_labels
 from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
@@ -58,11 +58,30 @@ def plan(
     value: float = 1.0,
     replications: int | None = None,
     seed: int = 0,
+    turn_away: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve."""
+    """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve.
+
+    With workers who differ the policy is ``crowd``; ``turn_away`` lets it give an arrival nothing.
+    """
     begin = perf_counter()
+    if problem.workers:
+        if label_cost is not None:
+            raise InputError(
+                "with workers who differ a label's cost belongs to the type of worker.",
+                "Write cost = 0.05 in [[workers]]; the plan's values are then net of it.",
+            )
+        return plan_with_workers(
+            problem, target=target, most=most, replications=replications, seed=seed, turn_away=turn_away,
+            engine=engine, progress=progress,
+        )  # fmt: skip
+    if turn_away:
+        raise InputError(
+            "turning away is for problems with workers who differ, and this one has none.",
+            "Add [[workers]] to the problem file, or leave --turn-away out.",
+        )
     _check(problem, target, most)
     count = replications
     if count is None:
@@ -79,7 +98,7 @@ def plan(
         curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
-    low, needed, high = needed_labels(curve, reached, target, needed_by_any)
+    low, needed, high = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
     money = None
     if label_cost is not None:
         money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, count, seed, engine)
@@ -106,21 +125,6 @@ def plan(
         seconds=perf_counter() - begin,
         simulated=curve.mean,
     )
-
-
-def needed_labels(
-    curve: ValueCurve, reached: Floats, target: float | None, needed_by_any: int | None
-) -> tuple[int | None, int | None, int | None]:
-    """Where the curve reaches the target, with the interval of the simulation; what is proved narrows it."""
-    if target is None:
-        return None, None, None
-    found = [
-        crossing(curve.budgets, ends, target)
-        for ends in (curve.mean + curve.half_width, reached, reached - curve.half_width)
-    ]
-    if needed_by_any is not None:
-        found = [None if x is None else max(x, needed_by_any) for x in found]
-    return found[0], found[1], found[2]
 
 
 def with_ample_budget(problem: Problem) -> Problem:

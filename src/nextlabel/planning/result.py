@@ -11,8 +11,8 @@ from nextlabel.problem.problem import Problem
 
 #: Values that differ by less are equal.
 ROUNDING = 1e-9
-#: What the bound takes for granted where nothing is said about workers.
-ALIKE = "workers are alike"
+#: What the bound takes for granted where nothing is said about workers, and where types of them are given.
+ALIKE, OF_TYPES = "workers are alike", "workers are of these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,12 @@ class Plan:
     seed: int
     seconds: float
     simulated: Floats = field(repr=False)
-    #: The policy that was simulated, and what the bound takes for granted.
+    #: The policy that was simulated; what the bound takes for granted, in a few words and in full.
     policy: str = "index"
-    assumes: str = ALIKE
+    model: str = ALIKE
+    assumes: str = ""
     #: With workers who differ: what a label of each type is worth beyond the price of a label, at each budget.
     supply_prices: Floats | None = field(default=None, repr=False)
-    #: Labels of each type that the relaxation behind the bound uses, at each budget.
-    supply_used: Floats | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         from nextlabel.planning.tables import plan_text
@@ -106,3 +105,23 @@ def crossing(budgets: Ints, values: Floats, target: float) -> int | None:
         return int(budgets[0])
     share = (target - rising[k - 1]) / (rising[k] - rising[k - 1])
     return int(np.ceil(budgets[k - 1] + share * (budgets[k] - budgets[k - 1]) - 1e-9))
+
+
+def needed_labels(
+    budgets: Ints,
+    values: tuple[Floats, Floats],
+    half_width: Floats,
+    target: float | None,
+    needed_by_any: int | None,
+) -> tuple[int | None, int | None, int | None]:
+    """Where the curve reaches the target, between the ends of its interval; what is proved narrows it.
+
+    ``values`` are the simulated ones, and those that are shown, which are not above the bound.
+    """
+    if target is None:
+        return None, None, None
+    simulated, shown = values
+    found = [crossing(budgets, ends, target) for ends in (simulated + half_width, shown, shown - half_width)]
+    if needed_by_any is not None:
+        found = [None if x is None else max(x, needed_by_any) for x in found]
+    return found[0], found[1], found[2]

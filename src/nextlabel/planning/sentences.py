@@ -14,24 +14,24 @@ def sentences(plan: Plan) -> list[str]:
     if plan.target is not None:
         if plan.needed_by_any is None:
             out.append(
-                f"If {plan.assumes}, no policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}."
+                f"If {plan.model}, no policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}."
             )
         elif plan.needed is None:
             out.append(f"The {name} does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
-            out.append(f"If {plan.assumes}, no policy needs fewer than {plan.needed_by_any:,}.")
+            out.append(f"If {plan.model}, no policy needs fewer than {plan.needed_by_any:,}.")
         else:
             low, high = plan.needed_low, plan.needed_high
             spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
             what = target_in_words(plan)
             out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the {name}{spread}.")
-            out.append(f"If {plan.assumes}, no policy gets there with fewer than {plan.needed_by_any:,}.")
+            out.append(f"If {plan.model}, no policy gets there with fewer than {plan.needed_by_any:,}.")
     out.append(right_means(plan.problem))
     if plan.problem.finite:
         value, most = plan.index[-1], plan.bound[-1]
         reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"
         out.append(
             f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; if "
-            f"{plan.assumes}, no policy has more than {most:.4f}."
+            f"{plan.model}, no policy has more than {most:.4f}."
         )
     for row in overlap_rows(plan):
         if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
@@ -56,7 +56,7 @@ def _money(plan: Plan) -> list[str]:
         f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
         f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
         f"task is worth it buys "
-        f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.assumes}, "
+        f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.model}, "
         f"no policy with up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
     ]
 
@@ -84,9 +84,11 @@ def assumptions(plan: Plan) -> list[str]:
         f"The {policy_name(plan)} decides who labels what; labels that come late count when they come"
         + (", if before the deadline." if problem.finite else "."),
         f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved "
-        f"if {plan.assumes}, not simulated.",
+        f"if {plan.model}, not simulated.",
     ]
-    if problem.finite:
+    if plan.assumes:
+        out.append(f"The bound assumes: {plan.assumes}")
+    if problem.finite and not problem.workers:
         out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")
     return out
 

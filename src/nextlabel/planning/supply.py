@@ -24,7 +24,7 @@ def describe_type(worker: WorkerType) -> str:
 
 def supply_rows(plan: Plan) -> list[Row]:
     """One row for each type of workers, at the curve's last budget."""
-    if plan.supply_prices is None or plan.supply_used is None:
+    if plan.supply_prices is None:
         return []
     horizon = plan.problem.horizon
     return [
@@ -33,7 +33,6 @@ def supply_rows(plan: Plan) -> list[Row]:
             "workers": worker.count,
             "right": describe_type(worker),
             "supply": None if np.isinf(worker.labels(horizon)) else worker.labels(horizon),
-            "used": float(plan.supply_used[-1, m]),
             "supply_price": float(plan.supply_prices[-1, m]),
         }
         for m, worker in enumerate(plan.problem.workers)
@@ -61,10 +60,10 @@ def supply_table(plan: Plan) -> tuple[list[str], list[list[str]]] | None:
     rows = supply_rows(plan)
     if not rows:
         return None
-    return ["type", "workers", "answers", "supply", "used by the bound", f"{MORE} more are worth"], [
+    return ["type", "workers", "answers", "supply", f"{MORE} more are worth"], [
         [
             str(row["type"]), f"{row['workers']:,}", row["right"],
-            "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}", f"{row['used']:,.0f}",
+            "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
             f"{MORE * row['supply_price']:.2f}",
         ]
         for row in rows

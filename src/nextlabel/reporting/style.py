@@ -23,6 +23,8 @@ BLUE, RED, GREEN, ORANGE, SKY, PINK, BROWN = (
 #: Colour, marker and line of each policy, in the order of legends.
 LOOKS: dict[str, tuple[str, str, str]] = {
     "optimum": (INK, "*", "-"),
+    "crowd": (INK, "*", "-"),
+    "crowd-uncertainty": (GREEN, "v", "--"),
     "index": (BLUE, "o", "-"),
     "lagrangian": (GREEN, "D", "-"),
     "resolve": (GREEN, "P", "--"),
@@ -66,7 +68,7 @@ RC: dict[str, Any] = {
 def look(policy: str) -> dict[str, Any]:
     """Colour, marker and line of a policy as arguments of ``plot`` and ``errorbar``."""
     colour, marker, line = LOOKS.get(policy, (GREY, ".", ":"))
-    own = policy in ("index", "lagrangian")
+    own = policy in ("crowd", "index", "lagrangian")
     return {"color": colour, "marker": marker, "linestyle": line, "zorder": 5 if own else 3, "label": policy}
 
 

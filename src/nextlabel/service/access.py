@@ -1,7 +1,8 @@
 """Who may use the service now: tokens, the secret of links and their versions, read from the store every few seconds.
 
 Requests are checked against this copy, in memory. A token or a link that is revoked therefore stops working within
-``CACHE_S`` seconds in every process; a token that is unknown is looked for again after ``MISMATCH_CACHE_S``.
+``CACHE_S`` seconds in every process. A token that is unknown may be new: it is looked for in the store, for all unknown
+tokens together once in ``MISMATCH_CACHE_S`` seconds.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class AccessCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._read_at = float("-inf")
+        self._read_at = self._looked_at = float("-inf")
         self._state = AccessState()
         self.read()
 
@@ -68,14 +69,15 @@ class AccessCache:
             raise
         return self._state
 
-    async def refresh(self, max_age_s: float | None = None) -> None:
+    async def refresh(self) -> None:
         """Read the state again if it is old."""
-        if time.monotonic() - self._read_at >= (CACHE_S if max_age_s is None else max_age_s):
+        if time.monotonic() - self._read_at >= CACHE_S:
             await to_thread.run_sync(self.read)
 
     async def find_token(self, token: str) -> AccessToken | None:
         """The record of a token, None if there is none."""
         hash = hashed(token)
-        if hash not in self._state.tokens:
-            await self.refresh(MISMATCH_CACHE_S)
+        if hash not in self._state.tokens and time.monotonic() - self._looked_at >= MISMATCH_CACHE_S:
+            self._looked_at = time.monotonic()
+            await to_thread.run_sync(self.read)
         return self._state.tokens.get(hash)

@@ -12,7 +12,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
 
 #: How recorded labels are replayed.
-REPLAYS = ("task-first", "worker-first")
+REPLAYS = ("task-first", "worker-first", "timed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class CrowdRecord:
         names = table.workers + tuple(f"(blank {k + 1})" for k in range(len(nobody)))
         labels = CrowdLabels(table.task, worker, table.label, len(table.tasks), len(names), len(table.labels))
         known = np.full(len(table.tasks), -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
-        return cls(labels, known, table.tasks, names, table.assigned_at, table.submitted_at)
+        return cls(labels, known, table.tasks, names, table.assigned_at, table.submitted_at, table.batch)
 
     def __len__(self) -> int:
         return len(self.labels.task)

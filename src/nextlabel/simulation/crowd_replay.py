@@ -3,6 +3,7 @@
 ============= =========================================================================================
 task first    the policy names a task; its next recorded label comes in, with its worker (random order)
 worker first  the recorded labels' workers arrive; the policy picks a task of the worker's own record
+timed         arrivals, durations and workers as they were, batch by batch (``simulation.crowd_timed``)
 ============= =========================================================================================
 
 Draws are keyed by (seed, replication): every policy meets the same orders, and task first these are the orders of
@@ -29,6 +30,7 @@ from nextlabel.problem.problem import whole
 from nextlabel.simulation.crowd_orders import play_orders
 from nextlabel.simulation.crowd_readout import READOUTS, ReadOut, read_out
 from nextlabel.simulation.crowd_record import REPLAYS, CrowdRecord
+from nextlabel.simulation.crowd_timed import Schedule, play_timed
 from nextlabel.simulation.equal_workers import labels_by_equal_workers
 from nextlabel.solve.progress import Progress
 
@@ -85,10 +87,11 @@ def replay_crowd(
 
     ``policies`` are ``crowd``, ``crowd-uncertainty`` (least certain first) and ``uniform`` (fewest labels first); task
     first and with two answers also those for equal workers (``index``, ``okg`` ...). ``turn_away`` lets a policy send
-    an arriving worker away, which costs nothing.
+    an arriving worker away, which costs nothing. A timed replay leaves nothing to chance and is made once.
     """
     setup = CrowdReplaySetup(record, replay, turn_away, seed, prior)
     count = _checked(setup, budgets, replications)
+    count = 1 if replay == "timed" else count  # nothing is left to chance
     rising = sorted(set(budgets))
     out = []
     for k, policy in enumerate(policies):
@@ -107,7 +110,15 @@ def labels_given(
 ) -> Iterator[tuple[int, CrowdLabels, int]]:
     """(budget, labels given, arrivals turned away) of one replication, for rising budgets."""
     if policy not in RULES:
+        if setup.replay != "task-first":
+            raise InputError(
+                f"policy {policy!r} takes workers as equal and is replayed task-first only.",
+                "Use crowd, crowd-uncertainty or uniform.",
+            )
         yield from labels_by_equal_workers(setup.record, policy, budgets, setup.seed, replication)
+    elif setup.replay == "timed":
+        for budget in budgets:
+            yield from play_timed(setup, policy, budget)
     elif policy in BLIND_TO_BUDGET and not (setup.turn_away and setup.replay == "worker-first"):
         yield from play_orders(setup, policy, budgets, replication)
     else:
@@ -142,5 +153,7 @@ def _checked(setup: CrowdReplaySetup, budgets: Sequence[int], replications: int)
             raise InputError(
                 f"the budget is {budget:,} and {len(record):,} labels are recorded.", "Give a smaller one."
             )
+    if setup.replay == "timed":
+        Schedule.of(record, max(budgets))  # refuses a record without times
     whole("seed", setup.seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     return whole("replications", replications, 1, "Give at least one replication, e.g. --replications 50.")

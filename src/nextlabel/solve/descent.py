@@ -18,7 +18,8 @@ MEMORY, LEAST_DECREASE, HALVINGS = 30, 1e-4, 20
 #: The descent ends when a step lowers the function by less than this share of it.
 STALLED = 1e-14
 
-Step = tuple[Floats, Floats]
+#: What a step changed: the prices, the gradient, and the product of the two.
+Step = tuple[Floats, Floats, float]
 
 
 def descend(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int) -> Floats:
@@ -45,8 +46,9 @@ def descend(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, 
             break
         fallen = value - trial_value
         step, change = trial - x, trial_gradient - gradient
-        if _dot(step, change) > 0.0:
-            steps = [*steps[-MEMORY + 1 :], (step, change)]
+        curve = _dot(step, change)
+        if curve > 0.0:
+            steps = [*steps[-MEMORY + 1 :], (step, change, curve)]
         x, value, gradient = trial, trial_value, trial_gradient
         if fallen <= STALLED * abs(value):
             break
@@ -57,9 +59,11 @@ def _inverse_hessian(steps: list[Step], gradient: Floats, free: Bools) -> Floats
     """The inverse Hessian that the steps tell of, times the gradient, over the free prices: the two loops of L-BFGS."""
     out = gradient.copy()
     used = []
-    for step, change in reversed(steps):
-        s, y = np.where(free, step, 0.0), np.where(free, change, 0.0)
-        curve = _dot(s, y)
+    all_free = bool(free.all())
+    for s, y, curve in reversed(steps):
+        if not all_free:
+            s, y = np.where(free, s, 0.0), np.where(free, y, 0.0)
+            curve = _dot(s, y)
         if curve > 0.0:
             by = _dot(s, out) / curve
             out -= by * y

@@ -13,6 +13,7 @@ that it remembers from before. Scores are not part of what a log means: they are
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -108,9 +109,11 @@ class _Verifier:
             after: Any = None
             while True:
                 self._catch_up()
+                begun = time.monotonic()
                 after, last = self._slice(compared, after)
                 if last:
                     break
+                time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
         self._catch_up()
         self._campaign()
         return Verification(self._replay.row.seq, self._differing, self._repair and bool(self._differing))

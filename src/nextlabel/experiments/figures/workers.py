@@ -27,14 +27,13 @@ def draw(rows: list[Row]) -> Figure:
         for line, channels in enumerate(("known", "learnt")):
             for axes, name in zip(panels[line], PARTS, strict=True):
                 _gaps(axes, pick(rows, part=name, channels=channels), name, channels)
-        for axes, name in zip(panels[2], ("rte", "temp", "mre"), strict=True):
-            _accuracy(axes, pick(rows, set=name, replay="task-first"), f"{name.upper()}, task first")
-        for axes, (name, replay) in zip(
-            panels[3], (("rte", "worker-first"), ("temp", "worker-first"), ("mre", "timed")), strict=True
-        ):
-            some = pick(rows, set=name, replay=replay, turn_away=True)
-            words = "its own times" if replay == "timed" else "worker first"
-            _accuracy(axes, some, f"{name.upper()}, {words}, turning away")
+        for line, turn_away in ((2, False), (3, True)):
+            for axes, name in zip(panels[line], ("rte", "temp", "mre"), strict=True):
+                replay, words = ("timed", "its own times") if name == "mre" else ("worker-first", "worker first")
+                if name != "mre" and not turn_away:
+                    replay, words = "task-first", "task first"
+                some = pick(rows, set=name, replay=replay, turn_away=turn_away)
+                _accuracy(axes, some, f"{name.upper()}, {words}{', turning away' if turn_away else ''}")
         legend_beside(figure, panels.flat)
         return finish(figure)
 

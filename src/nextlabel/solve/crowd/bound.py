@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.rewards import Accuracy, Reward, Utility
 from nextlabel.errors import ProblemError
@@ -23,12 +23,15 @@ from nextlabel.problem.workers import WorkerType
 from nextlabel.solve.bound import Bound
 from nextlabel.solve.crowd.averaged import CONFIDENCE, Crowd, average_bounds
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
+from nextlabel.solve.crowd.rounding import fewer_types
 from nextlabel.solve.crowd.single_task import Rewards
 from nextlabel.solve.error_budget import CERTIFIED
 from nextlabel.solve.progress import Progress
 
 #: Crowds drawn where channels are not known.
 DRAWS = 32
+#: With two answers and more types than this, near-equal ones are rounded to one that is better than they are.
+MOST_TYPES = 300
 
 
 def crowd_bound(
@@ -41,12 +44,12 @@ def crowd_bound(
     begin = perf_counter()
     beliefs, members, rewards, unit = tasks_of(problem)
     if all(worker.channel is not None for worker in problem.workers):
-        types = types_of(problem, unit)
+        types, names = _few(types_of(problem, unit))
         found = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards)
         if problem.answers > 2 and len(rewards.utilities) == 1:
             other = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards, reachable=True)
             found = min(found, other, key=lambda one: one.value)
-        return _certified(problem, found, unit, perf_counter() - begin)
+        return _certified(problem, found, found.supply_prices[names], unit, perf_counter() - begin)
     chance = np.random.default_rng(seed)
     crowds = [Crowd(beliefs, members, draw_types(problem, unit, chance), rewards) for _ in range(draws)]
     mean = average_bounds(crowds, problem.budget, grid=grid, progress=progress)
@@ -76,12 +79,18 @@ def tasks_of(problem: Problem) -> tuple[Floats, Floats, Rewards, float]:
     """Beliefs, tasks at each, their rewards in units of what is at stake, and that unit (a power of two)."""
     different = list(dict.fromkeys(c.reward for c in problem.classes))
     utilities = [utility_of(reward, problem.answers) for reward in different]
-    size = max(float(np.ptp(u)) for u in utilities)
-    unit = float(2.0 ** round(np.log2(size))) if size > 0 else 1.0
     beliefs = np.array([_law(c.prior) for c in problem.classes])
     members = np.array([float(c.count) for c in problem.classes])
     of = np.array([different.index(c.reward) for c in problem.classes], dtype=np.int64)
+    stakes = [_stake(utilities[k], law) for k, law in zip(of, beliefs, strict=True)]
+    unit = float(2.0 ** round(np.log2(max(stakes)))) if max(stakes) > 0 else 1.0
     return beliefs, members, Rewards(tuple(u / unit for u in utilities), of), unit
+
+
+def _stake(utility: Floats, law: Floats) -> float:
+    """What knowing the truth would add, or what the task is worth already, whichever is more."""
+    now = float((utility * law).sum(axis=1).max())
+    return max(abs(now), float((law * utility.max(axis=0)).sum()) - now)
 
 
 def utility_of(reward: Reward, answers: int) -> Floats:
@@ -131,7 +140,14 @@ def _by_type(problem: Problem, prices: Floats) -> Floats:
     return np.array([prices[end - n : end].mean() for end, n in zip(ends, several, strict=True)])
 
 
-def _certified(problem: Problem, found: Relaxation, unit: float, seconds: float) -> Bound:
+def _few(types: Types) -> tuple[Types, Ints]:
+    """The types as they are, or near-equal ones together where there are very many of two answers."""
+    if len(types.supply) <= MOST_TYPES or types.channel.shape[1] != 2:
+        return types, np.arange(len(types.supply))
+    return fewer_types(types, MOST_TYPES)
+
+
+def _certified(problem: Problem, found: Relaxation, supply_prices: Floats, unit: float, seconds: float) -> Bound:
     value, off = unit * found.value, unit * found.error_budget
     scale = max(abs(value), unit * problem.tasks)
     sound = bool(np.isfinite([found.value, found.lower, found.price]).all() and np.all(found.supply_prices >= 0))
@@ -150,7 +166,7 @@ def _certified(problem: Problem, found: Relaxation, unit: float, seconds: float)
         method="crowd",
         charge="arrivals",
         seconds=seconds,
-        supply_prices=unit * found.supply_prices,
+        supply_prices=unit * supply_prices,
         assumes=_assumes(problem, 0),
     )
 

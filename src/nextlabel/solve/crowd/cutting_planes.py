@@ -43,11 +43,12 @@ class CuttingPlanes:
     def run(self, tolerance: float, rounds: int) -> Master:
         """Try prices until none can be better by more than ``tolerance``; the master problem of the plans found."""
         wanted = self.prices
+        told = float((self._task.mass * self._task.ceiling).sum())
         for k in range(rounds):
             self._try(wanted)
             self.rounds = k + 1
             master = self.master()
-            if self.best - master.value <= tolerance:
+            if min(self.best, told) - master.value <= tolerance:
                 break
             wanted = master.prices if k % 2 == 0 else 0.5 * (master.prices + self.prices)
         return self._settle(tolerance)

@@ -175,7 +175,8 @@ def _by_cutting_planes(
 
 
 def _by_interior_point(task: SingleTask, limits: Limits, tolerance: float) -> _Found:
-    found = solve_interior(task, limits, 0.1 * tolerance)
+    # The last digits cost one iteration more.
+    found = solve_interior(task, limits, 0.01 * tolerance)
     plans = found.plans(0)
     weights = np.full(len(plans), 1.0 / len(plans))
     return _Found(found.prices, found.V, found.lower, plans, weights, found.used, found.iterations)
@@ -191,7 +192,9 @@ def _finish(
     raised, off = task.certify(limits.costs(prices), V)
     paid = limits.pays(prices)
     rounding = 16.0 * EPS * (1.0 + paid + float(np.abs(raised).max()))
-    value = float((task.mass * raised).sum()) + paid + rounding
+    # Nobody is worth more than if all truths were told, whatever the prices.
+    told = float((task.mass * task.ceiling).sum())
+    value = min(float((task.mass * raised).sum()) + paid, told) + rounding
     # What has no supply is never paid for: any price will do that nobody would pay.
     supply_prices = np.where(types.supply > 0, 0.0, float((task.ceiling - task.chain.stop).max()))
     supply_prices[live] = prices[1:]

@@ -35,7 +35,9 @@ LARGEST_CHAIN = 20_000_000
 #: The least a label may cost: one that costs nothing would have no last one.
 LEAST_COST = 1e-10
 #: Values are computed to this; labels a plan takes at most before its tasks stop where they are.
-SOLVED, MOST_LABELS = 1e-11, 20_000
+SOLVED, MOST_LABELS = 1e-11, 5_000
+#: Rounds of policy iteration at most. Labels that cost next to nothing need more: what is missing is certified anyway.
+MOST_ROUNDS = 200
 
 
 class Rewards(NamedTuple):
@@ -61,7 +63,7 @@ class SingleTask(NamedTuple):
 
     def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
         """Values and plan at these costs, in place, from the values given."""
-        solve_values(self.chain, np.maximum(cost, LEAST_COST), V, plan, SOLVED, 2000)
+        solve_values(self.chain, np.maximum(cost, LEAST_COST), V, plan, SOLVED, MOST_ROUNDS)
 
     def follow(self, plan: Ints) -> tuple[float, Floats]:
         """What tasks that follow the plan are worth in the end, and the labels by type they take."""
@@ -75,8 +77,8 @@ class SingleTask(NamedTuple):
     def certify(self, cost: Floats, V: Floats) -> tuple[Floats, float]:
         """V raised until it is a supersolution in spite of rounding, and by how much that raises the tasks' value."""
         cost = np.maximum(cost, LEAST_COST)
-        scale = max(1.0, float(np.abs(V).max()), float(cost.max(initial=0.0)))
-        worst = excess(self.chain, cost, V) + (4.0 * self.chain.to.shape[2] + 32.0) * EPS * scale
+        scale = max(1.0, float(np.abs(V).max()), float(np.abs(self.ceiling).max()), float(cost.max(initial=0.0)))
+        worst = excess(self.chain, cost, V) + (12.0 * self.chain.to.shape[2] + 128.0) * EPS * scale
         a = worst / float(cost.min(initial=1.0))
         raised = np.maximum(V, self.chain.stop)
         raised = (raised + a * np.maximum(self.ceiling, raised)) / (1.0 + a) + 4.0 * EPS * scale

@@ -2,7 +2,8 @@
 
 Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
 would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
-Guarantee: roots within the tolerance where g changes sign once. Cost: some hundred to some thousand sweeps.
+Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
+greatest of all where ``proof`` says so. Cost: some hundred to some thousand sweeps.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from nextlabel.kernels.index import Brackets, gittins, narrow, sweep
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import differences
+from nextlabel.solve.index.proof import look_above
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.timeline import NO_STEPS, Timeline, halve_steps, step_weights
@@ -30,6 +32,8 @@ FLAT = 1e-10
 FIRST_PRICES = 256
 PRICES_A_ROUND = 512
 ROUNDS = 60
+#: Searches at most, each from the greater roots that the one before has missed.
+SEARCHES = 6
 #: Labels in flight up to which the index past the cap is tabulated.
 BEYOND_FLIGHT = 32
 #: States times prices from which a round is worth two threads.
@@ -53,31 +57,44 @@ class IndexWork:
         tail = late_tail(self.problem, self.cut.depth)
         return kernel(self.stack.arrays, self.grid, steps, self.weights, tail, *rest)
 
-    def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> Floats:
-        """Greatest roots for n in ``at`` (rising), by sweeps at prices chosen where the open brackets point."""
+    def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
+        """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
         shape = (len(at), self.states, self.line.layers)
-        lo, hi = np.zeros(shape), np.full(shape, self.top)
-        ends = np.zeros((4, *shape))
-        ends[2] = -self.top
-        ends[3] = -1.0
         root = np.zeros(shape)
         todo = np.zeros(shape, dtype=bool)
         for w in range(self.cut.flight):
             todo[:, self.off[w] : self.off[w] + self.stack.first[self.cut.cap - w]] = True
         if self.line.finite:
             todo[:, :, 0] = False  # no time left: a label is worth nothing
-        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
+        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES)[1:] ** 2
+        for _ in range(SEARCHES):
+            self._search(at, prices, todo, root, tolerance, progress)
+            higher, complete = look_above(self, at, root, tolerance)
+            todo = higher > root + tolerance
+            if not todo.any():
+                return root, complete
+            prices = np.unique(np.concatenate([prices, higher[todo]]))[::-1]
+        return root, False
+
+    def _search(
+        self, at: Ints, prices: Floats, todo: Bools, root: Floats, tolerance: float, progress: Progress | None
+    ) -> None:
+        """Roots of the states ``todo``, from sweeps at these prices on, chosen where the open brackets point."""
+        lo, hi = np.full(root.shape, -1.0), np.full(root.shape, self.top)
+        ends = np.zeros((4, *root.shape))
+        ends[2] = -self.top
+        ends[3] = -1.0
+        todo = todo.copy()
         for step in range(ROUNDS):
             self._narrow(prices, at, lo, hi, ends)
             if progress is not None:
                 progress(1.0 - 0.8 ** (step + 1))
             guess, solved = _solve_brackets(lo[todo], hi[todo], ends[:, todo], tolerance, step)
-            root[todo] = guess
+            root[todo] = np.maximum(guess, 0.0)
             todo[todo] = ~solved
             if not todo.any():
                 break
             prices = _pick(root[todo])
-        return root
 
     def _narrow(self, prices: Floats, at: Ints, lo: Floats, hi: Floats, ends: Floats) -> None:
         """``narrow`` on two threads, upper and lower half of the prices; the upper half wins where it has a root."""

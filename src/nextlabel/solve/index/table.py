@@ -14,7 +14,9 @@ The rows settle as n grows (``settled``); later arrivals use the last row. From 
 found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if labels came
 at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
 nodes that the w labels in flight can lead to.
-Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE; for finite T also the time steps matter, and
+Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE, of the greatest root found (of the greatest
+root where ``proved``) and but for ties: where g is so flat that it is within TIED of 0 over more than that, any price
+of the flat piece counts; for finite T also the time steps matter, and
 ``error`` is the estimate of what they leave. Interpolated rows are within some 1e-5 of their roots but where a root
 jumps as n grows (the problem is not quite indexable); there they are between the two.
 """
@@ -72,6 +74,8 @@ class ClassIndex:
     settled: int
     error: float
     answers: int = 2
+    #: No root above these was missed (``proof``).
+    proved: bool = False
 
     def times(self, factor: float) -> ClassIndex:
         """The indices in another unit."""
@@ -125,6 +129,11 @@ class IndexTable:
         """Estimated error of the indices (time steps; finite horizon)."""
         return max(c.error for c in self.classes)
 
+    @property
+    def proved(self) -> bool:
+        """Whether every index up to the cap is proved to be the greatest root, and not just the greatest one found."""
+        return all(c.proved for c in self.classes)
+
     def index(self, c: int, counts: Sequence[int], w: int, n: int, tau: float = math.inf) -> float:
         """Index of class ``c``, w labels in flight, n arrivals and time tau left.
 
@@ -157,7 +166,7 @@ class IndexTable:
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
                 arrays[f"{name}_{c}"] = getattr(one, name)
-            names = ("cap", "flight", "settled", "error", "answers")
+            names = ("cap", "flight", "settled", "error", "answers", "proved")
             entries.append({name: getattr(one, name) for name in names})
         meta["classes"] = entries
         arrays["meta"] = np.array(json.dumps(meta))
@@ -257,7 +266,8 @@ def _class_index(
     rows = min(max(FIRST_ROWS, round(ROWS_PER_RHO * problem.rho)), most)
     while True:
         at = row_knots(rows)
-        table = between_knots(at, work.roots(at, tolerance, progress))
+        roots, proved = work.roots(at, tolerance, progress)
+        table = between_knots(at, roots)
         settled = _settled_at(table)
         if rows == most or 4 * settled <= 3 * rows:
             break
@@ -273,6 +283,7 @@ def _class_index(
         settled,
         work.time_error(len(table)),
         entry.answers,
+        proved and len(at) == rows,
     )
 
 

@@ -9,7 +9,7 @@ GET  /campaigns/{id}?before=SEQ    one campaign; ``before`` pages through its lo
 GET  /campaigns/{id}/live          what has changed since event ``after``, as JSON; 204 if nothing has
 POST /campaigns/{id}/pause         also /resume and /settings (budget, deadline, lease_seconds)
 GET  /campaigns/{id}/tasks/{n}     one task with its labels by worker
-GET  /campaigns/{id}/links, POST   links for workers
+GET  /campaigns/{id}/links, POST   links for workers; POST .../links/revoke ends them
 GET  /campaigns/{id}/results.csv   results; also .jsonl
 GET  /new, POST                    choose a file
 GET  /new/{upload}, POST            describe the file and create the campaign

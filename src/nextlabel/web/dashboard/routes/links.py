@@ -9,9 +9,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nextlabel.errors import InputError
+from nextlabel.prose import listed
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, worker_url
+from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, revoke_links, worker_url
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state
@@ -32,8 +33,34 @@ def links_page(campaign: str, request: Request, made: str = "") -> Response:
 async def make_links(campaign: str, request: Request) -> Response:
     """Create a link for each name; the same every time."""
     text = str((await request.form()).get("workers", ""))
-    names = list(dict.fromkeys(name.strip() for name in re.split(r"[\n,;]", text) if name.strip()))
-    return await to_thread.run_sync(_create, request, campaign, text, names)
+    return await to_thread.run_sync(_create, request, campaign, text, _names(text))
+
+
+@router.post("/campaigns/{campaign}/links/revoke")
+async def end_links(campaign: str, request: Request) -> Response:
+    """End the links of each name, or the link for platforms."""
+    form = await request.form()
+    text, join = str(form.get("workers", "")), bool(form.get("join"))
+    return await to_thread.run_sync(_revoke, request, campaign, text, join)
+
+
+def _revoke(request: Request, campaign: str, text: str, join: bool) -> Response:
+    state, id, names = app_state(request), campaign_id(campaign), _names(text)
+    state.campaign_service.store.row(id)
+    if len(names) > MAX_LINKS or not (names or join):
+        return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
+    try:
+        revoke_links(state.campaign_service.store, id, names, join)
+    except InputError as error:
+        return _page(request, id, text, problem=sentence(error.message), status=422)
+    state.access.read()
+    ended = "The link for platforms has" if join else f"The links of {listed(names)} have"
+    return _page(request, id, text, done=f"{ended} ended. Links that you make from now on are new.")
+
+
+def _names(text: str) -> list[str]:
+    """Different names, one per line or between commas."""
+    return list(dict.fromkeys(name.strip() for name in re.split(r"[\n,;]", text) if name.strip()))
 
 
 def _create(request: Request, campaign: str, text: str, names: list[str]) -> Response:
@@ -54,6 +81,7 @@ def _page(
     text: str = "",
     links: list[tuple[str, str]] | None = None,
     problem: str = "",
+    done: str = "",
     new: bool = False,
     status: int = 200,
 ) -> Response:
@@ -62,5 +90,5 @@ def _page(
     join = join_url(state.settings.base_url, state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS,
+        done=done, new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS,
     )  # fmt: skip

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from nextlabel.problem.scores import ItemScores, read_scores, score_classes
     from nextlabel.problem.toml import load_problem, problem_to_toml
     from nextlabel.problem.workers import WorkerType
+    from nextlabel.simulation.crowd_record import CrowdRecord
+    from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -95,6 +97,8 @@ __all__ = [
     "Client",
     "ClockError",
     "ConflictError",
+    "CrowdRecord",
+    "CrowdReplayed",
     "Dirichlet",
     "Engine",
     "Event",
@@ -160,6 +164,7 @@ __all__ = [
     "rates",
     "read_labels",
     "read_scores",
+    "replay_crowd",
     "score_classes",
     "simulate",
     "upper_bound",
@@ -188,6 +193,8 @@ _HOME = {
     "compare_priors": "nextlabel.learn.methods",
     "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
+    "CrowdRecord": "nextlabel.simulation.crowd_record",
+    "CrowdReplayed": "nextlabel.simulation.crowd_replay",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
     "Event": "nextlabel.campaign.events",
@@ -234,6 +241,7 @@ _HOME = {
     "ReadReport": "nextlabel.files.label_table",
     "Result": "nextlabel.campaign.results",
     "Reward": "nextlabel.beliefs.rewards",
+    "replay_crowd": "nextlabel.simulation.crowd_replay",
     "score_classes": "nextlabel.problem.scores",
     "ScoreTables": "nextlabel.policies.base",
     "Setting": "nextlabel.policies.base",

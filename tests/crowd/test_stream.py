@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import sys
 
+import numba
 import numpy as np
 import pytest
 
 from labelled_crowds import drawn
+from nextlabel.crowd.fit import fit_crowd
 from nextlabel.kernels.crowd_fit import channel_of, clamp, new_state, refit, stream_label
 from nextlabel.kernels.digamma import digamma
 
@@ -89,3 +95,26 @@ def test_a_refit_of_the_first_labels_ignores_those_to_come() -> None:
     assert len(untouched)
     shares = (share + one.total) / (10 + one.total.sum())
     np.testing.assert_allclose(one.belief[untouched], np.tile(shares, (len(untouched), 1)), atol=0.01)
+
+
+def some_digits() -> list[list[float]]:
+    """Beliefs and channels of two tiny crowds."""
+    fits = [
+        fit_crowd(drawn(seed, tasks=12, workers=4, answers=answers, each=3)[0]) for seed, answers in ((0, 2), (1, 3))
+    ]
+    return [[*fit.beliefs.ravel().tolist(), *fit.channels.ravel().tolist(), fit.evidence] for fit in fits]
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled to compare with")
+def test_the_same_without_compilation() -> None:
+    folder = os.path.dirname(os.path.dirname(__file__))
+    code = "import json, sys; sys.path[:0] = sys.argv[1:]; import test_stream as t; print(json.dumps(t.some_digits()))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, folder, os.path.dirname(__file__)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for one, other in zip(json.loads(done.stdout), some_digits(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)

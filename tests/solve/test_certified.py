@@ -5,6 +5,7 @@ With one task a bound and the optimum are the same number, so that the excess of
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import mpmath
@@ -132,6 +133,22 @@ def test_any_horizon(K: int, U: int, mu: float, r: float) -> None:
             exact = one_label(r, mu, T)
             assert exact - 1e-15 <= bound.value <= exact * (1 + 1e-4), (T, bound)
         before = bound.value
+
+
+def test_any_horizon_of_a_large_campaign() -> None:
+    """K = 1000, U = 1200, fast labels."""
+
+    def bound(horizon: float) -> nl.Bound:
+        return nl.upper_bound(
+            nl.Problem.identical(1000, 1200, arrival_rate=100.0, completion_rate=1e3, horizon=horizon)
+        )
+
+    longest, before = bound(math.inf).value, 0.0
+    for completions in (1.0, 10.0, 1e2, 1e5, 1e7):
+        found = bound(completions / 1e3)
+        assert found.certified and found.gap <= 1e-3 * found.value
+        assert before <= found.value <= longest * (1 + 1e-11)
+        before = found.value
 
 
 def test_random_horizons_against_an_ordinary_differential_equation() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError
+from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
+from nextlabel.store import engine
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
@@ -499,6 +501,31 @@ def test_a_thread_does_not_wait_for_another_for_ever(kind: str, tmp_path: Path) 
         assert len(caught) == 1
         assert waiting.ask(id, "ann")
         hasty.close()
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_silent_transaction_is_ended_by_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: bool
+) -> None:
+    with opened("postgresql", tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        id = start(service_of_store(store, Clock()))
+        monkeypatch.setattr(engine, "IDLE_TRANSACTION_S", 0.1)
+        silent = SqlStore(store.url)
+        service = service_of_store(silent, Clock())
+        before = everything(store, id)
+
+        def sleep_inside(commands: Commands) -> None:
+            commands.ask("ann")
+            time.sleep(2.0)
+            if writes:
+                commands.pause()
+
+        with pytest.raises(UnavailableError):
+            service.run(id, sleep_inside)
+        assert everything(store, id) == before
+        assert service.ask(id, "ann")  # on another connection
+        silent.close()
 
 
 def test_an_ask_does_not_hold_the_lock_while_tables_are_made(campaign_service: CampaignService) -> None:

@@ -36,7 +36,7 @@ LEAST_SHARED = 10
 #: Labels that the model's word counts for in the share of a task's other labels.
 SMOOTHING = 1.0
 #: Pairs of labels of one task: with more, copying is not looked for.
-MOST_PAIRS = 20_000_000
+MOST_PAIRS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,7 @@ def _excuse(labels: CrowdLabels, fit: CrowdFit, per_task: Ints, first: Ints, sec
     out = np.zeros(len(first))
     said = labels.answer[first], labels.answer[second]
     for me, my, theirs in ((first, said[0], said[1]), (second, said[1], said[0])):
-        channel = fit.channels[labels.worker[me]]
-        model = np.einsum("ic,ic->i", fit.beliefs[task], channel[np.arange(len(me)), :, theirs])
+        model = np.einsum("ic,ic->i", fit.beliefs[task], fit.channels[labels.worker[me], :, theirs])
         others = votes[task, theirs] - 1 - (my == theirs)
         share = (others + SMOOTHING * model) / (per_task[task] - 2 + SMOOTHING)
         out = np.maximum(out, np.maximum(model, share))

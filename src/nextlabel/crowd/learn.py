@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from nextlabel.crowd.fit import CrowdFit, fit_crowd
 from nextlabel.crowd.labels import CrowdLabels, crowd_labels
 from nextlabel.crowd.learnt import CopyingPair, Estimate, LearntCrowd, LearntWorker
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, intervals, worth
+from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, worth
 from nextlabel.files.frames import Frame
 from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.label_table import LabelTable
@@ -66,7 +65,7 @@ def _workers(
 ) -> tuple[LearntWorker, ...]:
     """The named workers, those with the most labels first."""
     accuracy, balanced = accuracies(data, fit)
-    rows = intervals(fit.channels, channel_variance(data, fit))
+    variance = channel_variance(data, fit)
     at_chance, against = flag.skill_flags(data.answers, balanced)
     same = flag.always_same(data, fit)
     many = np.bincount(data.worker, minlength=data.workers)
@@ -85,19 +84,18 @@ def _workers(
             labels=int(many[j]),
             accuracy=_estimate(accuracy, j),
             balanced=_estimate(balanced, j),
-            confusion=tuple(
-                tuple(_estimate(rows, (j, c, y)) for y in range(data.answers)) for c in range(data.answers)
-            ),
+            channel=fit.channels[j],
+            variance=variance[j],
             bias=tuple(float(x) for x in bias[j]),
             bits=float(information[j]),
             worth=float(gain[j]),
-            flags=flags(int(j)),
+            flags=flags(j),
         )
-        for j in order
+        for j in map(int, order)
     )
 
 
-def _estimate(found: Intervals, place: Any) -> Estimate:
+def _estimate(found: Intervals, place: int) -> Estimate:
     return Estimate(float(found.mean[place]), float(found.low[place]), float(found.high[place]))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdFit
+from nextlabel.crowd.skill import intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Estimate:
         return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LearntWorker:
     """One worker.
 
@@ -39,7 +40,8 @@ class LearntWorker:
     labels           labels of theirs
     accuracy         chance that a label of theirs is right on tasks like these
     balanced         the same if all truths were equally frequent; 1 / answers is chance
-    confusion        P(says y | truth c): a row for each truth, each entry with its interval
+    channel          P(says y | truth c), an array with a row for each truth
+    variance         of these, the posterior variance
     bias             by answer: how much more often than 1 / answers they would give it, all truths equally frequent
     bits             what a label of theirs says about the truth, in bits
     worth            expected tasks right that one more label of theirs adds, on the task where it adds most
@@ -51,21 +53,33 @@ class LearntWorker:
     labels: int
     accuracy: Estimate
     balanced: Estimate
-    confusion: tuple[tuple[Estimate, ...], ...]
+    channel: Floats
+    variance: Floats
     bias: tuple[float, ...]
     bits: float
     worth: float
     flags: tuple[str, ...]
 
+    def says(self, answer: int, truth: int) -> Estimate:
+        """P(says ``answer`` | ``truth``), both by number."""
+        place = [truth], [answer]
+        return Estimate(*(float(part[0]) for part in intervals(self.channel[place], self.variance[place])))
+
+    @property
+    def confusion(self) -> tuple[tuple[Estimate, ...], ...]:
+        """P(says y | truth c): a row for each truth, each entry with its interval."""
+        found = [part.tolist() for part in intervals(self.channel, self.variance)]
+        return tuple(tuple(map(Estimate, *rows)) for rows in zip(*found, strict=True))
+
     @property
     def sensitivity(self) -> Estimate | None:
         """P(says 1 | truth 1), with two answers."""
-        return self.confusion[1][1] if len(self.confusion) == 2 else None
+        return self.says(1, 1) if len(self.bias) == 2 else None
 
     @property
     def specificity(self) -> Estimate | None:
         """P(says 0 | truth 0), with two answers."""
-        return self.confusion[0][0] if len(self.confusion) == 2 else None
+        return self.says(0, 0) if len(self.bias) == 2 else None
 
     def as_dict(self) -> dict[str, Any]:
         """As ``--json`` prints it."""

@@ -38,8 +38,8 @@ from nextlabel.crowd.labels import CrowdLabels
 LEVEL = 0.95
 #: Share of the information that may be missing; above it an interval says little anyway.
 MOST_MISSING = 0.9
-#: Tasks among which the one is looked for where a label helps most: the least certain ones.
-MOST_LOOKED_AT = 2000
+#: Tasks among which the one is looked for where a label helps most: the least certain ones, fewer with many answers.
+MOST_LOOKED_AT = 8000
 
 
 class Intervals(NamedTuple):
@@ -116,7 +116,7 @@ def bits(fit: CrowdFit) -> Floats:
 def worth(fit: CrowdFit) -> Floats:
     """(W,) expected tasks right that one more label of each worker adds, on the task where it adds most."""
     sure = fit.beliefs.max(axis=1)
-    order = np.argsort(sure, kind="stable")[:MOST_LOOKED_AT]
+    order = np.argsort(sure, kind="stable")[: max(50, MOST_LOOKED_AT // fit.beliefs.shape[1] ** 2)]
     beliefs = np.unique(np.round(fit.beliefs[order], 6), axis=0)
     before = beliefs.max(axis=1)
     out = np.zeros(len(fit.channels))

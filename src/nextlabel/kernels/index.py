@@ -5,7 +5,7 @@ symbol    code    shape                  meaning
 ========= ======= ====================== ============================================================
 g         g       --                     V(i,w+1,n-1; lam) - lam - V(i,w,n-1; lam)
 lam*      --      (n, states, layers)    the greatest root of g: assign at lam* and below, wait above
-[lo, hi]  lo, hi  (n, states, layers)    bracket: g(lo) >= -TIED, g(hi) < -TIED, hi the next price tried above lo
+[lo, hi]  lo, hi  (n, states, layers)    bracket: g(lo) >= -TIED_VALUES > g(hi), hi the next price tried above lo
 ========= ======= ====================== ============================================================
 
 One sweep at one price tells g and its slope for every state at once, so the brackets of all states shrink together.
@@ -28,7 +28,7 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
-from nextlabel.kernels.ties import TIED
+from nextlabel.kernels.ties import TIED, TIED_VALUES
 
 
 class Brackets(NamedTuple):
@@ -86,7 +86,7 @@ def narrow(
                             continue
                         g = V[n, up + i, k] - lam - V[n, s, k]
                         slope = N[n, s, k] - 1.0 - N[n, up + i, k]
-                        if g >= -TIED:
+                        if g >= -TIED_VALUES:
                             lo[m, s, k] = lam
                             ends[0, m, s, k] = g
                             ends[1, m, s, k] = slope

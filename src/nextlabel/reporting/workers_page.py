@@ -37,8 +37,8 @@ def worker_rows(found: LearntCrowd) -> list[dict[str, Any]]:
     for one in found.workers:
         row: dict[str, Any] = {"worker": one.name, "labels": one.labels}
         named = {"accuracy": one.accuracy, "balanced_accuracy": one.balanced}
-        for c, truth in enumerate(found.answers):
-            named |= {f"says_{answer}_when_{truth}": one.confusion[c][y] for y, answer in enumerate(found.answers)}
+        for truth, row_of in zip(found.answers, one.confusion, strict=True):
+            named |= {f"says_{answer}_when_{truth}": x for answer, x in zip(found.answers, row_of, strict=True)}
         for name, estimate in named.items():
             row |= {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         row |= {"bits": one.bits, "worth": one.worth, "flags": "; ".join(one.flags)}

@@ -44,7 +44,7 @@ def play_orders(
     )  # fmt: skip
     campaign = policy.campaign
     step = max(1, int(REFIT_SHARE * K))
-    at, next_fit, more = 0, step, True
+    at, next_fit, next_solve, more = 0, step, 0, True
     for budget in budgets:
         while more and policy.given < budget:
             until = min(budget, next_fit)
@@ -58,8 +58,10 @@ def play_orders(
             if policy.given >= next_fit:
                 next_fit = policy.given + step
                 policy.refit()
-                if policy.due:
+                # Task first everybody is the same mixture of workers: the plan moves slowly, and ten are enough.
+                if policy.due and (not task_first or policy.given >= next_solve):
                     policy.resolve()
+                    next_solve = policy.given + budgets[-1] // RESOLVES
                 else:
                     rebin_all(campaign, policy.plan)
         n, history = policy.given, campaign.history

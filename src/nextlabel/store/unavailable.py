@@ -27,12 +27,14 @@ try:
 
     _DRIVER_ERRORS: tuple[type[Exception], ...] = (
         sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError,
+        psycopg.errors.IdleInTransactionSessionTimeout,
     )  # fmt: skip
 except ModuleNotFoundError:  # PostgreSQL is an extra
     _DRIVER_ERRORS = (sqlite3.OperationalError,)
 
 _ERRORS: tuple[type[Exception], ...] = (
-    exc.OperationalError, exc.InterfaceError, exc.TimeoutError, exc.PendingRollbackError, *_DRIVER_ERRORS,
+    exc.OperationalError, exc.InterfaceError, exc.TimeoutError, exc.PendingRollbackError, exc.InternalError,
+    *_DRIVER_ERRORS,
 )  # fmt: skip
 #: PostgreSQL's code for a lock that could not be had within lock_timeout.
 _LOCK_NOT_AVAILABLE = "55P03"
@@ -45,6 +47,8 @@ def errors_as_unavailable() -> Iterator[None]:
         yield
     except _ERRORS as error:
         cause: Any = getattr(error, "orig", None) or error
+        if isinstance(error, exc.InternalError) and not isinstance(cause, _DRIVER_ERRORS):
+            raise
         if getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE or _sqlite_is_locked(cause):
             raise busy() from error
         raise UnavailableError(f"the database does not answer: {_first_line(cause)}.", "Try again.") from error

@@ -243,7 +243,7 @@ class CrowdAllocator:
         more = self._generosity
         found = solver.solve(members, more * left, more * supply, LEARNT_GAP if self.learnt else GAP)
         self._types, self._plans = types, found.plans
-        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self.learnt)
+        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self._strangers)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
@@ -260,9 +260,14 @@ class CrowdAllocator:
         return types, np.nan_to_num(supply, nan=0.0, posinf=np.inf), cost
 
     @property
+    def _strangers(self) -> bool:
+        """Whether it matters who a worker is and nobody knows; task first it is not known who will come anyway."""
+        return self.learnt and not self.settings.task_first
+
+    @property
     def _generosity(self) -> float:
         """How many times its due a task gets while the workers are strangers: at first twice, then less and less."""
-        if not self.learnt:
+        if not self._strangers:
             return 1.0
         seen = int(np.count_nonzero(self.campaign.arrived)) or len(self.campaign.arrived)
         cold = min(float(TRIAL_LABELS * seen), self.budget / 3.0)

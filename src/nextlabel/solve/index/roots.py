@@ -66,25 +66,32 @@ class IndexWork:
             todo[:, self.off[w] : self.off[w] + self.stack.first[self.cut.cap - w]] = True
         if self.line.finite:
             todo[:, :, 0] = False  # no time left: a label is worth nothing
-        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES)[1:] ** 2
+        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
+        self._search(at, prices, todo, root, tolerance, progress)
+        # Below the least of these prices little has been tried, and 0 not at all.
+        low = root.copy()
+        self._search(at, np.array([prices[-1], 0.0]), todo & (root <= prices[-1]), low, tolerance, progress)
+        np.maximum(root, low, out=root)
         for _ in range(SEARCHES):
-            self._search(at, prices, todo, root, tolerance, progress)
             higher, complete = look_above(self, at, root, tolerance)
             todo = higher > root + tolerance
             if not todo.any():
                 return root, complete
             prices = np.unique(np.concatenate([prices, higher[todo]]))[::-1]
+            self._search(at, prices, todo, root, tolerance, progress)
         return root, False
 
     def _search(
         self, at: Ints, prices: Floats, todo: Bools, root: Floats, tolerance: float, progress: Progress | None
     ) -> None:
         """Roots of the states ``todo``, from sweeps at these prices on, chosen where the open brackets point."""
-        lo, hi = np.full(root.shape, -1.0), np.full(root.shape, self.top)
+        lo, hi = np.full(root.shape, -1.0 if prices[-1] == 0.0 else 0.0), np.full(root.shape, self.top)
         ends = np.zeros((4, *root.shape))
         ends[2] = -self.top
         ends[3] = -1.0
         todo = todo.copy()
+        if not todo.any():
+            return
         for step in range(ROUNDS):
             self._narrow(prices, at, lo, hi, ends)
             if progress is not None:

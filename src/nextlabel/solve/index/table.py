@@ -15,10 +15,10 @@ found for some n, ever sparser, and interpolated for the others. Past the cap a 
 at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
 nodes that the w labels in flight can lead to.
 Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE, of the greatest root found (of the greatest
-root where ``proved``) and but for ties: where g is so flat that it is within TIED of 0 over more than that, any price
-of the flat piece counts; for finite T also the time steps matter, and
-``error`` is the estimate of what they leave. Interpolated rows are within some 1e-5 of their roots but where a root
-jumps as n grows (the problem is not quite indexable); there they are between the two.
+root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
+piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. Interpolated
+rows are within some 1e-5 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
+they are between the two.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import scipy
 
 from benchmarks.crowd import CROWD
 from benchmarks.crowd_bound import CROWD_BOUND
+from benchmarks.crowd_campaign import CROWD_CAMPAIGN
 from benchmarks.rows import ALL, QUICK, Row
 from benchmarks.simulator import SIMULATOR
 
@@ -72,7 +73,7 @@ def main() -> None:
     options = parser.parse_args()
     before = others()
     rows = []
-    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD, *CROWD_BOUND):
+    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD, *CROWD_BOUND, *CROWD_CAMPAIGN):
         rows.append(make())
         print(f"{rows[-1].what}: {rows[-1].best}", file=sys.stderr, flush=True)
     table = markdown(rows, f" Load of the machine when it began: {before}.")

@@ -87,6 +87,32 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
     }
 
 
+def crowd_campaign_job() -> dict[str, float]:
+    """One large campaign by the policy ``crowd``, workers learnt; kernels warmed up on a small one first."""
+    import numpy as np
+
+    import nextlabel as nl
+    from benchmarks.crowd_campaign import large_crowd
+    from nextlabel.beliefs.fact import Fact
+    from nextlabel.problem.problem import TaskClass
+    from nextlabel.problem.workers import WorkerType
+    from nextlabel.simulation.crowd import CrowdSetting, play_replication, reference_values
+
+    workers = tuple(WorkerType.of_accuracy(a, supply=200, count=5) for a in (0.9, 0.6))
+    for problem in (nl.Problem((TaskClass(50, Fact(0.5)),), 150, workers=workers), large_crowd()):
+        begin = perf_counter()
+        setting, out = CrowdSetting.of(problem), np.zeros(7)
+        play_replication(setting, "crowd", True, True, reference_values(setting, True), 0, 0, out)
+        spent = perf_counter() - begin
+    bound = nl.upper_bound(problem)
+    return {
+        "seconds": spent,
+        "per_task": out[0] / problem.tasks,
+        "gap_percent": 100.0 * (1.0 - out[1] / bound.value),
+        "gigabytes": peak_mb() / 1e3,
+    }
+
+
 def compile_job() -> dict[str, float]:
     """Every kernel's first call, then the same calls again: the difference is compilation.
 
@@ -128,6 +154,7 @@ JOBS = {
     "million": lambda: bound_job(1_000_000, 3_000_000),
     "priors": lambda: bound_job(100_000, 300_000, 100_000),
     "many": lambda: many_job(100_000, 300_000),
+    "crowd_campaign": crowd_campaign_job,
     "compile": compile_job,
 }
 

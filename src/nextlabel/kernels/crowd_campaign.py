@@ -13,6 +13,7 @@ named    (W,)        1 for a worker who gets a task at most once, 0 for many peo
 options  (4,)        ``LEARNT``: channels are learnt; ``NAMED``: what ``named`` is at first; ``BY_COUNT``: the bin
                      is the number of labels given, not the belief; ``TRIAL``: a worker with fewer
                      labels than this is not turned away
+after    (C,)        room for one belief
 ======== =========== =========================================================================================
 
 Cost: O(1) and the look of ``choose_task`` per step.
@@ -28,11 +29,15 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_bins import GONE, IN_FLIGHT, History, TaskBins, give_out, new_bins, new_history
 from nextlabel.kernels.crowd_choice import (
+    Beliefs,
     CrowdPlan,
     belief_bin,
     choose_among,
     choose_task,
+    counted_pending,
     expected_certainty,
+    largest,
+    outcome,
     rebin,
 )
 from nextlabel.kernels.crowd_state import CrowdState, channel_of, new_state, normalise, stream_label
@@ -54,6 +59,7 @@ class CrowdCampaign(NamedTuple):
     worked: Ints
     named: Ints
     options: Ints
+    after: Floats
 
 
 @jit
@@ -77,16 +83,21 @@ def new_campaign(
         np.zeros(workers, dtype=np.int64),
         np.full(workers, options[NAMED]),
         options,
+        np.empty(C),
     )
 
 
 @jit
 def task_bin(campaign: CrowdCampaign, grid: Floats, x: int) -> int:
-    """The bin in which task x belongs now."""
+    """The bin in which task x belongs now; bins of the second half are for tasks with labels in flight."""
     if campaign.options[BY_COUNT]:
         return int(min(campaign.given[x], grid.shape[0] - 1))
-    belief = campaign.state.belief[x]
-    return belief_bin(grid, belief, expected_certainty(belief, campaign.channels, campaign.history, x))
+    belief, history = campaign.state.belief[x], campaign.history
+    pending = counted_pending(history, x, belief.shape[0])
+    if pending == 0:
+        return belief_bin(grid, belief, largest(belief))
+    certainty = expected_certainty(belief, campaign.channels, history, x, pending, campaign.after)
+    return int(grid.shape[0] + belief_bin(grid, belief, certainty))
 
 
 @jit
@@ -94,6 +105,21 @@ def task_bins(campaign: CrowdCampaign, grid: Floats, out: Ints) -> None:
     """``task_bin`` of every task."""
     for x in range(out.shape[0]):
         out[x] = task_bin(campaign, grid, x)
+
+
+@jit
+def count_members(campaign: CrowdCampaign, grid: Floats, members: Floats) -> None:
+    """``members`` (G,) gets the open tasks by belief, those with labels in flight by the beliefs that may follow."""
+    members[:] = 0.0
+    history, after = campaign.history, campaign.after
+    for x in range(campaign.given.shape[0]):
+        if campaign.bins.bin[x] >= 0:
+            belief = campaign.state.belief[x]
+            pending = counted_pending(history, x, belief.shape[0])
+            for code in range(belief.shape[0] ** pending):
+                chance = outcome(belief, campaign.channels, history, x, pending, code, after)
+                if chance > 0.0:
+                    members[belief_bin(grid, after, largest(after))] += chance
 
 
 @jit
@@ -112,7 +138,8 @@ def next_task(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool)
     """The task for the worker who is here, or -1; nothing is noted."""
     who = worker if campaign.named[worker] else -1
     must = must or campaign.worked[worker] < campaign.options[TRIAL]
-    return choose_task(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must)
+    tasks = Beliefs(campaign.state.belief, campaign.channels, campaign.after)
+    return choose_task(campaign.bins, plan, campaign.history, tasks, campaign.kind[worker], who, must)
 
 
 @jit
@@ -120,13 +147,16 @@ def next_among(campaign: CrowdCampaign, plan: CrowdPlan, worker: int, must: bool
     """``next_task`` where only ``eligible[:size]`` may be given."""
     who = worker if campaign.named[worker] else -1
     must = must or campaign.worked[worker] < campaign.options[TRIAL]
-    return choose_among(campaign.bins, plan, campaign.history, campaign.kind[worker], who, must, eligible, size)
+    tasks = Beliefs(campaign.state.belief, campaign.channels, campaign.after)
+    kind = campaign.kind[worker]
+    return choose_among(campaign.bins, plan, campaign.history, tasks, kind, who, must, eligible, size)
 
 
 @jit
 def next_for_anyone(campaign: CrowdCampaign, plan: CrowdPlan) -> int:
     """The task for whoever comes, under a plan for one mixed type; -1 if no task is open."""
-    return choose_task(campaign.bins, plan, campaign.history, 0, -1, True)
+    tasks = Beliefs(campaign.state.belief, campaign.channels, campaign.after)
+    return choose_task(campaign.bins, plan, campaign.history, tasks, 0, -1, True)
 
 
 @jit

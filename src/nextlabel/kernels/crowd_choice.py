@@ -19,10 +19,11 @@ nu_m   refuse   (M,)         what is lost by turning a worker of the type away
 2. If none does, the task that loses least, if that is less than turning the worker away loses (``must``: whatever).
 3. Otherwise none.
 
-Work in flight is integrated out: a task is put in the bin of the certainty that it is expected to have when its labels
-are in. Beliefs of more than two answers are binned by the largest probability.
+Work in flight is integrated out: tasks with labels in flight are in bins G + b of their own and come second, each with
+its loss averaged over the answers to come. Beliefs of more than two answers are binned by the largest probability.
 Guarantee: heuristic; the bound of ``solve.crowd`` says how good. Cost: a look at the groups that want the type, never
-at the tasks, and at the labels of the tasks that the worker has had already.
+at the tasks, and at the labels of the tasks that the worker has had already; if no idle task wants the type, a few
+tasks with labels in flight in each bin.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from nextlabel.kernels.uncounted import uncounted
 MOST_OUTCOMES = 64
 #: Labels in flight that are enumerated at most.
 MOST_PENDING = 6
+#: Tasks with labels in flight that are looked at in one group, and by how much one must be better than the last.
+MOST_LOOKS, BETTER = 4, 1e-9
 #: Successive shares of the golden ratio are spread evenly over [0, 1), however many are taken.
 GOLDEN = 0.6180339887498949
 
@@ -58,6 +61,14 @@ class CrowdPlan(NamedTuple):
     first: Ints
     order: Ints
     spare: Ints
+
+
+class Beliefs(NamedTuple):
+    """What is believed of tasks (K, C) and workers (W, C, C), and room for one belief (C,)."""
+
+    belief: Floats
+    channels: Floats
+    after: Floats
 
 
 @uncounted
@@ -90,32 +101,65 @@ def largest(belief: Floats) -> float:
 
 
 @uncounted
-def expected_certainty(belief: Floats, channels: Floats, history: History, x: int) -> float:
-    """E[largest probability] once the labels in flight on task x are in; ``channels`` (W, C, C) of all workers."""
-    C = belief.shape[0]
+def counted_pending(history: History, x: int, answers: int) -> int:
+    """Labels in flight on task x, as many of the latest as are enumerated."""
     pending, outcomes = 0, 1
     k = history.last[x]
-    while k >= 0 and pending < MOST_PENDING and outcomes * C <= MOST_OUTCOMES:
+    while k >= 0 and pending < MOST_PENDING and outcomes * answers <= MOST_OUTCOMES:
         if history.answer[k] == IN_FLIGHT:
             pending += 1
-            outcomes *= C
+            outcomes *= answers
         k = history.earlier[k]
-    if pending == 0:
-        return largest(belief)
-    total = 0.0
-    for outcome in range(outcomes):
-        top = 0.0
+    return pending
+
+
+@uncounted
+def outcome(
+    belief: Floats, channels: Floats, history: History, x: int, pending: int, code: int, after: Floats
+) -> float:
+    """``after`` (C,) gets the belief of task x after the answers in ``code``, the latest first; return their chance."""
+    C = belief.shape[0]
+    chance = 0.0
+    for c in range(C):
+        weight, rest, found, k = belief[c], code, 0, history.last[x]
+        while found < pending:
+            if history.answer[k] == IN_FLIGHT:
+                weight *= channels[history.worker[k], c, rest % C]
+                rest //= C
+                found += 1
+            k = history.earlier[k]
+        after[c] = weight
+        chance += weight
+    if chance > 0.0:
         for c in range(C):
-            weight, code, found, k = belief[c], outcome, 0, history.last[x]
-            while found < pending:
-                if history.answer[k] == IN_FLIGHT:
-                    weight *= channels[history.worker[k], c, code % C]
-                    code //= C
-                    found += 1
-                k = history.earlier[k]
-            top = max(top, weight)
-        total += top
+            after[c] /= chance
+    return chance
+
+
+@uncounted
+def expected_certainty(
+    belief: Floats, channels: Floats, history: History, x: int, pending: int, after: Floats
+) -> float:
+    """E[largest probability] once the labels in flight on task x are in; ``channels`` (W, C, C) of all workers."""
+    total = 0.0
+    for code in range(belief.shape[0] ** pending):
+        chance = outcome(belief, channels, history, x, pending, code, after)
+        total += chance * largest(after)
     return min(total, 1.0)
+
+
+@uncounted
+def expected_loss(
+    plan: CrowdPlan, kind: int, belief: Floats, channels: Floats, history: History, x: int, after: Floats
+) -> float:
+    """What a label of type ``kind`` loses on task x, over the answers of the labels in flight."""
+    pending = counted_pending(history, x, belief.shape[0])
+    total = 0.0
+    for code in range(belief.shape[0] ** pending):
+        chance = outcome(belief, channels, history, x, pending, code, after)
+        if chance > 0.0:
+            total += chance * plan.loss[kind, belief_bin(plan.grid, after, largest(after))]
+    return total
 
 
 @uncounted
@@ -141,13 +185,13 @@ def follow_plans(bins: TaskBins, plan: CrowdPlan, target: Ints, start: float) ->
     """
     plans, G = plan.wants.shape
     K = bins.bin.shape[0]
-    count = np.zeros(G + 1, dtype=np.int64)
+    count = np.zeros(2 * G + 1, dtype=np.int64)
     for x in range(K):
         if bins.bin[x] >= 0:
             count[target[x] + 1] += 1
-    for g in range(G):
+    for g in range(2 * G):
         count[g + 1] += count[g]
-    tasks = np.empty(count[G], dtype=np.int64)
+    tasks = np.empty(count[2 * G], dtype=np.int64)
     for x in range(K):
         if bins.bin[x] >= 0:
             tasks[count[target[x]]] = x
@@ -172,7 +216,9 @@ def first_new(bins: TaskBins, history: History, group: int, worker: int) -> int:
 
 
 @uncounted
-def choose_task(bins: TaskBins, plan: CrowdPlan, history: History, kind: int, worker: int, must: bool) -> int:
+def choose_task(
+    bins: TaskBins, plan: CrowdPlan, history: History, tasks: Beliefs, kind: int, worker: int, must: bool
+) -> int:
     """The task for a worker of type ``kind``, or -1: turn away.
 
     ``worker`` is who never gets a task twice (-1: nobody in particular); ``must``: the worker is not turned away as
@@ -183,34 +229,66 @@ def choose_task(bins: TaskBins, plan: CrowdPlan, history: History, kind: int, wo
         if x >= 0:
             return x
     plans, G = plan.wants.shape
+    best, least = -1, np.inf if must else plan.refuse[kind]
     for k in range(G):
         b = plan.spare[kind, k]
-        if not must and plan.loss[kind, b] >= plan.refuse[kind]:
-            return -1
+        if plan.loss[kind, b] >= least:
+            break
         for route in range(plans):
             x = first_new(bins, history, b * plans + route, worker)
             if x >= 0:
-                return x
-    return -1
+                best, least = x, plan.loss[kind, b]
+                break
+        if best >= 0:
+            break
+    for k in range(G):  # tasks with labels in flight
+        b = plan.spare[kind, k]
+        for route in range(plans):
+            x = first_new(bins, history, (G + b) * plans + route, worker)
+            looks = 0
+            while x >= 0 and looks < MOST_LOOKS:
+                loss = expected_loss(plan, kind, tasks.belief[x], tasks.channels, history, x, tasks.after)
+                if loss < least - BETTER:
+                    best, least = x, loss
+                looks += 1
+                x = bins.after[x]
+                while x >= 0 and has_had(history, x, worker):
+                    x = bins.after[x]
+    return best
 
 
 @uncounted
 def choose_among(
-    bins: TaskBins, plan: CrowdPlan, history: History, kind: int, worker: int, must: bool, eligible: Ints, size: int
+    bins: TaskBins,
+    plan: CrowdPlan,
+    history: History,
+    tasks: Beliefs,
+    kind: int,
+    worker: int,
+    must: bool,
+    eligible: Ints,
+    size: int,
 ) -> int:
     """``choose_task`` where only ``eligible[:size]`` may be given; the first of equals. Looks at each of them."""
+    G = plan.wants.shape[1]
     best, surplus = -1, -np.inf
-    spare, loss = -1, np.inf
+    spare, least = -1, np.inf
     for k in range(size):
         x = eligible[k]
         b = bins.bin[x]
         if b < 0 or has_had(history, x, worker):
             continue
-        if plan.wants[bins.plan[x], b] == kind:
+        loss = 0.0
+        if b >= G:
+            loss = expected_loss(plan, kind, tasks.belief[x], tasks.channels, history, x, tasks.after)
+        elif plan.wants[bins.plan[x], b] == kind:
             if plan.surplus[b] > surplus:
                 best, surplus = x, plan.surplus[b]
-        elif plan.loss[kind, b] < loss:
-            spare, loss = x, plan.loss[kind, b]
+            continue
+        else:
+            loss = plan.loss[kind, b]
+        if loss < least:
+            spare, least = x, loss
     if best >= 0:
         return best
-    return spare if must or loss < plan.refuse[kind] else -1
+    return spare if must or least < plan.refuse[kind] else -1

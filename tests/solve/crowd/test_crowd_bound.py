@@ -84,6 +84,13 @@ def test_classes_with_different_rewards_share_the_prices():
     assert max(splits) - 1e-5 <= both <= max(splits) + 1.0
 
 
+def test_a_budget_above_the_supply_has_no_price():
+    found = nl.upper_bound(coins((0.9, 5), (0.7, 5), tasks=10, budget=50))
+    assert found.price == 0.0
+    assert found.supply_prices.min() > 0.01
+    assert found.expected_arrivals == 10
+
+
 def test_no_budget_and_no_use():
     assert nl.upper_bound(coins((0.9, 2), budget=0)).value == pytest.approx(1.0)
     assert nl.exact_value(coins((0.9, 2), budget=0)).value == pytest.approx(1.0)

@@ -33,6 +33,7 @@ from nextlabel.kernels.crowd_campaign import (
     CrowdCampaign,
     assign,
     come_in,
+    count_members,
     drop,
     new_campaign,
     next_among,
@@ -114,7 +115,7 @@ class CrowdAllocator:
         self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
         options = np.array([self.learnt, self.settings.named, by_count, TRIAL_LABELS if self.learnt else 0])
         self.campaign: CrowdCampaign = new_campaign(
-            tasks, people, budget, len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
+            tasks, people, budget, 2 * len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
         )
         self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
         self.campaign.state.logp[:] += self._tilt
@@ -210,7 +211,7 @@ class CrowdAllocator:
         target = np.zeros(len(self.gold), dtype=np.int64)
         task_bins(self.campaign, self.grid, target)
         if self.settings.rule == "crowd":
-            self._solve(target)
+            self._solve()
         else:
             rank = -np.maximum(self.grid, 1.0 - self.grid) if self._by_odds else -self.grid
             self.plan = ranked_plan(self.grid, rank)
@@ -223,11 +224,11 @@ class CrowdAllocator:
     def _by_odds(self) -> bool:
         return self.settings.rule != "uniform" and self.campaign.state.belief.shape[1] == 2
 
-    def _solve(self, target: Ints) -> None:
+    def _solve(self) -> None:
         types, supply, cost = self._group()
         chain = Chain(types.channels)
-        open_ = self.campaign.bins.bin >= 0
-        members = np.bincount(target[open_], minlength=len(self.grid)).astype(np.float64)
+        members = np.zeros(len(self.grid))
+        count_members(self.campaign, self.grid, members)
         left = float(max(self.budget - self.given, 0))
         if self.settings.task_first:
             tables = chain.mixed(types.share)

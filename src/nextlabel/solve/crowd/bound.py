@@ -24,7 +24,7 @@ from nextlabel.solve.bound import Bound
 from nextlabel.solve.crowd.averaged import CONFIDENCE, Crowd, average_bounds
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
 from nextlabel.solve.crowd.rounding import fewer_types
-from nextlabel.solve.crowd.single_task import Rewards
+from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards
 from nextlabel.solve.error_budget import CERTIFIED
 from nextlabel.solve.progress import Progress
 
@@ -154,7 +154,7 @@ def _certified(problem: Problem, found: Relaxation, supply_prices: Floats, unit:
     return Bound(
         value=value,
         per_task=value / problem.tasks,
-        price=unit * found.price,
+        price=unit * found.price if found.price > 2.0 * LEAST_COST else 0.0,
         prices=None,
         expected_arrivals=_labels(problem),
         lower=unit * found.lower,

@@ -138,7 +138,7 @@ class TimedCampaign:
     def _open(self, batch: int) -> CrowdAllocator:
         view, rows = copy(self.whole), np.flatnonzero(self.schedule.batch == batch)
         tasks = np.unique(self.record.labels.task[rows])
-        bins = new_bins(self.record.labels.tasks, len(view.grid) * MOST_PLANS)
+        bins = new_bins(self.record.labels.tasks, len(self.whole.campaign.bins.head))
         for x in tasks:
             put(bins, x, 0, 0, MOST_PLANS)
         view.campaign = self.whole.campaign._replace(bins=bins, kind=np.zeros_like(self.whole.campaign.kind))

@@ -11,7 +11,7 @@ import pytest
 
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, roster
+from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, roster, workers
 from nextlabel.experiments.study import StudyOptions
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
@@ -43,20 +43,29 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "QUICK_PROBLEMS", ((2, 3, 0.1), (2, 3, 1.0)))
     monkeypatch.setattr(indexability, "QUICK_PROBLEMS", ((2, 4),))
     monkeypatch.setattr(fig2, "QUICK_RATIOS", (1.2, 3.0))
+    for name in ("QUICK_TASKS", "QUICK_SPREADS", "QUICK_LOADS"):
+        monkeypatch.setattr(workers, name, getattr(workers, name)[-1:])
+    monkeypatch.setattr(workers, "QUICK_MIDDLE", 20)
+    monkeypatch.setattr(workers, "QUICK_TASKS", (20,))
     monkeypatch.setattr(fig2, "HELD_OUT", 10)
     monkeypatch.setattr(fig2, "index_for", lambda problem, cap: roster.index_for(problem.with_budget(40), 4))
 
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> Path:
-    """Two made-up sets in the places of RTE and TEMP."""
+    """Made-up sets in the places of RTE, TEMP and MRE, the last with times."""
     rng = np.random.default_rng(0)
-    for name in ("rte", "temp"):
+    for name in ("rte", "temp", "mre"):
         folder = tmp_path / "data" / name
         folder.mkdir(parents=True)
         theta = rng.beta(2, 2, 40)
         labels = [f"t{x},w{j},{int(rng.random() < theta[x])}" for x in range(40) for j in range(10)]
-        (folder / "labels.csv").write_text("\n".join(["task,worker,label", *labels]) + "\n")
+        header = "task,worker,label"
+        if name == "mre":
+            header += ",started,submitted,batch"
+            times = [(f"2026-01-01T{k // 60:02d}:{k % 60:02d}:{s:02d}" for s in (0, 30)) for k in range(len(labels))]
+            labels = [",".join([label, *when, "b1"]) for label, when in zip(labels, times, strict=True)]
+        (folder / "labels.csv").write_text("\n".join([header, *labels]) + "\n")
         (folder / "gold.csv").write_text("\n".join(["task,label", *(f"t{x},{int(theta[x] > 0.5)}" for x in range(40))]))
     return tmp_path / "data"
 
@@ -68,7 +77,7 @@ def test_every_study_leaves_its_three_files(
 ) -> None:
     out = tmp_path / "out"
     words = ["reproduce", name, "--quick", "--replications", "3", "--out", str(out), "--json"]
-    words += ["--data", str(crowd)] if name == "fig2" else []
+    words += ["--data", str(crowd)] if reproduce.STUDIES[name].sets else []
     assert run(words) == 0
     folder = out / name
     assert sorted(file.name for file in folder.iterdir()) == sorted([f"{name}.png", f"{name}.csv", "manifest.json"])

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 def reproduce(
     context: typer.Context,
     study: Annotated[
-        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "indexability", "all"],
+        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "indexability", "workers", "all"],
         typer.Argument(help="The study to run."),
     ],
     data: Annotated[
-        str | None, text("--data", "DIR", "For fig2: the folder with rte/ and temp/ (labels.csv and gold.csv in each).")
+        str | None,
+        text("--data", "DIR", "For fig2 and workers: the folder with rte/, temp/ and mre/ (labels.csv, gold.csv)."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few replications and small problems, for a first look.")
@@ -38,8 +39,8 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
-    if study not in ("fig2", "all"):
-        refuse_idle(context, ["data"], "fig2 or all")
+    if study not in ("fig2", "workers", "all"):
+        refuse_idle(context, ["data"], "fig2, workers or all")
     if study not in ("delay", "all"):
         refuse_idle(context, ["tasks"], "delay or all")
     from nextlabel.experiments.reproduce import STUDIES, check
@@ -79,7 +80,7 @@ def reproduce(
 def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
     typed = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
-    if name == "fig2":
+    if name in ("fig2", "workers"):
         typed += ["--data", "DIR"]
     if config.quick:
         typed.append("--quick")

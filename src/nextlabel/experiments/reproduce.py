@@ -8,8 +8,8 @@ from pathlib import Path
 from time import perf_counter
 
 import nextlabel.experiments.figures as draws
-from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, indexability
-from nextlabel.experiments.datasets import SETS, find_set
+from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, indexability, workers
+from nextlabel.experiments.datasets import CROWDS, SETS, check_set
 from nextlabel.experiments.study import Experiment, StudyOptions
 from nextlabel.reporting.artifacts import check_folder, write_files
 from nextlabel.reporting.manifest import manifest
@@ -20,7 +20,7 @@ STUDIES: dict[str, Experiment] = {
     study.name: study
     for study in (
         Experiment("fig1", "the paper's first experiment", fig1.run, draws.fig1),
-        Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, draws.fig2, needs_data=True),
+        Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, draws.fig2, SETS),
         Experiment("delay", "policies when many labels are in flight", delay.run, draws.delay),
         Experiment("exact", "every policy against the exact optimum", exact.run, draws.exact),
         Experiment("growth", "total gap as the campaign grows", growth.run, draws.growth),
@@ -28,6 +28,7 @@ STUDIES: dict[str, Experiment] = {
         Experiment(
             "indexability", "states whose decision reopens as the price grows", indexability.run, draws.indexability
         ),
+        Experiment("workers", "workers who differ, simulated and recorded", workers.run, draws.workers, CROWDS),
     )
 }
 
@@ -45,9 +46,8 @@ class Reproduced:
 def check(studies: list[str], config: StudyOptions, out: str | Path) -> None:
     """Refuse what cannot work before anything is computed: missing data, a folder that cannot be written to."""
     check_folder(out)
-    if any(STUDIES[name].needs_data for name in studies):
-        for name in SETS:
-            find_set(config.data, name)
+    for name in dict.fromkeys(one for study in studies for one in STUDIES[study].sets):
+        check_set(config.data, name)
 
 
 def reproduce(name: str, config: StudyOptions, out: str | Path, command: str, progress: Progress) -> Reproduced:

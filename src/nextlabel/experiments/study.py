@@ -47,4 +47,5 @@ class Experiment:
     about: str
     run: Callable[[StudyOptions, Progress], ExperimentOutcome]
     draw: Callable[[list[Row]], Figure]
-    needs_data: bool = False
+    #: Recorded sets that it needs (``datasets``).
+    sets: tuple[str, ...] = ()

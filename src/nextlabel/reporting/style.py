@@ -23,7 +23,7 @@ BLUE, RED, GREEN, ORANGE, SKY, PINK, BROWN = (
 #: Colour, marker and line of each policy, in the order of legends.
 LOOKS: dict[str, tuple[str, str, str]] = {
     "optimum": (INK, "*", "-"),
-    "crowd": (INK, "*", "-"),
+    "crowd": (RED, "*", "-"),
     "crowd-uncertainty": (GREEN, "v", "--"),
     "index": (BLUE, "o", "-"),
     "lagrangian": (GREEN, "D", "-"),

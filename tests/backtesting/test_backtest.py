@@ -34,7 +34,8 @@ def rte(data: Path) -> Recorded:
 
 @pytest.fixture(scope="module")
 def on_rte(rte: Recorded) -> Backtest:
-    return backtest(rte, replications=12)
+    counting = ["index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform"]
+    return backtest(rte, policies=counting, replications=12)
 
 
 def crowd(tasks: int = 60, most: int = 7, seed: int = 1, *, uneven: bool = False) -> Recorded:

@@ -47,6 +47,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(workers, name, getattr(workers, name)[-1:])
     monkeypatch.setattr(workers, "QUICK_MIDDLE", 20)
     monkeypatch.setattr(workers, "QUICK_TASKS", (20,))
+    monkeypatch.setattr(workers, "SIMULATED", ("crowd", "uniform"))
+    monkeypatch.setattr(workers, "REPLAYED", ("crowd", "uniform"))
     monkeypatch.setattr(fig2, "HELD_OUT", 10)
     monkeypatch.setattr(fig2, "index_for", lambda problem, cap: roster.index_for(problem.with_budget(40), 4))
 

@@ -220,9 +220,7 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     return Rules(names, counting, crowd, readouts)
 
 
-def _check_workers(
-    crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: Recorded
-) -> None:
+def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: Recorded) -> None:
     if "dawid-skene" in readouts:
         needs_crowdkit()
     who = [*crowd[:1], *(f"the read-out {name}" for name in ("workers", "dawid-skene") if name in readouts)]

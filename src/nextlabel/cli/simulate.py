@@ -40,7 +40,10 @@ def simulate(
     replications: Annotated[
         int | None,
         whole(
-            "--replications", "N", 1, "1000",
+            "--replications",
+            "N",
+            1,
+            "1000",
             "Campaigns simulated per policy. Default: 1000; with workers who differ 20, which take longer.",
         ),
     ] = None,

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, WorkerColumn
+from nextlabel.cli.options import (
+    AssignedColumn,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Seed,
+    SubmittedColumn,
+    TaskColumn,
+    WorkerColumn,
+)
 from nextlabel.cli.output import print_json, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder
 
@@ -14,12 +25,8 @@ from nextlabel.cli.output_files import check_outputs, write_folder
 def rates(
     labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
-    assigned_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which a task was given out.")
-    ] = "assigned_at",
-    submitted_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which the label came in.")
-    ] = "submitted_at",
+    assigned_column: AssignedColumn = "assigned_at",
+    submitted_column: SubmittedColumn = "submitted_at",
     task_column: TaskColumn = "task",
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",

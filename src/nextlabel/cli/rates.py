@@ -6,8 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from nextlabel.cli.label_source import label_source
 from nextlabel.cli.options import (
+    DB,
     AssignedColumn,
+    Db,
     Json,
     LabelColumn,
     Labels,
@@ -23,6 +26,7 @@ from nextlabel.cli.output_files import check_outputs, write_folder
 
 
 def rates(
+    context: typer.Context,
     labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
     assigned_column: AssignedColumn = "assigned_at",
@@ -31,6 +35,7 @@ def rates(
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",
     positive: Positive = None,
+    db: Db = DB,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
@@ -41,8 +46,9 @@ def rates(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.rates import estimate_rates
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive,
             assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
     read = say_read(table.report)

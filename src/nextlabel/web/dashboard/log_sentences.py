@@ -12,7 +12,6 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
-
 #: Seconds between two events of such a kind that are one line.
 MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
 

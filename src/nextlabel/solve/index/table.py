@@ -242,6 +242,13 @@ def index_table(
     return IndexTable(line.tau, classes, problem.budget, problem.budget if settled else rows)
 
 
+def sweep_size(problem: Problem) -> int:
+    """States of one sweep over one class, for every number of arrivals left: a table's time is in proportion to it."""
+    cut, answers = make_cut(problem, None, None), problem.answers
+    states = sum(math.comb(cut.cap - w + answers, answers) for w in range(cut.flight + 1))
+    return states * min(max(FIRST_ROWS, round(ROWS_PER_RHO * problem.rho)), max(problem.budget, 1))
+
+
 def index_cut(cut: Cut, problem: Problem) -> Cut:
     """The cut's lattice, deep enough for the states past the cap and their own look-ahead."""
     depth = min(max(cut.depth, cut.cap + BEYOND), max(cut.cap, deepest(problem.answers, BEYOND_NODES)))

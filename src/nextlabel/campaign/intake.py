@@ -183,7 +183,8 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
         recorded = bool(new_tasks)
         if not new_tasks:
             continue
-        ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
+        many = len(numbers) > scoring.FEW_CLASSES and not ledger.row.config.knows_workers
+        ranked = ledger.row.rules.ranked or many
         if ranked:
             scoring.check_policy(ledger.row.config)
         if first + len(new_tasks) > MOST_TASKS:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import add_tasks, read_task
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
-from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
@@ -120,8 +123,17 @@ class CampaignService:
             tasks = self.store.tasks(id, after, CHUNK, CHUNK_BYTES)
             if not tasks:
                 return
-            yield from results_of(row, classes, tasks)
+            yield from self.results_of(row, classes, tasks)
             after = tasks[-1].number
+
+    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+        """What is known of some tasks."""
+        crowd = self.crowd(row)
+        return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
+
+    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+        """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
+        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
@@ -139,7 +151,9 @@ class CampaignService:
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
-        if row.classes and not row.rules.ranked:
+        if row.config.knows_workers:
+            crowd_compiled()
+        elif row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 
     def close(self) -> None:

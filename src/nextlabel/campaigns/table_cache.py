@@ -17,6 +17,7 @@ from threading import Lock
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.stored_tables import NoTableStore, TableStore, load_or_solve_index
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
@@ -85,6 +86,10 @@ class TableCache:
             return tables
         assert future is not None
         return future
+
+    def crowd_ready(self) -> None:
+        """Return once the policy ``crowd`` is compiled."""
+        crowd_compiled().result()
 
     def close(self) -> None:
         """Stop making tables."""

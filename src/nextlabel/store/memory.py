@@ -15,6 +15,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.scoring import rank
@@ -49,6 +50,7 @@ class MemoryLedger:
         self._tasks: list[TaskRow] = []
         self._leases: dict[str, LeaseRow] = {}
         self._workers: dict[str, WorkerRow] = {}
+        self.crowd: CrowdModel | None = None
 
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
@@ -57,6 +59,18 @@ class MemoryLedger:
         event = Event(self.row.seq, at, kind, copy.deepcopy(data))
         self.events.append(event)
         return event
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        return self.events[after : after + limit]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        return next((event.seq for event in reversed(self.events) if event.kind == kind), None)
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        return [task.class_number for task in self._tasks[first:end]]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""

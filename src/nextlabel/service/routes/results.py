@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from nextlabel.campaign.results import Result, results_of
+from nextlabel.campaign.results import Result
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
@@ -42,7 +42,8 @@ def results(
     row, format = campaign_service.store.row(id), page.format
     if format == "json":
         tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
-        found = [asdict(result) for result in results_of(row, campaign_service.store.classes(id), tasks)]
+        known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks)
+        found = [asdict(result) for result in known]
         following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
         return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
     lines = _csv(campaign_service, id, row.config.labels) if format == "csv" else _jsonl(campaign_service, id)

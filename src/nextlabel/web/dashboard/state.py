@@ -63,7 +63,7 @@ class DashboardState:
 
     def summary(self, row: CampaignRow) -> StateSummary | None:
         """The current summary if it is quick to compute; else the latest, None while the first is computed."""
-        if row.classes <= FEW_CLASSES and not row.config.knows_workers:
+        if _is_quick(row):
             return self._summaries.current(row.id, row.seq).value
         known = self._summaries.latest(row.id, row.seq)
         return None if known is None else known.value
@@ -87,9 +87,7 @@ class DashboardState:
     def version(self, row: CampaignRow) -> str:
         """A text that changes with every value computed in the background."""
         values = (
-            None
-            if row.classes <= FEW_CLASSES and not row.config.knows_workers
-            else self._summaries.latest(row.id, row.seq),
+            None if _is_quick(row) else self._summaries.latest(row.id, row.seq),
             self._forecasts.latest(row.id, row.seq),
             self._workers.latest(row.id, row.seq),
         )
@@ -115,6 +113,11 @@ class DashboardState:
         found = summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
         crowd = self.app.campaign_service.crowd(row)
         return found if crowd is None else with_agreement(found, crowd)
+
+
+def _is_quick(row: CampaignRow) -> bool:
+    """Whether the tasks are summed up in milliseconds."""
+    return row.classes <= FEW_CLASSES and not row.config.knows_workers
 
 
 def dashboard_state(request: Request) -> DashboardState:

@@ -8,11 +8,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from nextlabel.arrays import Ints
+from nextlabel.backtesting.collected import collected_labels, everything
 from nextlabel.backtesting.curves import Curve
 from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, judged
 from nextlabel.backtesting.replays import BacktestSetup
-from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
 from nextlabel.simulation.crowd_record import CrowdRecord
@@ -67,14 +67,7 @@ def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:
     """The replayed tasks' labels in the order of the file, with their times if the table has them."""
     if table is not None and table.tasks == pool.tasks:
         return CrowdRecord.from_table(table, pool.gold)
-    assert pool.workers is not None
-    got = pool.labels >= 0
-    task: Ints = np.nonzero(got)[0]
-    known, worker = np.unique(pool.workers[got], return_inverse=True)
-    labels = CrowdLabels(
-        task, worker.reshape(-1).astype(np.int64), pool.labels[got], len(pool), len(known), pool.answers
-    )
-    return CrowdRecord(labels, pool.gold, pool.tasks)
+    return CrowdRecord(collected_labels(pool, *everything(pool)), pool.gold, pool.tasks)
 
 
 def check_times(table: LabelTable | None) -> None:

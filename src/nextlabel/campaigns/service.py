@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import add_tasks, read_task
 from nextlabel.campaign.ledger import Store
@@ -25,6 +26,8 @@ from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
 T = TypeVar("T")
 #: Rows that are read at once, and bytes of their payloads.
 CHUNK, CHUNK_BYTES = 10_000, 16 << 20
+#: Tasks whose leases are read at once.
+TASKS_WITH_LEASES = 1_000
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
 
@@ -118,12 +121,22 @@ class CampaignService:
 
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
-        row, classes, after = self.store.row(id), self.store.classes(id), -1
-        while True:
-            tasks = self.store.tasks(id, after, CHUNK, CHUNK_BYTES)
-            if not tasks:
-                return
+        row, classes = self.store.row(id), self.store.classes(id)
+        for tasks in self._tasks(id, CHUNK):
             yield from self.results_of(row, classes, tasks)
+
+    def labels(self, id: str, unanswered: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, task by task; with ``unanswered`` also the leases without one."""
+        names = self.store.row(id).config.labels
+        for tasks in self._tasks(id, TASKS_WITH_LEASES):
+            leases = self.store.leases(id, [task.number for task in tasks])
+            yield from given_labels(names, tasks, leases, unanswered)
+
+    def _tasks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+        """All tasks, so many at a time."""
+        after = -1
+        while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):
+            yield tasks
             after = tasks[-1].number
 
     def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:

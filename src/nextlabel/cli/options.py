@@ -82,7 +82,10 @@ Flight = Annotated[
     ),
 ]  # fmt: skip
 Labels = Annotated[
-    str, typer.Argument(metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON.")
+    str,
+    typer.Argument(
+        metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON; or campaign:ID."
+    ),
 ]
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]

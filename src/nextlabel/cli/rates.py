@@ -6,12 +6,25 @@ from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, WorkerColumn
+from nextlabel.cli.label_source import label_source
+from nextlabel.cli.options import (
+    DB,
+    Db,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Seed,
+    TaskColumn,
+    WorkerColumn,
+)
 from nextlabel.cli.output import print_json, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder
 
 
 def rates(
+    context: typer.Context,
     labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
     assigned_column: Annotated[
@@ -24,6 +37,7 @@ def rates(
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",
     positive: Positive = None,
+    db: Db = DB,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
@@ -34,8 +48,9 @@ def rates(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.rates import estimate_rates
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive,
             assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
     read = say_read(table.report)

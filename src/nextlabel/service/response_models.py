@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
@@ -120,6 +121,10 @@ AskResponse = create_model(
 ToldResponse = _model(Told, "The status of a lease after a command.")
 ResultResponse = _model(Result, "What is known about one task.")
 ResultsResponse = _list("ResultsResponse", f"Results. {_NEXT}", results=ResultResponse, paged=True)
+LabelResponse = _model(
+    GivenLabel, "One worker's answer to one task.", counted=_described(bool, "Whether the label was bought")
+)
+LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", labels=LabelResponse, paged=True)
 EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
 EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
 WorkerResponse = _model(

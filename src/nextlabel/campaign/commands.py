@@ -33,7 +33,7 @@ from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, TablesPendingError
 
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
@@ -256,8 +256,10 @@ class Commands:
                 raise self._doubt  # it was closed by a clock that was ahead
             return before
         if before != reason:
-            if self.ledger.row.config.knows_workers and self._crowd().has_news(self.ledger.row):
-                self._refit()
+            try:
+                self._learn_all()
+            except TablesPendingError:
+                return reason  # the next command closes it
             self._record("closed", {"reason": reason})
         return reason
 
@@ -328,6 +330,12 @@ class Commands:
         self._trust_clock()
         data = self._crowd().refit(self.ledger, labels_before_deadline(self.ledger.row, self.now))
         self._record("refitted", data)
+
+    def _learn_all(self) -> None:
+        """Final results rest on all labels."""
+        row = self.ledger.row
+        if row.config.knows_workers and row.tasks and self._crowd().has_news(row):
+            self._refit()
 
     def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
         row = self.ledger.row

@@ -228,8 +228,8 @@ def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestO
         who.append(f"--replay {how.replay}")
     if who and recorded.workers is None:
         raise InputError(
-            f"{who[0]} needs to know who gave each label, and there is no column of workers.",
-            "Name the column with --worker-column.",
+            f"{who[0]} needs to know who gave each label, and the labels do not say.",
+            "Name the column of workers with --worker-column.",
         )
 
 

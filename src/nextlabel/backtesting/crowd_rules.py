@@ -15,6 +15,7 @@ from nextlabel.backtesting.played import PlayedRule, judged
 from nextlabel.backtesting.replays import BacktestSetup
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
+from nextlabel.prose import counted
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import BLIND_TO_BUDGET, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine
@@ -72,15 +73,16 @@ def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:
 
 def check_times(table: LabelTable | None) -> None:
     """Refuse to replay times that are not known."""
-    for name, times in (
-        ("submitted_at", None if table is None else table.submitted_at),
-        ("assigned_at", None if table is None else table.assigned_at),
+    for what, flag, times in (
+        ("begun", "--assigned-column", None if table is None else table.assigned_at),
+        ("handed in", "--submitted-column", None if table is None else table.submitted_at),
     ):
         if times is None or not np.isfinite(times).all():
-            what = "when it was handed in" if name == "submitted_at" else "when it was begun"
+            lacking = 0 if times is None else int(np.count_nonzero(~np.isfinite(times)))
+            missing = counted(lacking, "label lacks", "labels lack") if lacking else "no label has"
             raise InputError(
-                f"--replay timed needs to know of every label {what}.",
-                f"Add a column {name}, or use --replay worker-first.",
+                f"--replay timed needs to know when every label was {what}, and {missing} that time.",
+                f"Name the column with {flag}, or use --replay worker-first.",
             )
 
 

@@ -116,6 +116,8 @@ def backtest(
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",
     label_column: opt.LabelColumn = "label",
+    assigned_column: opt.AssignedColumn = "assigned_at",
+    submitted_column: opt.SubmittedColumn = "submitted_at",
     positive_label: opt.Positive = None,
     duplicates: opt.Duplicates = "first",
     db: opt.Db = opt.DB,
@@ -139,7 +141,7 @@ def backtest(
         source = label_source(context, labels, db)
         table = read_labels(
             source, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
-            duplicates=duplicates,
+            duplicates=duplicates, assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))

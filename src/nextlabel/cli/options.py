@@ -90,6 +90,14 @@ Labels = Annotated[
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
 LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+AssignedColumn = Annotated[
+    str,
+    typer.Option("--assigned-column", metavar="NAME", help="The column with the time at which a task was given out."),
+]
+SubmittedColumn = Annotated[
+    str,
+    typer.Option("--submitted-column", metavar="NAME", help="The column with the time at which the label came in."),
+]
 Duplicates = Annotated[
     Literal["first", "keep"],
     typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),

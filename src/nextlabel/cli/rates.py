@@ -9,6 +9,7 @@ import typer
 from nextlabel.cli.label_source import label_source
 from nextlabel.cli.options import (
     DB,
+    AssignedColumn,
     Db,
     Json,
     LabelColumn,
@@ -16,6 +17,7 @@ from nextlabel.cli.options import (
     Out,
     Positive,
     Seed,
+    SubmittedColumn,
     TaskColumn,
     WorkerColumn,
 )
@@ -27,12 +29,8 @@ def rates(
     context: typer.Context,
     labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
-    assigned_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which a task was given out.")
-    ] = "assigned_at",
-    submitted_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which the label came in.")
-    ] = "submitted_at",
+    assigned_column: AssignedColumn = "assigned_at",
+    submitted_column: SubmittedColumn = "submitted_at",
     task_column: TaskColumn = "task",
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",

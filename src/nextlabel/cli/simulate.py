@@ -136,7 +136,7 @@ def simulate(
     else:
         _show(study)
         if problem.workers:
-            say(study.bound.assumes)
+            say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
     _warn(study)
     if out is not None:
         say(f"Wrote table, figure and manifest to {out}.")
@@ -161,6 +161,14 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 def _crowd_fields(study: Study, turn_away: bool, channels: str | None) -> dict[str, Any]:
     """What is said besides where workers differ."""
     return {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
+
+
+def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
+    """What the policies knew and what they could do."""
+    away = "may turn workers away" if turn_away else "give every arrival a task"
+    if channels == "learnt":
+        return f"Policies learn the workers as labels come in and {away}; the bound is that of workers who are known."
+    return f"Policies know how each worker answers and {away}."
 
 
 def _show(study: Study) -> None:

@@ -164,6 +164,21 @@ class SqlLedger:
             groups[task.group] = groups.get(task.group, 0) + 1
             self._pending.groups.add(task.group)
 
+    def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks that are not published: asks stop before their places."""
+        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+
+    def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
+        """Count the hidden tasks."""
+        groups = self._groups()
+        for group, count in counts.items():
+            groups[group] = groups.get(group, 0) + count
+        self._pending.groups.update(counts)
+
+    def importing(self) -> bool:
+        """Whether an import is under way."""
+        return self._runner.one(sql.active_import, {"id": self.row.id}) is not None
+
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         if number not in self._tasks:
@@ -178,16 +193,16 @@ class SqlLedger:
             return {}
         self._write_tasks()
         found = self._connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
-        return {task.key: task for task in (task_from(tuple(row)) for row in found)}
+        rows = (task_from(tuple(row)) for row in found)
+        return {task.key: task for task in rows if task.number < self.row.tasks}
 
-    def all_tasks(self) -> Iterator[TaskRow]:
-        """Every task."""
+    def all_tasks(self, first: int = 0, until: int | None = None) -> Iterator[TaskRow]:
+        """Every task, or those from number ``first`` to the one before ``until``."""
         self._write_tasks()
-        after = -1
+        after, end = first - 1, self.row.tasks if until is None else until
         while True:
-            some = [
-                task_from(row) for row in self._runner.all(sql.tasks_after, self._parameters(after=after, many=CHUNK))
-            ]
+            which = self._parameters(after=after, until=end, many=CHUNK)
+            some = [task_from(row) for row in self._runner.all(sql.tasks_after, which)]
             yield from some
             if len(some) < CHUNK:
                 return
@@ -203,9 +218,11 @@ class SqlLedger:
         self._pending.groups.add(task.group)
         self._pending.tasks[task.number] = self._tasks[task.number] = task
 
-    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
-        """Give every task its score."""
-        for some in _chunks(self.all_tasks()):
+    def rescore(
+        self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
+    ) -> None:
+        """Give tasks their scores."""
+        for some in _chunks(self.all_tasks(first, until)):
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)
@@ -226,7 +243,8 @@ class SqlLedger:
         self._write_tasks()
         self._write_leases()
         klass, node, w = group
-        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start)
+        end = float(self.row.rules.segments)
+        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start, end=end)
         return self._remember(self._runner.one(sql.pick_from, which) or self._runner.one(sql.pick_before, which))
 
     def best(self, worker: str) -> TaskRow | None:

@@ -23,7 +23,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from nextlabel.store.tables import batches, campaigns, classes, events, leases, states, tasks, workers
+from nextlabel.campaign.imports import ACTIVE
+from nextlabel.store.tables import batches, campaigns, classes, events, imports, leases, states, tasks, workers
 
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
 _OPEN = leases.c.status == literal_column("'leased'")
@@ -93,15 +94,19 @@ classes_from = (
     .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
     .order_by(classes.c.number)
 )
+active_import = select(imports.c.id).where(
+    imports.c.campaign == bindparam("id"), imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
+)
 batch_by_key = select(batches.c.tasks, batches.c.digest).where(
     batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key")
 )
 
 task_by_number = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
 tasks_by_key = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.key.in_(bindparam("keys", expanding=True)))
+#: Tasks of an import that is not published have numbers from ``until`` on, and places from ``end`` on.
 tasks_after = (
     select(*TASK)
-    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"))
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"), tasks.c.number < bindparam("until"))
     .order_by(tasks.c.number)
     .limit(bindparam("many"))
 )
@@ -136,7 +141,7 @@ _in_group = and_(
     tasks.c.w == bindparam("w"),
 )
 _by_place = select(*TASK).where(_in_group, _never_held).order_by(tasks.c.lot).limit(1)
-pick_from = _by_place.where(tasks.c.lot >= bindparam("start"))
+pick_from = _by_place.where(tasks.c.lot >= bindparam("start"), tasks.c.lot < bindparam("end"))
 pick_before = _by_place.where(tasks.c.lot < bindparam("start"))
 _scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
 best_task = select(*TASK).where(_scored, _never_held).order_by(tasks.c.score.desc(), tasks.c.lot.desc()).limit(1)

@@ -108,6 +108,10 @@ class PolicyTables:
 class TableSource(Protocol):
     """Where commands get tables from."""
 
+    def crowd_ready(self) -> None:
+        """Return once the policy ``crowd``, which has no tables, is compiled."""
+        ...
+
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables for ``rho``, or the nearest that there are while those are made."""
         ...

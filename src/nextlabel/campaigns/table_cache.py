@@ -20,6 +20,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.stored_tables import NoTableStore, TableStore, make_tables, work_of
 from nextlabel.campaigns.table_maker import GiveWay, TableMaker
 
@@ -85,6 +86,10 @@ class TableCache:
             future = self._maker.order(owner, cost, lambda give_way: self._make(key, config, some, give_way))
             self._under_way[key] = future
             return future
+
+    def crowd_ready(self) -> None:
+        """Return once the policy ``crowd`` is compiled."""
+        crowd_compiled().result()
 
     def close(self) -> None:
         """Stop making tables."""

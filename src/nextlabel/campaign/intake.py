@@ -169,7 +169,7 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
 
 def will_rank(config: CampaignSettings, ranked: bool, classes: int) -> bool:
     """Whether tasks are ranked one by one with so many priors; refuses a policy that cannot rank."""
-    ranked = ranked or classes > scoring.FEW_CLASSES
+    ranked = ranked or (classes > scoring.FEW_CLASSES and not config.knows_workers)
     if ranked:
         scoring.check_policy(config)
     return ranked

@@ -152,7 +152,7 @@ class Imports:
         row.priors, row.counts = json.dumps(priors), json.dumps(sorted(intake.counts.items()))
         row.state = "publishing"
         self._patiently(lambda: self._store.imports.save(row))
-        if not ranked and priors:
+        if not ranked and priors and not config.knows_workers:
             self._tables.prepare(config, [*classes, *map(prior_from, priors)], self._rho(row, config))
 
     def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
@@ -237,7 +237,9 @@ class Imports:
         """Give the tables of new priors some time, so that no worker has to wait for them."""
         priors = [prior_from(prior) for prior in json.loads(row.priors)]
         classes = [*self._store.classes(row.campaign), *priors]
-        if not priors or campaign.rules.ranked or will_rank(campaign.config, False, len(classes)):
+        if not priors or campaign.config.knows_workers or campaign.rules.ranked:
+            return
+        if will_rank(campaign.config, False, len(classes)):
             return
         end = time.monotonic() + TABLES_S
         while not self._tables.has(campaign.config, classes, campaign.rho) and time.monotonic() < end:

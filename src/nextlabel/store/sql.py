@@ -95,9 +95,13 @@ class SqlStore:
         """The campaign, locked."""
         with self._write() as connection:
             number, row = self._lock_campaign(connection, id)
-            ledger = SqlLedger(connection, number, row, self._take_cached(id, row.seq))
-            yield ledger
-            ledger.flush()
+            ledger, before = SqlLedger(connection, number, row, self._take_cached(id, row.seq)), row.seq
+            try:
+                yield ledger
+                ledger.flush()
+            except BaseException:
+                self._keep_crowd(ledger, before)
+                raise
         self._keep_cached(ledger)
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
@@ -252,7 +256,15 @@ class SqlStore:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
         with self._lock:
             cached = self._cached.pop(id, None)
-        return cached if cached is not None and cached.seq == seq else CachedRows()
+        if cached is not None and cached.seq == seq:
+            return cached
+        return CachedRows(crowd=None if cached is None else cached.crowd)
+
+    def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
+        """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""
+        if ledger.crowd is not None and ledger.crowd.seq <= seq:
+            with self._lock:
+                self._cached[ledger.row.id] = CachedRows(crowd=ledger.crowd)
 
     def _keep_cached(self, ledger: SqlLedger) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
@@ -21,6 +22,7 @@ from nextlabel.store import statements as sql
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import (
     changing_values,
+    event_from,
     lease_from,
     lease_values,
     task_from,
@@ -42,6 +44,7 @@ class CachedRows:
     classes: list[Prior] | None = None
     groups: dict[Group, int] | None = None
     expiry: float | None = None  # no lease expires before; None: not known
+    crowd: CrowdModel | None = None  # it knows itself after which event
 
 
 @dataclass(slots=True)
@@ -92,6 +95,39 @@ class SqlLedger:
             {"campaign": self._number, "seq": self.row.seq, "at": at, "kind": kind, "data": text}
         )
         return Event(self.row.seq, at, kind, data)
+
+    @property
+    def crowd(self) -> CrowdModel | None:
+        """What this process knows of the crowd."""
+        return self.cached.crowd
+
+    @crowd.setter
+    def crowd(self, model: CrowdModel | None) -> None:
+        self.cached.crowd = model
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those that are not written yet included."""
+        pending = self._pending.events
+        written = pending[0]["seq"] - 1 if pending else self.row.seq
+        found: list[Any] = []
+        if after < written:
+            found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
+        new = [(one["seq"], one["at"], one["kind"], one["data"]) for one in pending if one["seq"] > after]
+        return [event_from(row) for row in [*found, *new][:limit]]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        for one in reversed(self._pending.events):
+            if one["kind"] == kind:
+                return int(one["seq"])
+        found = self._runner.one(sql.last_event, self._parameters(kind=kind))
+        return None if found is None else int(found[0])
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        if len(self.classes()) == 1:
+            return [0] * (end - first)
+        return [klass for (klass,) in self._runner.all(sql.task_classes, self._parameters(first=first, end=end))]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""

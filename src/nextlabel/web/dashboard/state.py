@@ -19,9 +19,9 @@ from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import BackgroundCache
 from nextlabel.web.dashboard.budget_curve import Curves
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
-from nextlabel.web.dashboard.state_summary import StateSummary, summarise_states
+from nextlabel.web.dashboard.state_summary import StateSummary, summarise_crowd, summarise_states
 from nextlabel.web.dashboard.uploads import UploadedFiles
-from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers
+from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers, with_agreement
 
 #: Threads for slow computations; campaigns whose priors are cached.
 THREADS, CACHED_CAMPAIGNS = 2, 64
@@ -67,7 +67,7 @@ class DashboardState:
 
     def summary(self, row: CampaignRow) -> StateSummary | None:
         """The current summary if it is quick to compute; else the latest, None while the first is computed."""
-        if row.classes <= FEW_CLASSES:
+        if _is_quick(row):
             return self._summaries.current(row.id, row.seq).value
         known = self._summaries.latest(row.id, row.seq)
         return None if known is None else known.value
@@ -97,7 +97,7 @@ class DashboardState:
     def version(self, row: CampaignRow) -> str:
         """A text that changes with every value computed in the background."""
         values = (
-            self._summaries.latest(row.id, row.seq) if row.classes > FEW_CLASSES else None,
+            None if _is_quick(row) else self._summaries.latest(row.id, row.seq),
             self._forecasts.latest(row.id, row.seq),
             self._workers.latest(row.id, row.seq),
         )
@@ -108,6 +108,9 @@ class DashboardState:
 
     def _compute_summary(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
+        crowd = self.app.campaign_service.crowd(row)
+        if crowd is not None:
+            return summarise_crowd(crowd)
         return summarise_states(row.config, self.classes(row), self.store.groups(id))
 
     def _compute_forecast(self, id: str) -> ForecastView:
@@ -118,7 +121,14 @@ class DashboardState:
 
     def _compute_workers(self, id: str) -> dict[str, WorkerSummary]:
         row = self.store.row(id)
-        return summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
+        found = summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
+        crowd = self.app.campaign_service.crowd(row)
+        return found if crowd is None else with_agreement(found, crowd)
+
+
+def _is_quick(row: CampaignRow) -> bool:
+    """Whether the tasks are summed up in milliseconds."""
+    return row.classes <= FEW_CLASSES and not row.config.knows_workers
 
 
 def dashboard_state(request: Request) -> DashboardState:

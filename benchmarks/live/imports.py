@@ -32,8 +32,8 @@ from nextlabel.store.open import open_store
 
 WORKERS, THINK_S, BEFORE_S = 8, 0.05, 10.0
 HEADER = (
-    "| store | rows, file | import | asks during it | longest ask, campaign of the import | longest ask, other campaign "
-    "| ask p50 before / during | memory before, most | state = replay |"
+    "| store | rows, file | import | asks during it | longest ask, campaign of the import "
+    "| longest ask, other campaign | ask p50 before / during | memory before, most | state = replay |"
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.new_tasks import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
@@ -46,7 +46,7 @@ class Campaign:
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
 
-        ``tasks`` are texts, tables with the keys of ``campaign.intake``, or a data frame with one row per task.
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task.
         """
         service = CampaignService(open_store(url), clock)
         try:

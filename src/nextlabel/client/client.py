@@ -61,7 +61,7 @@ class Client:
         return self._send(calls.steer(campaign, "resume"))
 
     def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
-        """Add tasks (``campaign.intake``), ``batch`` per request, each batch as a whole or not at all.
+        """Add tasks (``campaign.new_tasks``), ``batch`` per request, each batch as a whole or not at all.
 
         The same tasks in the same batches are added once, even if a program is run again.
         """

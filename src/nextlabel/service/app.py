@@ -23,6 +23,7 @@ from nextlabel.service.auth import API, Authenticator
 from nextlabel.service.body_limits import BodyLimitMiddleware
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
+from nextlabel.service.import_recovery import ImportRecovery
 from nextlabel.service.key_file import signing_key
 from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
@@ -104,7 +105,8 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
+        with ImportRecovery(campaign_service.imports).running():
+            yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:
             handler.flush()

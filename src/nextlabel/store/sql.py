@@ -28,11 +28,13 @@ from nextlabel.problem.tables import prior_from
 from nextlabel.store import statements as sql
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
-from nextlabel.store.memory import new_row, no_campaign
+from nextlabel.store.memory import no_campaign
+from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
 from nextlabel.store.sql_access import SqlAccess
+from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
@@ -64,6 +66,7 @@ class SqlStore:
         self._tables_lock = Lock()
         self._closed = False
         self.access = SqlAccess(self._read, self._write)
+        self.imports = SqlImports(self._read, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -92,9 +95,13 @@ class SqlStore:
         """The campaign, locked."""
         with self._write() as connection:
             number, row = self._lock_campaign(connection, id)
-            ledger = SqlLedger(connection, number, row, self._take_cached(id, row.seq))
-            yield ledger
-            ledger.flush()
+            ledger, before = SqlLedger(connection, number, row, self._take_cached(id, row.seq)), row.seq
+            try:
+                yield ledger
+                ledger.flush()
+            except BaseException:
+                self._keep_crowd(ledger, before)
+                raise
         self._keep_cached(ledger)
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
@@ -122,10 +129,19 @@ class SqlStore:
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            number, row = _find_campaign(connection, id)
+            parameters = {"campaign": number, "after": after, "until": row.tasks, "many": limit}
             return [
                 task_from(row) for row in _first_bytes(connection, sql.tasks_after, parameters, "payload", max_bytes)
             ]
+
+    def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
+        with self._read() as connection:
+            number, row = _find_campaign(connection, id)
+            found = connection.execute(sql.tasks_by_key, {"campaign": number, "keys": list(keys)})
+            tasks = (task_from(tuple(one)) for one in found)
+            return {task.key: task for task in tasks if task.number < row.tasks}
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""
@@ -240,7 +256,15 @@ class SqlStore:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
         with self._lock:
             cached = self._cached.pop(id, None)
-        return cached if cached is not None and cached.seq == seq else CachedRows()
+        if cached is not None and cached.seq == seq:
+            return cached
+        return CachedRows(crowd=None if cached is None else cached.crowd)
+
+    def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
+        """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""
+        if ledger.crowd is not None and ledger.crowd.seq <= seq:
+            with self._lock:
+                self._cached[ledger.row.id] = CachedRows(crowd=ledger.crowd)
 
     def _keep_cached(self, ledger: SqlLedger) -> None:
         with self._lock:

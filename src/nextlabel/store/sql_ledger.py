@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
@@ -21,6 +22,7 @@ from nextlabel.store import statements as sql
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import (
     changing_values,
+    event_from,
     lease_from,
     lease_values,
     task_from,
@@ -42,6 +44,7 @@ class CachedRows:
     classes: list[Prior] | None = None
     groups: dict[Group, int] | None = None
     expiry: float | None = None  # no lease expires before; None: not known
+    crowd: CrowdModel | None = None  # it knows itself after which event
 
 
 @dataclass(slots=True)
@@ -93,6 +96,39 @@ class SqlLedger:
         )
         return Event(self.row.seq, at, kind, data)
 
+    @property
+    def crowd(self) -> CrowdModel | None:
+        """What this process knows of the crowd."""
+        return self.cached.crowd
+
+    @crowd.setter
+    def crowd(self, model: CrowdModel | None) -> None:
+        self.cached.crowd = model
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those that are not written yet included."""
+        pending = self._pending.events
+        written = pending[0]["seq"] - 1 if pending else self.row.seq
+        found: list[Any] = []
+        if after < written:
+            found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
+        new = [(one["seq"], one["at"], one["kind"], one["data"]) for one in pending if one["seq"] > after]
+        return [event_from(row) for row in [*found, *new][:limit]]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        for one in reversed(self._pending.events):
+            if one["kind"] == kind:
+                return int(one["seq"])
+        found = self._runner.one(sql.last_event, self._parameters(kind=kind))
+        return None if found is None else int(found[0])
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        if len(self.classes()) == 1:
+            return [0] * (end - first)
+        return [klass for (klass,) in self._runner.all(sql.task_classes, self._parameters(first=first, end=end))]
+
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""
         if self.cached.classes is None:
@@ -128,6 +164,21 @@ class SqlLedger:
             groups[task.group] = groups.get(task.group, 0) + 1
             self._pending.groups.add(task.group)
 
+    def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks that are not published: asks stop before their places."""
+        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+
+    def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
+        """Count the hidden tasks."""
+        groups = self._groups()
+        for group, count in counts.items():
+            groups[group] = groups.get(group, 0) + count
+        self._pending.groups.update(counts)
+
+    def importing(self) -> bool:
+        """Whether an import is under way."""
+        return self._runner.one(sql.active_import, {"id": self.row.id}) is not None
+
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         if number not in self._tasks:
@@ -142,16 +193,16 @@ class SqlLedger:
             return {}
         self._write_tasks()
         found = self._connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
-        return {task.key: task for task in (task_from(tuple(row)) for row in found)}
+        rows = (task_from(tuple(row)) for row in found)
+        return {task.key: task for task in rows if task.number < self.row.tasks}
 
-    def all_tasks(self) -> Iterator[TaskRow]:
-        """Every task."""
+    def all_tasks(self, first: int = 0, until: int | None = None) -> Iterator[TaskRow]:
+        """Every task, or those from number ``first`` to the one before ``until``."""
         self._write_tasks()
-        after = -1
+        after, end = first - 1, self.row.tasks if until is None else until
         while True:
-            some = [
-                task_from(row) for row in self._runner.all(sql.tasks_after, self._parameters(after=after, many=CHUNK))
-            ]
+            which = self._parameters(after=after, until=end, many=CHUNK)
+            some = [task_from(row) for row in self._runner.all(sql.tasks_after, which)]
             yield from some
             if len(some) < CHUNK:
                 return
@@ -167,9 +218,11 @@ class SqlLedger:
         self._pending.groups.add(task.group)
         self._pending.tasks[task.number] = self._tasks[task.number] = task
 
-    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
-        """Give every task its score."""
-        for some in _chunks(self.all_tasks()):
+    def rescore(
+        self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
+    ) -> None:
+        """Give tasks their scores."""
+        for some in _chunks(self.all_tasks(first, until)):
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)
@@ -190,7 +243,8 @@ class SqlLedger:
         self._write_tasks()
         self._write_leases()
         klass, node, w = group
-        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start)
+        end = float(self.row.rules.segments)
+        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start, end=end)
         return self._remember(self._runner.one(sql.pick_from, which) or self._runner.one(sql.pick_before, which))
 
     def best(self, worker: str) -> TaskRow | None:

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis's profiles, the markers ``numerical`` and ``long``, the recorded labels.
+"""What all tests share: Hypothesis's profiles, a folder in memory, markers, their order, the recorded labels.
 
 Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thorough`` looks further.
 """
@@ -14,11 +14,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from order import long_modules_first
+
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("dev", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Hundreds of tests commit to databases, and each commit waits until the disk has written it; memory answers at once.
+# TMPDIR names another folder. Containers often have a small /dev/shm: it has to have room.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
@@ -52,6 +60,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
         if folder in NUMERICAL:
             item.add_marker(pytest.mark.numerical)
+        if item.get_closest_marker("slow"):
+            # Tracing makes Python twice as slow; what takes long repeats lines that shorter tests run too.
+            item.add_marker(pytest.mark.no_cover)
+    items[:] = long_modules_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture(scope="session")

@@ -179,14 +179,14 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
     assert "There is no column of workers, so all of them are taken to be alike" in capsys.readouterr().out
     for words in (["--policy", "crowd"], ["--readout", "workers"], ["--policy", "index", "--readout", "workers"]):
         assert run(["backtest", str(path), *words]) == 2
-        assert "there is no column of workers" in capsys.readouterr().err
+        assert "needs to know who gave each label, and the labels do not say" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--turn-away"], "nobody can be turned away when tasks are named first"),
-        (["--replay", "timed"], "--replay timed needs to know of every label when it was handed in"),
+        (["--replay", "timed"], "--replay timed needs to know when every label was begun, and no label has that time"),
         (["--replay", "worker-first", "--policy", "index"], "--replay worker-first is for policies that learn workers"),
         (["--replay", "worker-first", "--policy", "crowd", "--policy", "index"], "index does not look at who is there"),
         (["--policy", "crowd", "--in-flight", "5"], "crowd is not replayed with labels in flight at a given rate"),

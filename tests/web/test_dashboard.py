@@ -143,8 +143,10 @@ class TestSession:
                 for path in ("/campaigns/roles/pause", "/campaigns/roles/settings", "/campaigns/roles/links", "/new"):
                     assert client.post(path, data={"budget": "7"}).status_code == 403
                 seen[role] = [name in page.text + live.text for name in ("worker-of-the-roles", "Event log")]
-                seen[role].append(client.get("/campaigns/roles/tasks/0").status_code == 200)
-        assert seen == {"auditor": [True, True, True], "viewer": [False, False, False]}
+                for path in ("/campaigns/roles/tasks/0", "/campaigns/roles/labels.csv"):
+                    seen[role].append(client.get(path).status_code == 200)
+                seen[role].append("labels.csv" in page.text)
+        assert seen == {"auditor": [True] * 5, "viewer": [False] * 5}
         assert store.row("roles").budget == 20 and not store.row("roles").paused
 
     def test_a_new_token_ends_sessions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,7 @@ def draw_savings(axes: Any, found: Backtest) -> None:
     ]
     rows = [row for row in rows if row[2]]
     names = in_order({one.policy for _, _, some in rows for one in some})
+    named: set[str] = set()
     for r, (_, _, some) in enumerate(rows):
         for one in some:
             if one.saved is None:
@@ -110,14 +111,18 @@ def draw_savings(axes: Any, found: Backtest) -> None:
             low = one.saved if one.low is None else one.low
             high = one.saved if one.high is None else one.high
             axes.plot([100 * low, 100 * high], [r + shift] * 2, color=style["color"], linewidth=1.5)
-            label = one.policy if r == 0 else None
+            label = None if one.policy in named else one.policy
+            named.add(one.policy)
             axes.plot(100 * one.saved, r + shift, style["marker"], color=style["color"], label=label)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(rows)), [f"{k} labels,\nby {other}" for k, other, _ in rows])
     axes.invert_yaxis()
     axes.set_xlabel("labels saved, %")
     axes.set_title(f"saved at equal accuracy, read out by {readout}")
-    axes.legend(loc="best", fontsize=8)
+    if named:
+        axes.legend(loc="best", fontsize=8)
+    else:
+        axes.text(0.5, 0.5, "no policy reaches these accuracies", transform=axes.transAxes, ha="center", color=INK)
 
 
 def _savings(found: Backtest) -> str:

@@ -84,7 +84,8 @@ def overlap_line(found: Backtest, readout: str) -> str:
     """Fixed overlaps and the ceiling in one line."""
     parts = [f"{one.budget}: {with_interval(one)}" for one in found.overlaps if one.readout == readout]
     total = found.setting.recorded.counts.mean()
-    end = f"all {total:.3g} labels per task: {found.ceilings[readout]:.3f} (the ceiling)"
+    noun = "label" if total == 1 else "labels"
+    end = f"all {total:.3g} {noun} per task: {found.ceilings[readout]:.3f} (the ceiling)"
     return f"The same number of labels for every task by {readout}: {'; '.join(parts)}; {end}."
 
 

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.chance import PLACES, STARTS, chance
+from nextlabel.campaign.chance import PLACES, chance, starting_place
 from nextlabel.campaign.clock import doubt_about
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
@@ -208,6 +208,43 @@ class Commands:
         )  # fmt: skip
         self._reopen()
 
+    def record_hidden_tasks(self, tasks: list[list[Any]], total: int) -> None:
+        """Put tasks of an import of ``total`` new ones into the log, to be published when all of them are there.
+
+        Their places follow one another in an interval of their own: the index of places grows at its end, and asks
+        search it from a random place on.
+        """
+        row = self.ledger.row
+        hidden, segment = row.rules.hidden, row.rules.segments
+        first = row.tasks + hidden
+        places = [segment + (hidden + k + 0.5) / total for k in range(len(tasks))]
+        self._record("tasks_added", {"first": first, "tasks": tasks, "places": places, "hidden": True})
+
+    def publish_tasks(
+        self, priors: list[Any], counts: list[list[int]], ranked: bool, batch: str | None, digest: str | None
+    ) -> None:
+        """All tasks of an import are in the log: from now on they are there."""
+        self.settle()
+        row = self.ledger.row
+        limits = scoring.limits_for(row.config, row.tasks, ranked)
+        self._record(
+            "tasks_published",
+            {
+                "first": row.tasks, "tasks": row.rules.hidden, "classes": priors, "counts": counts, "batch": batch,
+                "digest": digest, "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight,
+                "ranked": ranked,
+            },
+        )  # fmt: skip
+        self._reopen()
+
+    def rank_tasks(self, many: int) -> bool:
+        """Give some tasks of an import their scores; False if all have theirs."""
+        row = self.ledger.row
+        if row.rules.unranked_from is None:
+            return False
+        self._record("tasks_ranked", {"until": min(row.rules.unranked_from + many, row.tasks)})
+        return row.rules.unranked_from is not None
+
     def record_batch(self, batch: str, digest: str) -> None:
         """A batch has ended with tasks that were there already."""
         self._record("batch_ended", {"batch": batch, "digest": digest})
@@ -275,7 +312,7 @@ class Commands:
         if row.rules.ranked:
             return self._choose_by_score(worker, n)
         tables = self.tables.ready(row.config, self.ledger.classes(), row.rho)
-        start = chance(row.config.seed, STARTS, row.given)
+        start = starting_place(row.config.seed, row.given, row.rules.segments)
         barred: list[Group] = []
         while True:
             group = tables.choose(self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given)

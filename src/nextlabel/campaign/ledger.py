@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.imports import ImportRecords
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -57,6 +58,18 @@ class Ledger(Protocol):
         """New tasks, with nothing in flight."""
         ...
 
+    def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks that no other method returns or counts before ``publish_hidden_tasks``."""
+        ...
+
+    def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
+        """All hidden tasks are there from now on, so many in each group; a short step, however many they are."""
+        ...
+
+    def importing(self) -> bool:
+        """Whether an import of tasks has begun and not ended (``campaign.imports``)."""
+        ...
+
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         ...
@@ -73,8 +86,10 @@ class Ledger(Protocol):
         """Put a task into another state; the row's other fields are written as they are."""
         ...
 
-    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
-        """Give every task its score."""
+    def rescore(
+        self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
+    ) -> None:
+        """Give every task its score, or those from number ``first`` to the one before ``until``."""
         ...
 
     def groups(self) -> dict[Group, int]:
@@ -135,6 +150,11 @@ class Store(Protocol):
         ...
 
     @property
+    def imports(self) -> ImportRecords:
+        """Imports of tasks that are under way, and the last ones that have ended."""
+        ...
+
+    @property
     def clock(self) -> Callable[[], float]:
         """Seconds since 1970 by the clock of the database, or by this machine's where it has none."""
         ...
@@ -173,6 +193,10 @@ class Store(Protocol):
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of payloads."""
+        ...
+
+    def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
         ...
 
     def groups(self, id: str) -> dict[Group, int]:

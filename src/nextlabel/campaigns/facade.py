@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.given_labels import GivenLabel
+from nextlabel.campaign.new_tasks import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
@@ -45,7 +46,7 @@ class Campaign:
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
 
-        ``tasks`` are texts, tables with the keys of ``campaign.intake``, or a data frame with one row per task.
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task.
         """
         service = CampaignService(open_store(url), clock)
         try:
@@ -121,6 +122,10 @@ class Campaign:
     def results(self) -> Iterator[Result]:
         """Every task with its most likely label."""
         return self._service.results(self.id)
+
+    def labels(self, *, unanswered: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one; with ``unanswered`` also the leases without one."""
+        return self._service.labels(self.id, unanswered)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """The log, from the event after number ``after`` on."""

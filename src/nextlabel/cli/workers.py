@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli import options as opt
+from nextlabel.cli.label_source import label_source
 from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
 from nextlabel.cli.output_files import check_outputs, checked_file, write_folder, write_page
 from nextlabel.errors import InputError
@@ -32,6 +33,7 @@ def workers(
     label_column: opt.LabelColumn = "label",
     positive_label: opt.Positive = None,
     duplicates: opt.Duplicates = "first",
+    db: opt.Db = opt.DB,
     save: Annotated[
         str | None, opt.text("--save", "FILE", "Write every task with its label and probability to this CSV file.")
     ] = None,
@@ -47,8 +49,9 @@ def workers(
         from nextlabel.files.gold import read_gold
         from nextlabel.files.labels import read_labels
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
             duplicates=duplicates,
         )  # fmt: skip
         if table.worker is None:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
@@ -89,6 +90,10 @@ class AsyncClient:
     def results(self, campaign: str) -> AsyncIterator[Result]:
         """Every task with what is known about it."""
         return self._pages(lambda after: calls.results(campaign, after), -1)
+
+    def labels(self, campaign: str) -> AsyncIterator[GivenLabel]:
+        """Every worker's answer, one by one."""
+        return self._pages(lambda after: calls.labels(campaign, after), -1)
 
     def events(self, campaign: str, after: int = 0) -> AsyncIterator[Event]:
         """The log, from the event after ``after`` on."""

@@ -15,8 +15,9 @@ from itertools import count, islice
 from typing import Any, Generic, TypeVar
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.new_tasks import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
@@ -120,6 +121,11 @@ def on_lease(lease: Lease | str, verb: str) -> Call[Told]:
 def results(campaign: str, after: int) -> Call[Page[Result]]:
     """One page of results."""
     return _page(campaign, "results", after, Result)
+
+
+def labels(campaign: str, after: int) -> Call[Page[GivenLabel]]:
+    """One page of labels."""
+    return _page(campaign, "labels", after, GivenLabel)
 
 
 def events(campaign: str, after: int) -> Call[Page[Event]]:

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
@@ -60,7 +61,7 @@ class Client:
         return self._send(calls.steer(campaign, "resume"))
 
     def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
-        """Add tasks (``campaign.intake``), ``batch`` per request, each batch as a whole or not at all.
+        """Add tasks (``campaign.new_tasks``), ``batch`` per request, each batch as a whole or not at all.
 
         The same tasks in the same batches are added once, even if a program is run again.
         """
@@ -102,6 +103,10 @@ class Client:
     def results(self, campaign: str) -> Iterator[Result]:
         """Every task with what is known about it."""
         return self._pages(lambda after: calls.results(campaign, after), -1)
+
+    def labels(self, campaign: str) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one."""
+        return self._pages(lambda after: calls.labels(campaign, after), -1)
 
     def events(self, campaign: str, after: int = 0) -> Iterator[Event]:
         """The log, from the event after ``after`` on."""

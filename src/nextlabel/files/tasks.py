@@ -6,7 +6,7 @@ column or key meaning
 id_column     its value is the task's id; it stays in the payload unless it is called ``id``
 score_column  its value is the model's score; workers are not shown it
 prior         in a table written as JSON, e.g. ``[2, 1]``
-payload       if there, the payload alone; else all other columns are (``campaign.intake``)
+payload       if there, the payload alone; else all other columns are (``campaign.new_tasks``)
 ============= ====================================================================================
 
 Tables are CSV, Parquet and data frames; JSON lists and JSON lines may hold any values.
@@ -37,7 +37,7 @@ _NAMES_HINT = "Give every column a name of its own in the first row."
 
 
 class TaskReader:
-    """Tasks as ``campaign.intake`` takes them; ``report`` is complete when the last one has been read."""
+    """Tasks as ``campaign.new_tasks`` takes them; ``report`` is complete when the last one has been read."""
 
     def __init__(
         self,

@@ -96,7 +96,8 @@ class CommandQueue:
                     job = self._jobs.get_nowait()
             except Empty:
                 pass
-            self._run_group(jobs)
+            if jobs:
+                self._run_group(jobs)
 
     def _run_group(self, jobs: Sequence[_Job]) -> None:
         """Run jobs in one transaction; those of campaigns that another process has locked wait for it afterwards."""

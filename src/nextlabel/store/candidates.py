@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nextlabel.campaign.chance import STARTS, chance
+from nextlabel.campaign.chance import starting_place
 from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
 from nextlabel.store import questions
 from nextlabel.store.ledger_rows import LedgerRows, key_of_place, key_of_score
@@ -116,8 +116,9 @@ class Candidates:
         answers = self._answers.setdefault(group, {})
         if (worker, start) not in answers:
             self._expected = self._expected[self._expected.index(worker) :]
-            seed, given = self._row.config.seed, self._row.given
-            starts = [chance(seed, STARTS, given + later) for later in range(len(self._expected))]
+            seed, segments, first = self._row.config.seed, self._row.rules.segments, self._row.given
+            leases = range(first, first + len(self._expected))
+            starts = [starting_place(seed, lease, segments) for lease in leases]
             if len(starts) < 2 or starts[0] != start:
                 return []
             crowded = self._stored(group) < CROWDED * len(starts)
@@ -153,4 +154,5 @@ class Candidates:
 
     def _which(self, group: Group, **more: Any) -> dict[str, Any]:
         klass, node, w = group
-        return {"campaign": self._rows.number, "klass": klass, "node": node, "w": w, **more}
+        end = float(self._row.rules.segments)  # tasks that are not published have later places
+        return {"campaign": self._rows.number, "klass": klass, "node": node, "w": w, "end": end, **more}

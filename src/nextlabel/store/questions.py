@@ -120,20 +120,20 @@ def first_expiries(dialect: str) -> Question:
 @cache
 def pick_from(dialect: str) -> Question:
     """The first tasks of a window that a worker never held, from place ``start`` on."""
-    return _question(dialect, {}, _pick("t.lot >= :start", dialect))
+    return _question(dialect, {}, _pick(_FROM, dialect))
 
 
 @cache
 def pick_before(dialect: str) -> Question:
     """The same from the group's beginning to ``start``."""
-    return _question(dialect, {}, _pick("t.lot < :start", dialect))
+    return _question(dialect, {}, _pick(_BEFORE, dialect))
 
 
 @cache
 def picks_from(dialect: str) -> Question:
     """The answers of ``pick_from`` for several workers, each with a ``start`` (PostgreSQL); workers come first."""
     assert dialect == "postgresql"
-    inner = _pick("t.lot >= q.starts", dialect).replace(":worker", "q.workers")
+    inner = _pick("t.lot >= q.starts AND t.lot < :end", dialect).replace(":worker", "q.workers")
     return _question(
         dialect, {"workers": "text", "starts": "float8"},
         f"SELECT q.workers, p.* FROM {{rows}} CROSS JOIN LATERAL ({inner}) p",
@@ -143,19 +143,19 @@ def picks_from(dialect: str) -> Question:
 @cache
 def window_size(dialect: str) -> Question:
     """How many tasks a window from place ``start`` on has."""
-    return _question(dialect, {}, f"SELECT count(*) FROM ({_window('t.lot >= :start')}) t")
+    return _question(dialect, {}, f"SELECT count(*) FROM ({_window(_FROM)}) t")
 
 
 @cache
 def search_from(dialect: str) -> Question:
     """As ``pick_from``, in the whole group instead of a window."""
-    return _question(dialect, {}, _search("t.lot >= :start"))
+    return _question(dialect, {}, _search(_FROM))
 
 
 @cache
 def search_before(dialect: str) -> Question:
     """As ``pick_before``, in the whole group instead of a window."""
-    return _question(dialect, {}, _search("t.lot < :start"))
+    return _question(dialect, {}, _search(_BEFORE))
 
 
 @cache
@@ -186,6 +186,8 @@ _HELD = "EXISTS (SELECT 1 FROM leases l WHERE l.campaign = t.campaign AND l.task
 
 
 _IN_GROUP = "t.campaign = :campaign AND t.klass = :klass AND t.node = :node AND t.w = :w"
+#: Tasks that are not published have places from ``end`` on.
+_FROM, _BEFORE = "t.lot >= :start AND t.lot < :end", "t.lot < :start"
 _SCORED, _BY_SCORE = "t.campaign = :campaign AND t.score IS NOT NULL", "ORDER BY t.score DESC, t.lot DESC"
 
 

@@ -17,7 +17,7 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import replay_event
 from nextlabel.store.engine import make_engine
-from nextlabel.store.memory import new_row
+from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import campaign_values
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger

@@ -32,12 +32,14 @@ from nextlabel.store import statements as sql
 from nextlabel.store.bulk import together
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
-from nextlabel.store.memory import new_row, no_campaign
+from nextlabel.store.memory import no_campaign
+from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prefetch import prefetch
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
 from nextlabel.store.sql_access import SqlAccess
+from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
@@ -69,6 +71,7 @@ class SqlStore:
         self._tables_lock = Lock()
         self._closed = False
         self.access = SqlAccess(self._read, self._write)
+        self.imports = SqlImports(self._read, self._write)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -142,10 +145,19 @@ class SqlStore:
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            number, row = _find_campaign(connection, id)
+            parameters = {"campaign": number, "after": after, "until": row.tasks, "many": limit}
             return [
                 task_from(row) for row in _first_bytes(connection, sql.tasks_after, parameters, "payload", max_bytes)
             ]
+
+    def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
+        with self._read() as connection:
+            number, row = _find_campaign(connection, id)
+            found = connection.execute(sql.tasks_by_key, {"campaign": number, "keys": list(keys)})
+            tasks = (task_from(tuple(one)) for one in found)
+            return {task.key: task for task in tasks if task.number < row.tasks}
 
     def groups(self, id: str) -> dict[Group, int]:
         """Tasks in each state."""

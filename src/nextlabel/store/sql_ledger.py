@@ -124,6 +124,22 @@ class SqlLedger:
             self._changed_groups.add(group)
         self.candidates.forget()
 
+    def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks that are not published: asks stop before their places."""
+        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+
+    def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
+        """Count the hidden tasks."""
+        groups = self._groups()
+        for group, count in counts.items():
+            groups[group] = groups.get(group, 0) + count
+        self._changed_groups.update(counts)
+        self.candidates.forget()
+
+    def importing(self) -> bool:
+        """Whether an import is under way."""
+        return self._runner.one(sql.active_import, {"id": self.row.id}) is not None
+
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         if number not in self.rows.tasks:
@@ -138,16 +154,15 @@ class SqlLedger:
             return {}
         found = self.connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
         tasks = [task_from(tuple(row)) for row in found]
-        return {task.key: self.rows.tasks.get(task.number, task) for task in tasks}
+        return {task.key: self.rows.tasks.get(task.number, task) for task in tasks if task.number < self.row.tasks}
 
-    def all_tasks(self) -> Iterator[TaskRow]:
-        """Every task."""
+    def all_tasks(self, first: int = 0, until: int | None = None) -> Iterator[TaskRow]:
+        """Every task, or those from number ``first`` to the one before ``until``."""
         self._write_tasks()
-        after = -1
+        after, end = first - 1, self.row.tasks if until is None else until
         while True:
-            some = [
-                task_from(row) for row in self._runner.all(sql.tasks_after, self._parameters(after=after, many=CHUNK))
-            ]
+            which = self._parameters(after=after, until=end, many=CHUNK)
+            some = [task_from(row) for row in self._runner.all(sql.tasks_after, which)]
             yield from some
             if len(some) < CHUNK:
                 return
@@ -161,9 +176,11 @@ class SqlLedger:
         groups[after] = groups.get(after, 0) + 1
         self._changed_groups |= {before, after}
 
-    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
-        """Give every task its score."""
-        for some in _chunks(self.all_tasks()):
+    def rescore(
+        self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
+    ) -> None:
+        """Give tasks their scores."""
+        for some in _chunks(self.all_tasks(first, until)):
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)

@@ -34,6 +34,7 @@ _tasks_in = (
         tasks.c.klass == bindparam("klass"),
         tasks.c.node == bindparam("node"),
         tasks.c.w == bindparam("w"),
+        tasks.c.lot < bindparam("end"),
     )
     .order_by(tasks.c.lot)
     .limit(_MANY)
@@ -74,7 +75,7 @@ class SqlOverview:
     """From a database, through its indexes."""
 
     def __init__(self, store: SqlStore) -> None:
-        self._engine = store.engine
+        self._store, self._engine = store, store.engine
 
     def events_before(self, id: str, before: int | None, limit: int) -> list[Event]:
         """Events below a number, newest first."""
@@ -84,10 +85,11 @@ class SqlOverview:
     def tasks_in(self, id: str, groups: Sequence[Group], limit: int) -> list[TaskRow]:
         """Tasks of these groups."""
         found: list[TaskRow] = []
+        end = float(self._store.row(id).rules.segments)  # tasks that are not published have later places
         for klass, node, w in groups:
             if len(found) >= limit:
                 break
-            rows = self._rows(id, _tasks_in, klass=klass, node=node, w=w, many=limit - len(found))
+            rows = self._rows(id, _tasks_in, klass=klass, node=node, w=w, end=end, many=limit - len(found))
             found.extend(task_from(row) for row in rows)
         return found
 

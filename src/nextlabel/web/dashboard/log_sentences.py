@@ -12,6 +12,9 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
+#: Seconds between two events of such a kind that are one line.
+MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
+
 
 class LogLine(NamedTuple):
     """One line of the log; ``task`` is the number of its task, if it is about one."""
@@ -52,12 +55,12 @@ def _line(
 
 
 def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
-    """Merge the many events of one batch of tasks into one line."""
+    """Merge the many events of one batch or one import of tasks into one line."""
     out: list[LogLine] = []
-    for line in lines:
-        if out and line.kind == LARGE == out[-1].kind and line.at == out[-1].at:
-            continue
-        out.append(line)
+    for line, later in zip(lines, [None, *lines], strict=False):
+        same = later is not None and line.kind == later.kind and later.at - line.at <= MERGED_S.get(line.kind, -1.0)
+        if not same:
+            out.append(line)
     return out
 
 
@@ -101,6 +104,10 @@ def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, An
 _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
     "created": lambda c, who, what, d: "The campaign was created.",
     "tasks_added": lambda c, who, what, d: "Tasks were added.",
+    "tasks_published": lambda c, who, what, d: (
+        f"An import of {count(d['tasks'])} tasks is complete: they can be given out."
+    ),
+    "tasks_ranked": lambda c, who, what, d: f"Tasks were ranked, up to number {d['until']:,}.",
     "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,

@@ -15,13 +15,14 @@ from nextlabel.campaign import ids, scoring
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.needs import NO_NEED, Need
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import NextlabelError
+from nextlabel.errors import NextlabelError, TablesPendingError
 from nextlabel.store import candidates, questions
 from nextlabel.store.memory import MemoryStore
 from nextlabel.store.prepared import Runner
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
 CAMPAIGNS = ("one", "two", "three")
+LABELS = ("no", "yes", "yes")
 WORKERS = tuple(f"w{k}" for k in range(9))
 
 
@@ -37,6 +38,8 @@ class Call:
     def run(self, commands: Commands) -> Any:
         try:
             return getattr(commands, self.name)(*self.arguments)
+        except TablesPendingError:
+            raise  # the command is run again when they are there
         except NextlabelError as error:
             return type(error), str(error)
 
@@ -53,16 +56,16 @@ class History:
 
     def _call(self) -> Call:
         random = self.random
-        name = random.choice(("ask",) * 6 + ("tell",) * 5 + ("tell_and_ask", "release", "renew", "undo", "pause"))
+        name = random.choice(("ask",) * 6 + ("tell",) * 5 + ("release", "renew", "undo", "pause"))
         if name == "ask" or not self.leases:
             return self._ask(random.choice(CAMPAIGNS), random.choice(WORKERS))
-        if name == "pause":
+        if name == "pause" and random.random() < 0.3:
             return Call(random.choice(CAMPAIGNS), random.choice(("pause", "resume", "resume")), (), NO_NEED)
         lease = self.leases[max(len(self.leases) - 1 - int(random.expovariate(0.1)), 0)]
         who = lease.worker if random.random() < 0.95 else "stranger"
-        arguments = (lease.id, random.choice(("no", "yes", "yes")), who) if name.startswith("tell") else (lease.id, who)
+        arguments = (lease.id, who) if name in ("release", "renew", "undo") else (lease.id, random.choice(LABELS), who)
         need = NO_NEED if random.random() < 0.1 else Need(who, lease.id)
-        return Call(lease.campaign, name.removesuffix("_and_ask"), arguments, need)
+        return Call(lease.campaign, "tell" if name == "pause" else name, arguments, need)
 
     def _ask(self, campaign: str, worker: str) -> Call:
         return Call(campaign, "ask", (worker,), Need(worker, asks=True))
@@ -143,7 +146,7 @@ def test_the_same_choices_and_events_as_one_by_one(pair: tuple[CampaignService, 
         assert everything(batch.store, id) == everything(alone.store, id)
         assert batch.verify(id).right
         kinds.update(event.kind for event in events)
-    assert kinds["leased"] > 30 and kinds["labelled"] > 15 and kinds["expired"] + kinds["released"] > 3
+    assert kinds["leased"] > 15 and kinds["labelled"] > 8 and kinds["expired"] + kinds["released"] > 1
 
 
 def counted_driver_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:

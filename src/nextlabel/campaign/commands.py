@@ -13,6 +13,7 @@ from typing import Any
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import PLACES, chance, starting_place
 from nextlabel.campaign.clock import doubt_about
+from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
@@ -32,7 +33,7 @@ from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, TablesPendingError
 
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
@@ -253,6 +254,9 @@ class Commands:
         self._trust_clock()
         event = self.ledger.append(self.now, kind, data)
         apply_event(self.ledger, event, scoring.rank)
+        model = self.ledger.crowd
+        if model is not None and model.seq == event.seq - 1:
+            model.apply(self.ledger, event)
         return event
 
     def _trust_clock(self) -> None:
@@ -289,6 +293,10 @@ class Commands:
                 raise self._doubt  # it was closed by a clock that was ahead
             return before
         if before != reason:
+            try:
+                self._learn_all()
+            except TablesPendingError:
+                return reason  # the next command closes it
             self._record("closed", {"reason": reason})
         return reason
 
@@ -299,8 +307,10 @@ class Commands:
     def _tune(self) -> None:
         """Use tables for the learnt rates, as soon as they are there."""
         ledger, row = self.ledger, self.ledger.row
+        if row.config.knows_workers or row.rules.ranked:
+            return
         rho = wanted_rho(row)
-        if row.rules.ranked or rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
+        if rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
             return
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
         self._record("tuned", {"rho": rho, **rates})
@@ -309,6 +319,8 @@ class Commands:
         """The task and what it was chosen by, or why there is none."""
         row = self.ledger.row
         n = labels_before_deadline(row, self.now)
+        if row.config.knows_workers:
+            return self._choose_for(worker, n)
         if row.rules.ranked:
             return self._choose_by_score(worker, n)
         tables = self.tables.ready(row.config, self.ledger.classes(), row.rho)
@@ -324,6 +336,43 @@ class Commands:
             if task is not None:
                 return task, {"left": n, "rho": tables.rho}
             barred.append(group)
+
+    def _choose_for(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
+        """The task that is best for this worker, by what is known of them and of all tasks."""
+        row, model = self.ledger.row, self._crowd()
+        if model.is_due(row):
+            self._refit()
+        task = model.choose(worker)
+        if task is None and model.crowd.tasks < row.tasks:
+            self._refit()
+            task = model.choose(worker)
+        if task is None:
+            return "nothing_left_for_you" if model.crowd.any_open else "all_leased"
+        return self.ledger.task(task), {"left": n, "model": model.version}
+
+    def _crowd(self) -> CrowdModel:
+        """What is known of tasks and workers, up to the last event."""
+        if self.ledger.crowd is None:
+            self.tables.crowd_ready()
+            self.ledger.crowd = CrowdModel(self.ledger.row.config)
+        self.ledger.crowd.catch_up(self.ledger)
+        return self.ledger.crowd
+
+    def crowd_snapshot(self) -> CrowdSnapshot:
+        """What is believed of tasks and workers now (policy crowd)."""
+        return self._crowd().snapshot(self.ledger)
+
+    def _refit(self) -> None:
+        """Learn workers and tasks anew, and say so in the log."""
+        self._trust_clock()
+        data = self._crowd().refit(self.ledger, labels_before_deadline(self.ledger.row, self.now))
+        self._record("refitted", data)
+
+    def _learn_all(self) -> None:
+        """Final results rest on all labels."""
+        row = self.ledger.row
+        if row.config.knows_workers and row.tasks and self._crowd().has_news(row):
+            self._refit()
 
     def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
         row = self.ledger.row

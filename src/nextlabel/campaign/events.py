@@ -12,7 +12,8 @@ tasks_published first, tasks (how many were hidden), classes that are new, count
              most_labels, most_in_flight, ranked: an import is complete, and all of its tasks are there at once
 tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
-leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables
+leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
+             the model (``model``)
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
 expired      lease
@@ -22,6 +23,9 @@ undone       lease, label
 paused       --
 resumed      --
 changed      budget, deadline or lease_seconds: the new value of each that changed
+refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
+             tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
+             truths), next (labels given at which it is due again)
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
@@ -42,7 +46,7 @@ from typing import Any, Final
 KINDS: Final = (
     "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
     "released", "renewed", "undone",
-    "paused", "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
+    "paused", "resumed", "changed", "tuned", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt",
 )  # fmt: skip
 

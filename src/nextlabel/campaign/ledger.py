@@ -23,11 +23,15 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
 
 if TYPE_CHECKING:
+    from nextlabel.campaign.crowd_model import CrowdModel
     from nextlabel.campaign.verification import Verification
 
 
 class Ledger(Protocol):
     """One campaign inside one transaction."""
+
+    #: What this process knows of the campaign's crowd, up to some event; lost if the transaction fails after it moved.
+    crowd: CrowdModel | None
 
     @property
     def row(self) -> CampaignRow:
@@ -36,6 +40,18 @@ class Ledger(Protocol):
 
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
+        ...
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those of this transaction included; those that added tasks without their data."""
+        ...
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
         ...
 
     def classes(self) -> Sequence[Prior]:

@@ -219,6 +219,10 @@ def _tuned(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.rho = event.data["rho"]
 
 
+def _refitted(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """What was learnt follows from the log itself (``campaign.crowd_model``): no row changes."""
+
+
 def _closed(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.closed_seq, ledger.row.closed_reason = event.seq, event.data["reason"]
 
@@ -301,6 +305,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "resumed": _resumed,
     "changed": _changed,
     "tuned": _tuned,
+    "refitted": _refitted,
     "closed": _closed,
     "reopened": _reopened,
     "clock_accepted": _clock_accepted,

@@ -42,8 +42,8 @@ from nextlabel.store.disk_keys import KeysOnDisk
 
 #: Seconds after which a process that was not heard of has lost its import, and between two signs of life.
 SILENT_S, BEAT_S = 60.0, 1.0
-#: Chunks of staged tasks that are thrown away at once; tasks that are ranked at once.
-CLEARED, RANKED = 20, 1000
+#: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
+STEP, RANKED, CLEARED = 500, 500, 20
 #: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
 PATIENCE_S, TABLES_S = 60.0, 30.0
 #: Seconds for which imports that have ended are remembered.
@@ -134,7 +134,7 @@ class Imports:
                 classes, row.first, lambda keys: self._store.tasks_by_key(row.campaign, keys), seen,
                 row.batch is not None,
             )  # fmt: skip
-            for chunk in chunks(tasks):
+            for chunk in chunks(tasks, STEP):
                 self._go_on()
                 first = intake.added
                 found = intake.number(chunk)
@@ -152,7 +152,7 @@ class Imports:
         row.priors, row.counts = json.dumps(priors), json.dumps(sorted(intake.counts.items()))
         row.state = "publishing"
         self._patiently(lambda: self._store.imports.save(row))
-        if not ranked and priors:
+        if not ranked and priors and not config.knows_workers:
             self._tables.prepare(config, [*classes, *map(prior_from, priors)], self._rho(row, config))
 
     def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
@@ -237,7 +237,9 @@ class Imports:
         """Give the tables of new priors some time, so that no worker has to wait for them."""
         priors = [prior_from(prior) for prior in json.loads(row.priors)]
         classes = [*self._store.classes(row.campaign), *priors]
-        if not priors or campaign.rules.ranked or will_rank(campaign.config, False, len(classes)):
+        if not priors or campaign.config.knows_workers or campaign.rules.ranked:
+            return
+        if will_rank(campaign.config, False, len(classes)):
             return
         end = time.monotonic() + TABLES_S
         while not self._tables.has(campaign.config, classes, campaign.rho) and time.monotonic() < end:

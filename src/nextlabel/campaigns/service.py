@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
+from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
@@ -18,6 +20,7 @@ from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
@@ -171,7 +174,7 @@ class CampaignService:
         """Every task with what is known of it, in the order in which they came."""
         row, classes = self.store.row(id), self.store.classes(id)
         for tasks in self._tasks(id, CHUNK):
-            yield from results_of(row, classes, tasks)
+            yield from self.results_of(row, classes, tasks)
 
     def labels(self, id: str, unanswered: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also the leases without one."""
@@ -186,6 +189,15 @@ class CampaignService:
         while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):
             yield tasks
             after = tasks[-1].number
+
+    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+        """What is known of some tasks."""
+        crowd = self.crowd(row)
+        return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
+
+    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+        """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
+        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
@@ -203,7 +215,9 @@ class CampaignService:
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
-        if row.classes and not row.rules.ranked:
+        if row.config.knows_workers:
+            crowd_compiled()
+        elif row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 
     def close(self) -> None:

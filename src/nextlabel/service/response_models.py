@@ -143,8 +143,9 @@ WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels 
 CertificateResponse = _model(
     Certificate,
     "What a task of the campaign is worth, and the most it can be worth in the end.",
-    slack=_described(float, "How much a longer computation could still lower the upper bound"),
-    price=_described(float, "The most that one more label can add, summed over the tasks"),
+    upper=_described(float | None, "If workers are alike; null where the policy tells them apart, as are those below"),
+    slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
+    price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
     more=_list_of(_model(More, "The most that more labels could buy.")),
     curve=None,

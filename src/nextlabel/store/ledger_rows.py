@@ -81,6 +81,11 @@ class LedgerRows:
         """An event for the log."""
         self._events.append((self.number, event.seq, event.at, event.kind, json.dumps(event.data)))
 
+    @property
+    def pending_events(self) -> list[Values]:
+        """Events that are not written yet: number, time, kind, data as JSON."""
+        return [event[1:] for event in self._events]
+
     def move(self, task: TaskRow, state: TaskState, score: float | None) -> tuple[Group, Group]:
         """Put a task into another state; returns the group before and the one after."""
         number, before = task.number, task.group

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -45,6 +46,7 @@ class MemoryLedger:
         self._out: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._by_task: defaultdict[int, list[str]] = defaultdict(list)
         self._by_expiry = SortedEntries()
+        self.crowd: CrowdModel | None = None
 
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
@@ -53,6 +55,18 @@ class MemoryLedger:
         event = Event(self.row.seq, at, kind, copy.deepcopy(data))
         self.events.append(event)
         return event
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        return self.events[after : after + limit]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        return next((event.seq for event in reversed(self.events) if event.kind == kind), None)
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        return [task.class_number for task in self._tasks[first:end]]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""

@@ -101,9 +101,13 @@ class SqlStore:
         """The campaign, locked."""
         with self._write() as connection, closing(Runner(connection)) as runner:
             number, row = self._lock_campaign(runner, id)
-            ledger = SqlLedger(runner, number, row, self._take_cached(id, row.seq))
-            yield ledger
-            ledger.flush()
+            ledger, before = SqlLedger(runner, number, row, self._take_cached(id, row.seq)), row.seq
+            try:
+                yield ledger
+                ledger.flush()
+            except BaseException:
+                self._keep_crowd(ledger, before)
+                raise
         self._keep_cached(ledger)
 
     @contextmanager
@@ -114,9 +118,15 @@ class SqlStore:
                 row.id: SqlLedger(runner, number, row, self._take_cached(row.id, row.seq))
                 for number, row in self._lock_campaigns(runner, sorted(needs))
             }
-            prefetch(runner, [(ledger, needs[id]) for id, ledger in ledgers.items()])
-            yield ledgers
-            runner.write_all(together([ledger.take() for ledger in ledgers.values()]))
+            before = {id: ledger.row.seq for id, ledger in ledgers.items()}
+            try:
+                prefetch(runner, [(ledger, needs[id]) for id, ledger in ledgers.items()])
+                yield ledgers
+                runner.write_all(together([ledger.take() for ledger in ledgers.values()]))
+            except BaseException:
+                for id, ledger in ledgers.items():
+                    self._keep_crowd(ledger, before[id])
+                raise
         for ledger in ledgers.values():
             self._keep_cached(ledger)
 
@@ -283,7 +293,15 @@ class SqlStore:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
         with self._lock:
             cached = self._cached.pop(id, None)
-        return cached if cached is not None and cached.seq == seq else CachedRows()
+        if cached is not None and cached.seq == seq:
+            return cached
+        return CachedRows(crowd=None if cached is None else cached.crowd)
+
+    def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
+        """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""
+        if ledger.crowd is not None and ledger.crowd.seq <= seq:
+            with self._lock:
+                self._cached[ledger.row.id] = CachedRows(crowd=ledger.crowd)
 
     def _keep_cached(self, ledger: SqlLedger) -> None:
         with self._lock:

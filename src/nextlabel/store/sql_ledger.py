@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
@@ -28,7 +29,7 @@ from nextlabel.store.bulk import SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.prepared import Runner
-from nextlabel.store.row_mapping import changing_values, lease_from, task_from, task_values, worker_from
+from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
 from nextlabel.store.tables import batches
 
 #: Rows that are read or written at once, and leases that expire first.
@@ -43,6 +44,7 @@ class CachedRows:
     classes: list[Prior] | None = None
     groups: dict[Group, int] | None = None
     expiry: float | None = None  # no lease expires before; None: not known
+    crowd: CrowdModel | None = None  # it knows itself after which event
 
 
 class FirstExpiries(NamedTuple):
@@ -87,6 +89,39 @@ class SqlLedger:
         event = Event(self.row.seq, at, kind, data)
         self.rows.append(event)
         return event
+
+    @property
+    def crowd(self) -> CrowdModel | None:
+        """What this process knows of the crowd."""
+        return self.cached.crowd
+
+    @crowd.setter
+    def crowd(self, model: CrowdModel | None) -> None:
+        self.cached.crowd = model
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those that are not written yet included."""
+        pending = self.rows.pending_events
+        written = pending[0][0] - 1 if pending else self.row.seq
+        found: list[Any] = []
+        if after < written:
+            found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
+        new = [one for one in pending if one[0] > after]
+        return [event_from(row) for row in [*found, *new][:limit]]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        for seq, _, pending_kind, _ in reversed(self.rows.pending_events):
+            if pending_kind == kind:
+                return int(seq)
+        found = self._runner.one(sql.last_event, self._parameters(kind=kind))
+        return None if found is None else int(found[0])
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        if len(self.classes()) == 1:
+            return [0] * (end - first)
+        return [klass for (klass,) in self._runner.all(sql.task_classes, self._parameters(first=first, end=end))]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""

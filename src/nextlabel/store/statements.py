@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     cast,
     extract,
     func,
@@ -62,6 +63,25 @@ events_after = (
     .limit(bindparam("many"))
 )
 
+#: Without the data of events that added tasks, which may have a megabyte.
+light_events_after = (
+    select(
+        events.c.seq,
+        events.c.at,
+        events.c.kind,
+        case((events.c.kind == literal_column("'tasks_added'"), literal_column("'{}'")), else_=events.c.data),
+    )
+    .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("many"))
+)
+last_event = (
+    select(events.c.seq)
+    .where(events.c.campaign == _CAMPAIGN, events.c.kind == bindparam("kind"))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+)
+
 classes_from = (
     select(classes.c.prior)
     .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
@@ -82,6 +102,11 @@ tasks_after = (
     .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"), tasks.c.number < bindparam("until"))
     .order_by(tasks.c.number)
     .limit(bindparam("many"))
+)
+task_classes = (
+    select(tasks.c.klass)
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number >= bindparam("first"), tasks.c.number < bindparam("end"))
+    .order_by(tasks.c.number)
 )
 score_task = (
     update(tasks)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaign.results import Result, results_of
+from nextlabel.campaign.results import Result
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.downloads import file_response, page_or_file
@@ -35,7 +35,8 @@ def results(
         header = [*_PLAIN, *(f"count_{label}" for label in row.config.labels), "payload"]
         return file_response(id, page.format, campaign_service.results(id), header, _cells)
     tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
-    found = [asdict(result) for result in results_of(row, campaign_service.store.classes(id), tasks)]
+    known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks)
+    found = [asdict(result) for result in known]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
     return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
 

@@ -97,6 +97,11 @@ def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any
     return f"The policy was adapted to the workers: arrivals {arrivals}, {data['rho']:g} labels in flight on average."
 
 
+def _refitted(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    told = f"{count(data['labels'])} labels of {count(data['workers'])} workers"
+    return f"Workers and items were learnt anew from {told} (version {data['version']})."
+
+
 def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
     return f"The campaign closed: {REASONS.get(data['reason'], data['reason'])}"
 
@@ -120,6 +125,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
+    "refitted": _refitted,
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

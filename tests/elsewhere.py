@@ -1,7 +1,9 @@
 """``make test-elsewhere``: the numerical tests once more, as other machines would run them.
 
 A machine differs from this one in the instructions that Numba may use and in the BLAS kernel that OpenBLAS picks for
-its processor; both move last bits. So the tests marked ``numerical`` run again
+its processor; both move last bits. So the tests that could notice run again: those marked ``numerical`` (by file, in
+``tests/conftest.py``, which says why these) and not ``slow``. Commands, plans, backtests and campaigns are made of what
+these tests run; most of the time goes into compiling the kernels once more. They run
 
 - in code that Numba compiled for any x86-64 (``NUMBA_CPU_NAME=generic``, with a cache folder of its own), together with
   OpenBLAS's oldest kernel: the machine that is least like this one;
@@ -29,6 +31,7 @@ CORES = {
     "ZEN": {"avx2", "fma"},
     "SKYLAKEX": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
 }
+TESTS = "numerical and not slow"
 ASK = (
     "import numpy, scipy.linalg, threadpoolctl;"
     "print(*sorted({i['architecture'] for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas'}))"
@@ -36,11 +39,10 @@ ASK = (
 
 
 class Machine(NamedTuple):
-    """One way to run the tests: what it is called, the environment that makes it, which tests."""
+    """One way to run the tests: what it is called, and the environment that makes it."""
 
     name: str
     environment: dict[str, str]
-    tests: str
 
 
 def flags() -> set[str]:
@@ -72,11 +74,11 @@ def machines(cache: Path) -> list[Machine]:
         if not needed <= able:
             print(f"{name}: left out, this processor has no {', '.join(sorted(needed - able))}", flush=True)
         elif not found:
-            found.append(Machine(f"generic code, {name} ({loaded})", environment | generic, "numerical"))
+            found.append(Machine(f"generic code, {name} ({loaded})", environment | generic))
         elif loaded in seen:
             print(f"{name}: left out, OpenBLAS loads {loaded} for it, which has run already", flush=True)
         else:
-            found.append(Machine(f"{name} ({loaded})", environment, "numerical and not slow"))
+            found.append(Machine(f"{name} ({loaded})", environment))
         seen.add(loaded)
     return found
 
@@ -91,13 +93,13 @@ def main() -> int:
     times = []
     with tempfile.TemporaryDirectory(prefix="nextlabel-generic-") as cache:
         for machine in machines(Path(cache)):
-            print(f"\n=== {machine.name}: tests marked '{machine.tests}'", flush=True)
+            print(f"\n=== {machine.name}: tests marked '{TESTS}'", flush=True)
             if options.list:
                 continue
             command = [sys.executable, "-m", "pytest", "-q", "-n", options.workers, "--dist", "worksteal"]
             began = time.monotonic()
             code = subprocess.run(
-                [*command, "-m", machine.tests, *more], cwd=ROOT, env=os.environ | machine.environment
+                [*command, "-m", TESTS, *more], cwd=ROOT, env=os.environ | machine.environment
             ).returncode
             times.append(f"{machine.name}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - began:.0f} s")
             status = status or code

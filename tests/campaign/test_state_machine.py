@@ -345,6 +345,7 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
         machine.counters_are_right()
 
 
+@pytest.mark.slow
 def test_long_walks(machine: type[Machine]) -> None:
     """With little budget."""
     for seed in range(12):
@@ -355,6 +356,7 @@ def test_long_walks(machine: type[Machine]) -> None:
 
 
 @pytest.mark.parametrize("machine", [(kind, 2) for kind in KINDS], indirect=True, ids=str)
+@pytest.mark.slow
 def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
     """Tasks have more labels than those that come with many priors can have, some of them in flight."""
     for seed in range(5):

@@ -19,6 +19,9 @@ QUICK ?=
 SEED ?= 20161
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --randomly-seed=$(SEED)
 
+# Tests start hundreds of processes, which would all compile the same modules if nobody kept them.
+export PYTHONDONTWRITEBYTECODE :=
+
 BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser

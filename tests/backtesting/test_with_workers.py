@@ -140,6 +140,7 @@ def test_votes_and_ties_of_more_than_two_answers() -> None:
     assert collected_labels(recorded, drawn, np.minimum(taken, 2)).task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
+@pytest.mark.slow
 def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, gold = write(tmp_path, *draw_rows(tasks=40, each=6, answers=3))
     words = ["--gold", str(gold), "--labels-per-task", "3", "--replications", "2", "--json"]
@@ -152,6 +153,7 @@ def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.Cap
     assert "the labels have 3 answers, and index knows two" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_worker_first_and_turning_away(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--gold", str(files[1]), "--labels-per-task", "3", "--replications", "2", "--json"]
     assert run(["backtest", str(files[0]), *words, "--replay", "worker-first", "--turn-away"]) == 0
@@ -179,14 +181,14 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
     assert "There is no column of workers, so all of them are taken to be alike" in capsys.readouterr().out
     for words in (["--policy", "crowd"], ["--readout", "workers"], ["--policy", "index", "--readout", "workers"]):
         assert run(["backtest", str(path), *words]) == 2
-        assert "there is no column of workers" in capsys.readouterr().err
+        assert "needs to know who gave each label, and the labels do not say" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--turn-away"], "nobody can be turned away when tasks are named first"),
-        (["--replay", "timed"], "--replay timed needs to know of every label when it was handed in"),
+        (["--replay", "timed"], "--replay timed needs to know when every label was begun, and no label has that time"),
         (["--replay", "worker-first", "--policy", "index"], "--replay worker-first is for policies that learn workers"),
         (["--replay", "worker-first", "--policy", "crowd", "--policy", "index"], "index does not look at who is there"),
         (["--policy", "crowd", "--in-flight", "5"], "crowd is not replayed with labels in flight at a given rate"),
@@ -225,6 +227,7 @@ def test_replications_by_default() -> None:
 # --- the real set ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_temp_needs_half_the_labels_of_overlap_five(data: Path) -> None:
     found = backtest(
         data / "temp" / "labels.csv", data / "temp" / "gold.csv", policies=["crowd"], labels_per_task=[2, 2.5, 3],

@@ -52,6 +52,55 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     assert lines[0]["payload"] == {"text": "Great kettle"}
 
 
+def test_the_labels_of_a_campaign_are_read_by_every_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--labels", "bad,good", "--policy", "okg-pending") == 0
+    with Campaign.open("nextlabel.db") as campaign:
+        for worker in ("ann", "bob", "cat"):
+            for _ in range(3):
+                lease = campaign.ask(worker)
+                assert lease
+                if (worker, lease.task) == ("cat", "c"):
+                    campaign.release(lease.id)
+                else:
+                    campaign.tell(lease.id, "good" if lease.task == "a" or worker == "cat" else "bad")
+    assert run(["campaign", "export", "mine", "--rows", "labels", "--save", "labels.csv"]) == 0
+    assert "8 labels written to labels.csv" in capsys.readouterr().err
+    rows = list(csv.DictReader((folder / "labels.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["task", "worker", "label", "started", "submitted", "state", "counted"]
+    assert {row["state"] for row in rows} == {"labelled"} and all(row["started"] <= row["submitted"] for row in rows)
+    assert run(["campaign", "export", "mine", "--rows", "labels", "--unanswered", "--json"]) == 0
+    every = json.loads(capsys.readouterr().out)["labels"]
+    assert [row["label"] for row in every if row["state"] == "released"] == [None] and len(every) == 9
+    for words in (["workers"], ["prior", "--method", "moments"], ["rates"]):
+        answers = []
+        for source in ("labels.csv", "campaign:mine"):
+            assert run([*words, source, "--json"]) == 0
+            answers.append(json.loads(capsys.readouterr().out))
+        assert answers[0].pop("read")[0]["labels"] == answers[1].pop("read")[0]["labels"] == 8
+        for answer in answers:
+            answer.pop("seconds", None)
+        assert answers[0] == answers[1]
+    assert (
+        run(["backtest", "campaign:mine", "--policy", "uniform", "--prior", "1,1", "--replications", "2", "--json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["read"][0]["sentences"][0].startswith("campaign:mine: 8 rows")
+    assert run(["plan", "--pilot", "campaign:mine", "--tasks", "5", "--replications", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pilot"]["labels"] == 8
+
+
+def test_labels_of_no_campaign_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == 0
+    for words, said in (
+        (["workers", "campaign:other"], "other"),
+        (["workers", "campaign:mine"], "has no labels yet"),
+        (["workers", "tasks.csv", "--db", "nextlabel.db"], "--db only has an effect with"),
+        (["campaign", "export", "mine", "--unanswered"], "--unanswered only has an effect with --rows labels"),
+    ):
+        assert run(words) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert create() == 0
     for words, said in (

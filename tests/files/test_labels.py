@@ -361,6 +361,8 @@ def test_the_report_reads_as_english(data: Path) -> None:
         (["cat", "dog", "cow"], "cow", ("other", "cow"), [0, 0, 1]),
         (["0", "1"], "0", ("1", "0"), [1, 0]),
         (["2.0", "1.0"], "2", ("1", "2"), [1, 0]),
+        (["dog", "cat"], None, ("cat", "dog"), [1, 0]),
+        (["2", "1"], None, ("1", "2"), [1, 0]),
         (["dog", "cat", "cow"], None, ("cat", "cow", "dog"), [2, 0, 1]),
         (["10", "9", "-1"], None, ("-1", "9", "10"), [2, 1, 0]),
         (["yes", "no", "maybe"], None, ("maybe", "no", "yes"), [2, 1, 0]),
@@ -375,14 +377,14 @@ def test_words_for_labels(
     assert list(report.label_counts) == list(names)
 
 
-@pytest.mark.parametrize("words, shown", [(["cat", "dog"], "'cat' and 'dog'"), (["1", "2"], "'1' and '2'")])
-def test_two_words_need_a_positive_one(tmp_path: Path, words: list[str], shown: str) -> None:
-    text = "task,label\n" + "".join(f"t{i},{word}\n" for i, word in enumerate(words))
-    with pytest.raises(InputError, match=f"the labels {shown}") as caught:
-        read(tmp_path, text)
-    assert caught.value.hint == f"Name the one that counts as 1, e.g. --positive {words[1]}."
-    with pytest.raises(InputError, match=r"no label in .* is 'cow'; the labels are"):
-        read(tmp_path, text, positive="cow")
+def test_words_that_cannot_be_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no label in .* is 'cow'; the labels are") as caught:
+        read(tmp_path, "task,label\na,cat\nb,dog\n", positive="cow")
+    assert caught.value.hint == "Name the one that counts as 1, e.g. --positive dog."
+    with pytest.raises(InputError, match=r"every label in .* is 'cat'") as caught:
+        read(tmp_path, "task,label\na,cat\nb,cat\n")
+    assert "--positive cat" in caught.value.hint
+    assert any("dog counts as 1" in said for said in read(tmp_path, "task,label\na,dog\nb,cat\n")[1].sentences())
 
 
 # --- times ----------------------------------------------------------------------------------------

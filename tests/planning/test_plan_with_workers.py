@@ -14,8 +14,8 @@ from nextlabel.errors import InputError
 from nextlabel.planning.crowd_plan import Lines
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.sentences import assumptions, sentences
-from nextlabel.planning.supply import describe_type
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.worker_tables import answers_text
 from nextlabel.problem.workers import WorkerType
 from nextlabel.solve.bound import upper_bound
 
@@ -69,10 +69,11 @@ def test_a_plan_with_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_what_a_plan_with_workers_says() -> None:
     plan = make_plan(problem(), most=40, replications=3)
     said = " ".join(sentences(plan))
-    assert "more in the supply of a type would add: type 1 (0.9 right) up to" in said
+    assert "more in the supply of a type would add: type 1 (right with probability 0.9) up to" in said
     assert "if workers are alike" not in " ".join([said, *assumptions(plan)]).lower()
     assert plan.policy == "crowd" and plan.overlaps == ()
-    assert describe_type(WorkerType(((0.9, 0.1), (0.3, 0.7)))) == "0.9 and 0.7 right, by truth"
+    assert answers_text(WorkerType(((0.9, 0.1), (0.3, 0.7)))) == "right with probability 0.9, 0.7 by truth"
+    assert answers_text(WorkerType(prior=((4, 2), (2, 4)), count=3)) == "right with probability about 0.6667"
 
 
 def test_what_is_refused() -> None:

@@ -288,6 +288,29 @@ class TestReading:
         lines = http.get(f"/campaigns/{id}/results", params={"format": "jsonl"})
         assert [json.loads(line)["task"] for line in lines.text.splitlines()] == found
 
+    def test_labels_by_cursor_and_whole(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("given", tasks=4, budget=20)
+        for worker in ("ann", "=bob"):
+            for _ in range(4):
+                lease = http.post(f"/campaigns/{id}/ask", json={"worker": worker}).json()["lease"]
+                http.post(f"/leases/{lease['id']}/tell", json={"label": "yes"})
+        http.post(f"/campaigns/{id}/ask", json={"worker": "cat"})
+        found: list[dict[str, Any]] = []
+        after: int | None = -1
+        while after is not None:
+            page = http.get(f"/campaigns/{id}/labels", params={"after": after, "limit": 3}).json()
+            found, after = found + page["labels"], page["next"]
+        assert sorted((one["task"], one["worker"]) for one in found) == [
+            (f"t{k}", worker) for k in range(4) for worker in ("=bob", "ann")
+        ]
+        assert all(one["label"] == "yes" and one["counted"] and one["state"] == "labelled" for one in found)
+        lines = http.get(f"/campaigns/{id}/labels", params={"format": "jsonl", "unanswered": True}).text.splitlines()
+        waiting = [one for one in map(json.loads, lines) if one not in found]
+        assert len(lines) == 9 and [(one["worker"], one["label"]) for one in waiting] == [("cat", None)]
+        csv = http.get(f"/campaigns/{id}/labels", params={"format": "csv"}).text.splitlines()
+        assert csv[0] == "task,worker,label,started,submitted,state,counted" and len(csv) == 9
+        assert sum(",'=bob," in line for line in csv) == 4
+
     def test_events_by_cursor(self, shared: Service, http: httpx.Client) -> None:
         id = shared.campaign("events")
         http.post(f"/campaigns/{id}/pause")
@@ -426,7 +449,7 @@ def test_only_who_needs_tables_waits_for_them(tmp_path: Path, monkeypatch: pytes
         ready, slow = service.campaign("ready"), service.campaign("slow", tasks=0, policy="uniform")
         assert http.post(f"/campaigns/{ready}/ask", json={"worker": "ann"}).json()["lease"]
         door = threading.Event()
-        service.campaign_service.table_cache._pool.submit(door.wait)
+        service.campaign_service.table_cache._maker.order("another", 0.0, lambda _: door.wait())
         http.post(f"/campaigns/{slow}/tasks", json=[{"id": "a"}])
         refused = http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"})
         assert (refused.json()["reason"], refused.headers["retry-after"]) == ("preparing", "2")

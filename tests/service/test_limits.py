@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from nextlabel.campaign import intake
+from nextlabel.campaign import intake, new_tasks
 from nextlabel.service.limits import Bucket, DistinctNames, address_of
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
@@ -274,7 +274,7 @@ class TestPages:
             added = [event for event in store.events(id) if event.kind == "tasks_added"]
             sizes = [sum(len(json.dumps(task[1])) for task in event.data["tasks"]) for event in added]
             assert sum(len(event.data["tasks"]) for event in added) == 100
-            assert max(sizes) <= intake.CHUNK_SIZE + intake.LARGEST_PAYLOAD
+            assert max(sizes) <= intake.CHUNK_SIZE + new_tasks.LARGEST_PAYLOAD
             service.table_cache.close()
 
 

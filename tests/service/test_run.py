@@ -32,7 +32,8 @@ if __name__ == "__main__":
 
 
 @contextmanager
-def served(folder: Path, workers: int) -> Iterator[tuple[str, str, subprocess.Popen[str]]]:
+def served(folder: Path, workers: int, token: str = "") -> Iterator[tuple[str, str, subprocess.Popen[str]]]:
+    """The service on a database, which prints its token at its first start."""
     port = free_port()
     program = folder / "program.py"
     program.write_text(PROGRAM.format(port=port, url=f"sqlite:///{folder / 'a.db'}", workers=workers))
@@ -41,7 +42,7 @@ def served(folder: Path, workers: int) -> Iterator[tuple[str, str, subprocess.Po
     )
     assert process.stdout is not None
     try:
-        token = process.stdout.readline().strip()
+        token = token or process.stdout.readline().strip()
         url, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -79,6 +80,31 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
     assert sum(line["path"].endswith("/tell") for line in requests) == 20
     assert {line["status"] for line in requests} <= {200, 201}
     assert "Traceback" not in errors
+
+
+def test_a_signal_in_the_middle_of_an_import_and_the_request_again(tmp_path: Path) -> None:
+    many = 20_000
+    body = "id,text\n" + "".join(f"t{k},text {k}\n" for k in range(many))
+    headers = {"idempotency-key": "once"}
+    with served(tmp_path, 1) as (url, token, process):
+        headers["authorization"] = f"Bearer {token}"
+        with httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE_S) as http:
+            assert http.post("/campaigns", json={**QUICK, "id": "demo"}).status_code == 201
+            headers["content-type"] = "text/csv"
+            begun = http.post("/campaigns/demo/tasks", content=body, headers={**headers, "prefer": "respond-async"})
+            assert begun.status_code == 202
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0
+    with (
+        served(tmp_path, 1, token) as (url, token, process),
+        httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE_S) as http,
+    ):
+        assert http.get("/campaigns/demo").json()["tasks"] in (0, many)
+        until = time.monotonic() + PATIENCE_S
+        while (sent := http.post("/campaigns/demo/tasks", content=body)).status_code == 503:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        assert sent.status_code == 200 and sent.json()["tasks"] == many
 
 
 def test_what_cannot_be_served() -> None:

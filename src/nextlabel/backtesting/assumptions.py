@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nextlabel.backtesting.readout import FITS
 from nextlabel.backtesting.result import Backtest
+from nextlabel.prose import counted
 
 ORDER_WORDS = {
     "random": "in random order, fresh in every replication",
@@ -25,7 +26,7 @@ def assumptions(found: Backtest) -> list[str]:
     """What the numbers rest on."""
     setting = found.setting
     judged = "gold" if found.truth == "gold" else "what all recorded labels say together"
-    crowd = "" if found.workers is None else f" by {found.workers:,} workers"
+    crowd = "" if found.workers is None else f" by {counted(found.workers, 'worker')}"
     out = [
         f"{found.tasks:,} tasks with {int(setting.recorded.counts.sum()):,} labels{crowd} are replayed; "
         f"{found.known:,} of them are judged, against {judged}.",

@@ -199,7 +199,7 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
         if policy.solves_again:
             raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
     readouts = tuple(how.readouts or how.default_readouts(bool(crowd)))
-    _check_workers(crowd, readouts, recorded)
+    _check_workers(crowd, readouts, how, recorded)
     how.check_crowd(crowd or (("the read-out workers",) if "workers" in readouts else ()))
     if recorded.answers > 2 and (counting or "posterior" in readouts or "dawid-skene" in readouts):
         what = counting[0].name if counting else "the read-out posterior or dawid-skene"
@@ -220,14 +220,16 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     return Rules(names, counting, crowd, readouts)
 
 
-def _check_workers(crowd: Sequence[str], readouts: Sequence[str], recorded: Recorded) -> None:
+def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: Recorded) -> None:
     if "dawid-skene" in readouts:
         needs_crowdkit()
     who = [*crowd[:1], *(f"the read-out {name}" for name in ("workers", "dawid-skene") if name in readouts)]
+    if how.replay != "task-first":
+        who.append(f"--replay {how.replay}")
     if who and recorded.workers is None:
         raise InputError(
-            f"{who[0]} needs to know who gave each label, and there is no column of workers.",
-            "Name the column with --worker-column.",
+            f"{who[0]} needs to know who gave each label, and the labels do not say.",
+            "Name the column of workers with --worker-column.",
         )
 
 
@@ -243,6 +245,11 @@ def _learnt(
     recorded: Recorded, rules: Rules, how: BacktestOptions, prior: Prior | None, threshold: float | None, seed: int
 ) -> PilotFit:
     """What rules that count are told beforehand."""
+    if how.pilot is not None and not rules.use_prior and rules.know_workers:
+        raise InputError(
+            "a pilot gives rules that count votes their prior, and none of them is played.",
+            "Leave --pilot-tasks out, or add a policy such as index.",
+        )
     if rules.know_workers and how.pilot is None:
         known = prior if rules.use_prior else as_prior((1, 1))
         return from_all_labels(recorded, known, threshold, how.method, seed)

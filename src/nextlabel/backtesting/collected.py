@@ -12,16 +12,14 @@ from collections.abc import Callable
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.backtesting.readout import dawid_skene
+from nextlabel.backtesting.readout import dawid_skene, taken_labels
 from nextlabel.beliefs.prior import Prior
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.simulation.crowd_readout import best_answers, share_right
 from nextlabel.simulation.replay import Recorded, credits
 
-#: Scores that differ by less are equal.
-EVEN = 1e-9
-
-#: (K,) what each task is worth, from its drawn labels and how many of them were taken; 0 where no truth is known.
+#: (K,) what each task is worth, from its drawn labels and how many of them were taken; nan where no truth is known.
 CollectedReadout = Callable[[Ints, Ints], Floats]
 
 
@@ -33,9 +31,7 @@ def everything(recorded: Recorded) -> tuple[Ints, Ints]:
 def collected_labels(recorded: Recorded, drawn: Ints, taken: Ints) -> CrowdLabels:
     """The labels that were collected, with workers numbered from 0."""
     assert recorded.workers is not None
-    got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
-    task = np.nonzero(got)[0]
-    which = drawn[got]
+    task, which = taken_labels(drawn, taken)
     known, worker = np.unique(recorded.workers[task, which], return_inverse=True)
     return CrowdLabels(
         task=task,
@@ -54,10 +50,9 @@ def beliefs_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:
 
 def votes_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:
     """(K, C) votes for each answer."""
-    got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
-    task = np.nonzero(got)[0]
+    task, which = taken_labels(drawn, taken)
     out = np.zeros((len(recorded), recorded.answers))
-    np.add.at(out, (task, recorded.labels[task, drawn[got]]), 1.0)
+    np.add.at(out, (task, recorded.labels[task, which]), 1.0)
     return out
 
 
@@ -70,21 +65,13 @@ def posteriors_of(prior: Prior, threshold: float, recorded: Recorded, drawn: Int
 
 def winners(scores: Floats) -> Ints:
     """(K,) the answer with the greatest score, -1 where several have it."""
-    top = scores >= scores.max(axis=1, keepdims=True) - EVEN
+    top = best_answers(scores)
     return np.where(top.sum(axis=1) > 1, -1, top.argmax(axis=1))
 
 
 def by_scores(recorded: Recorded, scores: Callable[[Recorded, Ints, Ints], Floats]) -> CollectedReadout:
     """The read-out that decides by the greatest score."""
-    truth = np.maximum(recorded.gold, 0)
-
-    def read_out(drawn: Ints, taken: Ints) -> Floats:
-        found = scores(recorded, drawn, taken)
-        top = found >= found.max(axis=1, keepdims=True) - EVEN
-        share = top[np.arange(len(truth)), truth] / top.sum(axis=1)
-        return np.where(recorded.gold < 0, 0.0, share)
-
-    return read_out
+    return lambda drawn, taken: share_right(scores(recorded, drawn, taken), recorded.gold)
 
 
 def by_dawid_skene(recorded: Recorded, ties: str) -> CollectedReadout:
@@ -94,6 +81,6 @@ def by_dawid_skene(recorded: Recorded, ties: str) -> CollectedReadout:
 
     def read_out(drawn: Ints, taken: Ints) -> Floats:
         credit = credits(dawid_skene(recorded, workers, drawn, taken), ties)
-        return np.where(recorded.gold < 0, 0.0, credit[np.arange(len(recorded)), np.maximum(recorded.gold, 0)])
+        return np.where(recorded.gold < 0, np.nan, credit[np.arange(len(recorded)), np.maximum(recorded.gold, 0)])
 
     return read_out

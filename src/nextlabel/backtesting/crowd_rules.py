@@ -8,13 +8,14 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from nextlabel.arrays import Ints
+from nextlabel.backtesting.collected import collected_labels, everything
 from nextlabel.backtesting.curves import Curve
 from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, judged
 from nextlabel.backtesting.replays import BacktestSetup
-from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
+from nextlabel.prose import counted
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import BLIND_TO_BUDGET, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine
@@ -67,27 +68,21 @@ def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:
     """The replayed tasks' labels in the order of the file, with their times if the table has them."""
     if table is not None and table.tasks == pool.tasks:
         return CrowdRecord.from_table(table, pool.gold)
-    assert pool.workers is not None
-    got = pool.labels >= 0
-    task: Ints = np.nonzero(got)[0]
-    known, worker = np.unique(pool.workers[got], return_inverse=True)
-    labels = CrowdLabels(
-        task, worker.reshape(-1).astype(np.int64), pool.labels[got], len(pool), len(known), pool.answers
-    )
-    return CrowdRecord(labels, pool.gold, pool.tasks)
+    return CrowdRecord(collected_labels(pool, *everything(pool)), pool.gold, pool.tasks)
 
 
 def check_times(table: LabelTable | None) -> None:
     """Refuse to replay times that are not known."""
-    for name, times in (
-        ("submitted_at", None if table is None else table.submitted_at),
-        ("assigned_at", None if table is None else table.assigned_at),
+    for what, flag, times in (
+        ("begun", "--assigned-column", None if table is None else table.assigned_at),
+        ("handed in", "--submitted-column", None if table is None else table.submitted_at),
     ):
         if times is None or not np.isfinite(times).all():
-            what = "when it was handed in" if name == "submitted_at" else "when it was begun"
+            lacking = 0 if times is None else int(np.count_nonzero(~np.isfinite(times)))
+            missing = counted(lacking, "label lacks", "labels lack") if lacking else "no label has"
             raise InputError(
-                f"--replay timed needs to know of every label {what}.",
-                f"Add a column {name}, or use --replay worker-first.",
+                f"--replay timed needs to know when every label was {what}, and {missing} that time.",
+                f"Name the column with {flag}, or use --replay worker-first.",
             )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from nextlabel.backtesting.readout import COUNTING, READOUTS
 from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE
 from nextlabel.errors import InputError
+from nextlabel.simulation.crowd_record import REPLAYS
 from nextlabel.simulation.replay import ORDERS, TIES
 
-REPLAYS = ("task-first", "worker-first", "timed")
 #: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
 CROWD = ("crowd", "crowd-uncertainty")
 BESIDE_CROWD = ("index",)

@@ -78,14 +78,18 @@ def drawn_labels(recorded: Recorded, order: str, seed: int, replication: int) ->
     return out
 
 
+def taken_labels(drawn: Ints, taken: Ints) -> tuple[Ints, Ints]:
+    """Task and column of every label that was taken: the first ``taken`` of each task's ``drawn`` ones."""
+    got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
+    return np.nonzero(got)[0], drawn[got]
+
+
 def dawid_skene(recorded: Recorded, workers: Ints, chosen: Ints, taken: Ints) -> Ints:
     """(N,) decisions from the first ``taken`` of each task's ``chosen`` labels; -1 for a task without any."""
     import pandas as pd
 
     model = needs_crowdkit()(n_iter=ITERATIONS)
-    got = np.arange(chosen.shape[1])[None, :] < taken[:, None]
-    task = np.nonzero(got)[0]
-    which = chosen[got]
+    task, which = taken_labels(chosen, taken)
     frame = pd.DataFrame(
         {"task": task, "worker": workers[task, which], "label": recorded.labels[task, which]}, copy=False
     )

@@ -84,7 +84,8 @@ def overlap_line(found: Backtest, readout: str) -> str:
     """Fixed overlaps and the ceiling in one line."""
     parts = [f"{one.budget}: {with_interval(one)}" for one in found.overlaps if one.readout == readout]
     total = found.setting.recorded.counts.mean()
-    end = f"all {total:.3g} labels per task: {found.ceilings[readout]:.3f} (the ceiling)"
+    noun = "label" if total == 1 else "labels"
+    end = f"all {total:.3g} {noun} per task: {found.ceilings[readout]:.3f} (the ceiling)"
     return f"The same number of labels for every task by {readout}: {'; '.join(parts)}; {end}."
 
 
@@ -106,6 +107,13 @@ def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], 
         if any((name, k) in at for k in ks)
     ]
     return header, rows
+
+
+def saving_caption(rows: list[list[str]]) -> str:
+    """What the intervals of a table of savings mean."""
+    open_end = any("(?" in cell for row in rows for cell in row)
+    unknown = " A ? stands where some of the resampled sets do not get there at all." if open_end else ""
+    return f"The interval is 95%, over orders and tasks.{unknown}\n"
 
 
 def _saved_cell(one: Saving | None) -> str:

@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.chance import PLACES, STARTS, chance
+from nextlabel.campaign.chance import PLACES, chance, starting_place
 from nextlabel.campaign.clock import doubt_about
+from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_id
@@ -32,7 +33,7 @@ from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, TablesPendingError
 
 #: Leases that one command expires at most, and the seconds after which it is worth asking again.
 MOST_EXPIRED, RETRY_RANGE = 1000, (1.0, 30.0)
@@ -208,6 +209,43 @@ class Commands:
         )  # fmt: skip
         self._reopen()
 
+    def record_hidden_tasks(self, tasks: list[list[Any]], total: int) -> None:
+        """Put tasks of an import of ``total`` new ones into the log, to be published when all of them are there.
+
+        Their places follow one another in an interval of their own: the index of places grows at its end, and asks
+        search it from a random place on.
+        """
+        row = self.ledger.row
+        hidden, segment = row.rules.hidden, row.rules.segments
+        first = row.tasks + hidden
+        places = [segment + (hidden + k + 0.5) / total for k in range(len(tasks))]
+        self._record("tasks_added", {"first": first, "tasks": tasks, "places": places, "hidden": True})
+
+    def publish_tasks(
+        self, priors: list[Any], counts: list[list[int]], ranked: bool, batch: str | None, digest: str | None
+    ) -> None:
+        """All tasks of an import are in the log: from now on they are there."""
+        self.settle()
+        row = self.ledger.row
+        limits = scoring.limits_for(row.config, row.tasks, ranked)
+        self._record(
+            "tasks_published",
+            {
+                "first": row.tasks, "tasks": row.rules.hidden, "classes": priors, "counts": counts, "batch": batch,
+                "digest": digest, "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight,
+                "ranked": ranked,
+            },
+        )  # fmt: skip
+        self._reopen()
+
+    def rank_tasks(self, many: int) -> bool:
+        """Give some tasks of an import their scores; False if all have theirs."""
+        row = self.ledger.row
+        if row.rules.unranked_from is None:
+            return False
+        self._record("tasks_ranked", {"until": min(row.rules.unranked_from + many, row.tasks)})
+        return row.rules.unranked_from is not None
+
     def record_batch(self, batch: str, digest: str) -> None:
         """A batch has ended with tasks that were there already."""
         self._record("batch_ended", {"batch": batch, "digest": digest})
@@ -216,6 +254,9 @@ class Commands:
         self._trust_clock()
         event = self.ledger.append(self.now, kind, data)
         apply_event(self.ledger, event, scoring.rank)
+        model = self.ledger.crowd
+        if model is not None and model.seq == event.seq - 1:
+            model.apply(self.ledger, event)
         return event
 
     def _trust_clock(self) -> None:
@@ -252,6 +293,10 @@ class Commands:
                 raise self._doubt  # it was closed by a clock that was ahead
             return before
         if before != reason:
+            try:
+                self._learn_all()
+            except TablesPendingError:
+                return reason  # the next command closes it
             self._record("closed", {"reason": reason})
         return reason
 
@@ -262,8 +307,10 @@ class Commands:
     def _tune(self) -> None:
         """Use tables for the learnt rates, as soon as they are there."""
         ledger, row = self.ledger, self.ledger.row
+        if row.config.knows_workers or row.rules.ranked:
+            return
         rho = wanted_rho(row)
-        if row.rules.ranked or rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
+        if rho == row.rho or not self.tables.has(row.config, ledger.classes(), rho):
             return
         rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
         self._record("tuned", {"rho": rho, **rates})
@@ -272,10 +319,12 @@ class Commands:
         """The task and what it was chosen by, or why there is none."""
         row = self.ledger.row
         n = labels_before_deadline(row, self.now)
+        if row.config.knows_workers:
+            return self._choose_for(worker, n)
         if row.rules.ranked:
             return self._choose_by_score(worker, n)
         tables = self.tables.ready(row.config, self.ledger.classes(), row.rho)
-        start = chance(row.config.seed, STARTS, row.given)
+        start = starting_place(row.config.seed, row.given, row.rules.segments)
         barred: list[Group] = []
         while True:
             group = tables.choose(self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given)
@@ -287,6 +336,43 @@ class Commands:
             if task is not None:
                 return task, {"left": n, "rho": tables.rho}
             barred.append(group)
+
+    def _choose_for(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
+        """The task that is best for this worker, by what is known of them and of all tasks."""
+        row, model = self.ledger.row, self._crowd()
+        if model.is_due(row):
+            self._refit()
+        task = model.choose(worker)
+        if task is None and model.crowd.tasks < row.tasks:
+            self._refit()
+            task = model.choose(worker)
+        if task is None:
+            return "nothing_left_for_you" if model.crowd.any_open else "all_leased"
+        return self.ledger.task(task), {"left": n, "model": model.version}
+
+    def _crowd(self) -> CrowdModel:
+        """What is known of tasks and workers, up to the last event."""
+        if self.ledger.crowd is None:
+            self.tables.crowd_ready()
+            self.ledger.crowd = CrowdModel(self.ledger.row.config)
+        self.ledger.crowd.catch_up(self.ledger)
+        return self.ledger.crowd
+
+    def crowd_snapshot(self) -> CrowdSnapshot:
+        """What is believed of tasks and workers now (policy crowd)."""
+        return self._crowd().snapshot(self.ledger)
+
+    def _refit(self) -> None:
+        """Learn workers and tasks anew, and say so in the log."""
+        self._trust_clock()
+        data = self._crowd().refit(self.ledger, labels_before_deadline(self.ledger.row, self.now))
+        self._record("refitted", data)
+
+    def _learn_all(self) -> None:
+        """Final results rest on all labels."""
+        row = self.ledger.row
+        if row.config.knows_workers and row.tasks and self._crowd().has_news(row):
+            self._refit()
 
     def _choose_by_score(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
         row = self.ledger.row

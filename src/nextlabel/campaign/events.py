@@ -7,8 +7,13 @@ created      config, rate_memory (observations that the rates remember)
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
              places [uniform, ...] of the tasks in their group, most_labels and most_in_flight of these tasks,
              ranked (from now on tasks are chosen by a score of their own), digest of the batch so far
+             hidden: nobody gets these tasks, and nothing counts them, before they are published
+tasks_published first, tasks (how many were hidden), classes that are new, counts [[class, tasks], ...], batch, digest,
+             most_labels, most_in_flight, ranked: an import is complete, and all of its tasks are there at once
+tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
-leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables
+leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
+             the model (``model``)
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
 expired      lease
@@ -18,6 +23,9 @@ undone       lease, label
 paused       --
 resumed      --
 changed      budget, deadline or lease_seconds: the new value of each that changed
+refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
+             tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
+             truths), next (labels given at which it is due again)
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
@@ -26,7 +34,8 @@ clock_accepted before (time of the event before it); expires_at if that was a la
 ============ ===================================================================================================
 
 Everything that a constant of the code, chance or a policy decided is in the data. Logs of the first version lack
-rate_memory, places, limits, ranked and last: ``legacy_log`` has them. Digests of batches came with version 0.3.
+rate_memory, places, limits, ranked and last: ``legacy_log`` has them. Digests of batches, and imports that are
+published as a whole, came with version 0.3.
 """
 
 from __future__ import annotations
@@ -35,8 +44,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KINDS: Final = (
-    "created", "tasks_added", "batch_ended", "leased", "labelled", "late", "expired", "released", "renewed", "undone",
-    "paused", "resumed", "changed", "tuned", "closed", "reopened", "clock_accepted",
+    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
+    "released", "renewed", "undone",
+    "paused", "resumed", "changed", "tuned", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt",
 )  # fmt: skip
 

@@ -36,6 +36,11 @@ def lease_id(campaign: str, number: int) -> str:
     return f"{campaign}-{number}-{_random_hex()}"
 
 
+def lease_number(lease: str) -> int:
+    """The number of a lease in its campaign, from 0 on in the order in which leases were given out."""
+    return int(lease.split("-", 2)[1])
+
+
 def _random_hex() -> str:
     """Twelve random digits; the system is asked for many at once, which costs as much as asking for one."""
     try:

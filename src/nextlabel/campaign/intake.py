@@ -1,201 +1,181 @@
-"""New tasks: read from plain tables, checked, numbered and put into classes, all of them or none.
-
-======== ======================================================================================================
-key      meaning
-======== ======================================================================================================
-id       the user's name for the task; the task's number if there is none (with a further number, such as 7.2, if
-         somebody has used 7 as an id)
-payload  what workers are shown, any JSON; without this key all keys that are not in this table make it up
-score    a model's probability that the answer is label 1 (two labels)
-prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
-======== ======================================================================================================
+"""New tasks (``campaign.new_tasks``) are numbered and put into classes, all of them or none.
 
 The same task again is no error and changes nothing; another payload or prior under the same id is a conflict, and so
-are other tasks under the key of a batch that is there.
+are other tasks under the key of a batch that is there. What fits into one transaction is added by ``add_tasks``; larger
+imports are staged first and published when all of them have been checked (``campaigns.imports``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.new_tasks import NewTask
 from nextlabel.campaign.replies import Added
-from nextlabel.campaign.rows import BatchRow
+from nextlabel.campaign.rows import BatchRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.errors import ConflictError, InputError
-from nextlabel.files.frames import is_frame
-from nextlabel.files.tasks import TaskReader
-from nextlabel.problem.problem import TaskClass
-from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
+from nextlabel.errors import BusyError, ConflictError, InputError
+from nextlabel.problem.tables import prior_table
 
-#: Tasks in one event, characters of an id and of a payload as JSON, tasks of a campaign.
-CHUNK, LONGEST_KEY, LARGEST_PAYLOAD, MOST_TASKS = 1000, 200, 65_536, 50_000_000
-#: Characters of the payloads in one event, after which it is full; levels of lists and tables within a task.
-CHUNK_SIZE, DEEPEST = 1 << 20, 32
-#: A score of 0 or 1 would leave nothing for labels to say.
-LEAST_SCORE = 1e-3
-RESERVED = ("id", "payload", "score", "prior")
+#: Tasks in one event, characters of the payloads in it after which it is full, tasks of a campaign.
+CHUNK, CHUNK_SIZE, MOST_TASKS = 1000, 1 << 20, 50_000_000
+
+#: Tasks that are ranked in one transaction, when a campaign gets its first tasks with many priors.
+RANKED_AT_ONCE = 2000
+
+Find = Callable[[Sequence[str]], dict[str, TaskRow]]
 
 
-@dataclass(frozen=True, slots=True)
-class NewTask:
-    """A task that has been checked; ``key`` is None if it is to be called by its number, ``size`` is its payload's."""
-
-    key: str | None
-    payload: Any
-    prior: Prior
-    size: int
-
-    def digest(self) -> bytes:
-        """What tells this task from others."""
-        return json.dumps([self.key, self.payload, _prior_table(self.prior)], sort_keys=True).encode()
+class ManyScoresError(Exception):
+    """So many tasks that are there have to be ranked that it must be done in steps (``campaigns.imports``)."""
 
 
-@lru_cache(1024)
-def _prior_table(prior: Prior) -> Any:
-    return prior_table(prior)
+class SeenKeys(Protocol):
+    """The keys of the tasks that an intake has met, each with the fingerprint of its task."""
+
+    def find(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Those of the keys that were met."""
+        ...
+
+    def add(self, pairs: Sequence[tuple[str, bytes]]) -> None:
+        """More keys, none of which was met before."""
+        ...
 
 
-def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
-    """One task from a table; ``place`` names it in errors."""
-    where = f"task {place}"
-    if not isinstance(task, Mapping):
-        task = {"payload": task}
-    key = task.get("id")
-    if key is not None:
-        key = str(key).strip()
-        half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
-        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
-            raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
-    if _depth_exceeds(task, DEEPEST):
-        raise InputError(
-            f"{where} is nested more than {DEEPEST} levels deep.", "Give flatter tables, or put the rest into a text."
-        )
-    payload = task["payload"] if "payload" in task else {k: v for k, v in task.items() if k not in RESERVED}
-    try:
-        text = json.dumps(payload, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise InputError(f"the payload of {where} is not JSON.", "Give texts, numbers, lists and tables.") from None
-    if len(text) > LARGEST_PAYLOAD or "\\u0000" in text:
-        raise InputError(
-            f"the payload of {where} has {len(text):,} characters or a null character.",
-            f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
-        )
-    return NewTask(key, payload, _prior(config, task, where), len(text))
+class KeysInMemory:
+    """For as many tasks as fit into one transaction."""
+
+    def __init__(self) -> None:
+        self._fingerprints: dict[str, bytes] = {}
+
+    def find(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Those of the keys that were met."""
+        return {key: self._fingerprints[key] for key in keys if key in self._fingerprints}
+
+    def add(self, pairs: Sequence[tuple[str, bytes]]) -> None:
+        """More keys."""
+        self._fingerprints.update(pairs)
 
 
-def _depth_exceeds(value: Any, most: int) -> bool:
-    """Whether lists and tables are nested deeper than that; level by level, so that no depth is too much for it."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, Mapping | list | tuple)
-            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
-        ]
-        if not level:
-            return False
-    return any(isinstance(one, Mapping | list | tuple) for one in level)
+class Numbered(NamedTuple):
+    """The new ones among some tasks, as [key, payload, class], and the priors that came with them."""
+
+    tasks: list[list[Any]]
+    priors: list[Any]
 
 
-def _prior(config: CampaignSettings, task: Mapping[str, Any], where: str) -> Prior:
-    score, prior = task.get("score"), task.get("prior")
-    if score in (None, "") and prior is None:
-        return config.default_prior
-    try:
-        belief = prior_from(prior) if prior is not None else _of_score(config, score)
-        TaskClass(1, belief, config.threshold, config.reward)
-    except InputError as error:
-        raise InputError(f"{where}: {error.message}", error.hint) from None
-    if belief.answers != config.answers:
-        raise InputError(
-            f"the prior of {where} has {belief.answers} answers and the campaign {config.answers}.",
-            "Give one weight for each label.",
-        )
-    return belief
+class Intake:
+    """Tells new tasks from known ones, chunk by chunk; ``find`` looks for tasks that the campaign has."""
 
+    def __init__(self, classes: Iterable[Prior], first: int, find: Find, seen: SeenKeys, digested: bool) -> None:
+        self.classes = {prior: number for number, prior in enumerate(classes)}
+        self.first, self.next = first, first
+        self.known = 0
+        self.counts: Counter[int] = Counter()
+        self._find, self._seen = find, seen
+        self._digest = hashlib.sha256() if digested else None
 
-def _of_score(config: CampaignSettings, score: Any) -> Prior:
-    if config.answers != 2:
-        raise InputError("a score is for campaigns with two labels.", "Give a prior with one weight for each label.")
-    try:
-        p = float(score)
-    except (TypeError, ValueError):
-        p = float("nan")
-    if isinstance(score, bool) or not 0.0 <= p <= 1.0:
-        raise InputError(f"score {str(score)[:40]!r} is not a probability.", "Give a number from 0 to 1.")
-    p = min(max(p, LEAST_SCORE), 1.0 - LEAST_SCORE)
-    return OneCoin(p, config.accuracy) if config.accuracy is not None else beta_of_score(p, config.strength)
+    @property
+    def added(self) -> int:
+        """How many tasks are new."""
+        return self.next - self.first
+
+    @property
+    def digest(self) -> str | None:
+        """What tells this batch from others, as far as it goes."""
+        return None if self._digest is None else self._digest.hexdigest()
+
+    def number(self, chunk: Sequence[NewTask]) -> Numbered:
+        """The new tasks of a chunk; raises ConflictError where one contradicts a task that is there."""
+        names = [task.key for task in chunk if task.key is not None]
+        # A task without an id is called by its number, unless somebody has used that as an id.
+        numbers = [] if len(names) == len(chunk) else [str(self.next + k) for k in range(len(chunk))]
+        there = self._find([*names, *numbers]) if self.first else {}
+        seen = self._seen.find([*names, *numbers])
+        taken = {*there, *names}
+        found = Numbered([], [])
+        fresh: list[tuple[str, bytes]] = []
+        for task in chunk:
+            content = task.digest()
+            fingerprint = hashlib.blake2b(content, digest_size=16).digest()
+            if self._digest is not None:
+                self._digest.update(content)
+            key = task.key if task.key is not None else self._free_key(taken, seen)
+            old = there.get(key)
+            if old is not None or key in seen:
+                same = seen.get(key) == fingerprint
+                if old is not None:
+                    same = old.payload == task.payload and self.classes.get(task.prior) == old.class_number
+                if not same:
+                    raise ConflictError(
+                        f"task {key[:60]!r} is there with another payload or prior.",
+                        "Give the new task an id of its own.",
+                    )
+                self.known += 1
+                continue
+            seen[key] = fingerprint
+            fresh.append((key, fingerprint))
+            if task.prior not in self.classes:
+                self.classes[task.prior] = len(self.classes)
+                found.priors.append(prior_table(task.prior))
+            number = self.classes[task.prior]
+            found.tasks.append([key, task.payload, number])
+            self.counts[number] += 1
+            self.next += 1
+        if self.next > MOST_TASKS:
+            raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
+        self._seen.add(fresh)
+        return found
+
+    def _free_key(self, taken: Collection[str], seen: Collection[str]) -> str:
+        """The number of a task as its key, with a further number where that is somebody's id."""
+        key, further = str(self.next), 1
+        while key in taken or key in seen or (further > 1 and (self._find([key]) or self._seen.find([key]))):
+            further += 1
+            key = f"{self.next}.{further}"
+        return key
 
 
 def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
     """Take tasks in; a ``batch`` that was taken in before is not taken in again, and must be the same."""
     ledger = commands.ledger
-    before = None if batch is None else ledger.batch(batch)
-    if before is not None:
-        _check_repeated(str(batch), tasks, before)
-        return Added(0, before.tasks, ledger.row.tasks)
+    same = None if batch is None else ledger.batch(batch)
+    if same is not None:
+        check_repeated(str(batch), tasks, same)
+        return Added(0, same.tasks, ledger.row.tasks)
+    if ledger.importing():
+        raise being_imported(ledger.row.id)
     commands.settle()
-    numbers: dict[Prior, int] = {prior: c for c, prior in enumerate(ledger.classes())}
-    seen: dict[str, NewTask] = {}
-    fresh = ledger.row.tasks == 0
-    added = known = 0
-    digest, recorded = hashlib.sha256(), True
-    for chunk in _chunks(tasks):
-        first = ledger.row.tasks
-        new_tasks: list[list[Any]] = []
-        new_priors: list[Any] = []
-        names = [task.key for task in chunk if task.key is not None]
-        # A task without an id is called by its number, unless somebody has used that as an id.
-        numbered = [] if len(names) == len(chunk) else [str(first + k) for k in range(len(chunk))]
-        there = {} if fresh else ledger.tasks_by_key([*names, *numbered])
-        taken = {*there, *names}
-        for task in chunk:
-            if batch is not None:
-                digest.update(task.digest())
-            key = task.key if task.key is not None else _free_key(ledger, first + len(new_tasks), taken, seen)
-            old = there.get(key)
-            if old is not None:
-                if old.payload != task.payload or numbers.get(task.prior) != old.class_number:
-                    raise _differs(key)
-                known += 1
-                continue
-            if key in seen:
-                if seen[key] != task:
-                    raise _differs(key)
-                known += 1
-                continue
-            seen[key] = task
-            if task.prior not in numbers:
-                numbers[task.prior] = len(numbers)
-                new_priors.append(prior_table(task.prior))
-            new_tasks.append([key, task.payload, numbers[task.prior]])
-        recorded = bool(new_tasks)
-        if not new_tasks:
-            continue
-        ranked = ledger.row.rules.ranked or len(numbers) > scoring.FEW_CLASSES
-        if ranked:
-            scoring.check_policy(ledger.row.config)
-        if first + len(new_tasks) > MOST_TASKS:
-            raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
-        commands.record_tasks(new_tasks, new_priors, ranked, batch, None if batch is None else digest.hexdigest())
-        added += len(new_tasks)
+    intake = Intake(ledger.classes(), ledger.row.tasks, ledger.tasks_by_key, KeysInMemory(), batch is not None)
+    recorded = True
+    for chunk in chunks(tasks):
+        found = intake.number(chunk)
+        recorded = bool(found.tasks)
+        if recorded:
+            before = ledger.row.rules.ranked
+            ranked = will_rank(ledger.row.config, before, len(intake.classes))
+            if ranked and not before and ledger.row.tasks > RANKED_AT_ONCE:
+                raise ManyScoresError
+            commands.record_tasks(found.tasks, found.priors, ranked, batch, intake.digest)
     if batch is not None and not recorded:
-        commands.record_batch(batch, digest.hexdigest())
-    return Added(added, known, ledger.row.tasks)
+        commands.record_batch(batch, str(intake.digest))
+    return Added(intake.added, intake.known, ledger.row.tasks)
 
 
-def _check_repeated(key: str, tasks: Iterable[NewTask], before: BatchRow) -> None:
+def will_rank(config: CampaignSettings, ranked: bool, classes: int) -> bool:
+    """Whether tasks are ranked one by one with so many priors; refuses a policy that cannot rank."""
+    ranked = ranked or (classes > scoring.FEW_CLASSES and not config.knows_workers)
+    if ranked:
+        scoring.check_policy(config)
+    return ranked
+
+
+def check_repeated(key: str, tasks: Iterable[NewTask], before: BatchRow) -> None:
     """Refuse a batch under the key of another one; no tasks at all only ask whether it is there."""
     digest, given = hashlib.sha256(), False
     for task in tasks:
@@ -208,41 +188,23 @@ def _check_repeated(key: str, tasks: Iterable[NewTask], before: BatchRow) -> Non
         )
 
 
-def _free_key(ledger: Ledger, number: int, taken: Collection[str], seen: Collection[str]) -> str:
-    """The number of a task as its key, with a further number where that is somebody's id."""
-    key, further = str(number), 1
-    while key in taken or key in seen or (further > 1 and ledger.tasks_by_key([key])):
-        further += 1
-        key = f"{number}.{further}"
-    return key
-
-
-def _differs(key: str) -> ConflictError:
-    return ConflictError(
-        f"task {key[:60]!r} is there with another payload or prior.", "Give the new task an id of its own."
+def being_imported(campaign: str) -> BusyError:
+    """Tasks are numbered in the order in which they are added: one import at a time."""
+    return BusyError(
+        f"tasks are being imported into campaign {campaign[:60]!r}.", "Try again when that import has ended."
     )
 
 
-def _chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
+def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[NewTask]]:
+    """Tasks as many at a time as one event holds, or at most so many."""
+    most = CHUNK if most is None else min(most, CHUNK)
     chunk: list[NewTask] = []
     size = 0
     for task in tasks:
         chunk.append(task)
         size += task.size
-        if len(chunk) == CHUNK or size >= CHUNK_SIZE:
+        if len(chunk) == most or size >= CHUNK_SIZE:
             yield chunk
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-def task_tables(tasks: Any) -> Iterable[Any]:
-    """One text or table per task; data frames are read row by row."""
-    if is_frame(tasks) and not isinstance(tasks, Mapping):
-        return TaskReader(tasks, "the data frame")
-    if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
-        raise InputError(
-            f"tasks are given as {type(tasks).__name__}.",
-            "Give a list of texts or tables, or a data frame with one row per task.",
-        )
-    return tasks

@@ -9,23 +9,29 @@ No method may look at all tasks but ``all_tasks`` and ``rescore``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.imports import ImportRecords
+from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
 
 if TYPE_CHECKING:
+    from nextlabel.campaign.crowd_model import CrowdModel
     from nextlabel.campaign.verification import Verification
 
 
 class Ledger(Protocol):
     """One campaign inside one transaction."""
+
+    #: What this process knows of the campaign's crowd, up to some event; lost if the transaction fails after it moved.
+    crowd: CrowdModel | None
 
     @property
     def row(self) -> CampaignRow:
@@ -34,6 +40,18 @@ class Ledger(Protocol):
 
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
+        ...
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those of this transaction included; those that added tasks without their data."""
+        ...
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
         ...
 
     def classes(self) -> Sequence[Prior]:
@@ -56,6 +74,18 @@ class Ledger(Protocol):
         """New tasks, with nothing in flight."""
         ...
 
+    def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
+        """New tasks that no other method returns or counts before ``publish_hidden_tasks``."""
+        ...
+
+    def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
+        """All hidden tasks are there from now on, so many in each group; a short step, however many they are."""
+        ...
+
+    def importing(self) -> bool:
+        """Whether an import of tasks has begun and not ended (``campaign.imports``)."""
+        ...
+
     def task(self, number: int) -> TaskRow:
         """A task by number."""
         ...
@@ -72,8 +102,10 @@ class Ledger(Protocol):
         """Put a task into another state; the row's other fields are written as they are."""
         ...
 
-    def rescore(self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]]) -> None:
-        """Give every task its score."""
+    def rescore(
+        self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
+    ) -> None:
+        """Give every task its score, or those from number ``first`` to the one before ``until``."""
         ...
 
     def groups(self) -> dict[Group, int]:
@@ -134,6 +166,11 @@ class Store(Protocol):
         ...
 
     @property
+    def imports(self) -> ImportRecords:
+        """Imports of tasks that are under way, and the last ones that have ended."""
+        ...
+
+    @property
     def clock(self) -> Callable[[], float]:
         """Seconds since 1970 by the clock of the database, or by this machine's where it has none."""
         ...
@@ -144,6 +181,14 @@ class Store(Protocol):
 
     def transaction(self, id: str) -> AbstractContextManager[Ledger]:
         """The campaign, locked; NotFoundError if there is none."""
+        ...
+
+    def transactions(self, needs: Mapping[str, Sequence[Need]]) -> AbstractContextManager[Mapping[str, Ledger]]:
+        """Campaigns by id, locked together, with what their commands need read at once; one transaction for all.
+
+        Of several campaigns, those that are not there or that somebody else has locked just now are left out, so that
+        nobody waits for them; one alone is waited for, or a NotFoundError.
+        """
         ...
 
     def campaigns(self) -> list[CampaignRow]:
@@ -164,6 +209,10 @@ class Store(Protocol):
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of payloads."""
+        ...
+
+    def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """Those of the tasks that are there."""
         ...
 
     def groups(self, id: str) -> dict[Group, int]:

@@ -9,6 +9,7 @@ replay leaves them out until its end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nextlabel.beliefs.simplex import simplex
@@ -52,6 +53,10 @@ def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
 
 def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
     row, config, data = ledger.row, ledger.row.config, event.data
+    if data.get("hidden"):
+        ledger.add_hidden_tasks(_new_rows(data, data["places"]))
+        row.rules = replace(row.rules, hidden=row.rules.hidden + len(data["tasks"]))
+        return
     ledger.add_classes([prior_from(prior) for prior in data["classes"]])
     row.classes += len(data["classes"])
     first, before = data["first"], row.rules.ranked
@@ -63,10 +68,7 @@ def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
         limits = legacy_log.legacy_limits(config.most_labels, config.most_in_flight, row.classes)
         row.rules = Rules(row.rules.rate_memory, legacy_log.legacy_ranked(row.classes), (limits,))
         places = [chance(config.seed, PLACES, number) for number in range(first, first + len(data["tasks"]))]
-    tasks = [
-        TaskRow(number, key, payload, class_number, place)
-        for number, ((key, payload, class_number), place) in enumerate(zip(data["tasks"], places, strict=True), first)
-    ]
+    tasks = _new_rows(data, places)
     for task in tasks:
         task.score = rank(ledger, task, task.state)
     if rank is not unranked and row.tasks and row.rules.ranked and not before:
@@ -75,6 +77,32 @@ def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
     row.tasks += len(tasks)
     if data.get("batch"):
         _extend_batch(ledger, data["batch"], len(tasks), data.get("digest"))
+
+
+def _new_rows(data: dict[str, Any], places: list[float]) -> list[TaskRow]:
+    numbered = enumerate(zip(data["tasks"], places, strict=True), data["first"])
+    return [TaskRow(number, key, payload, klass, place) for number, ((key, payload, klass), place) in numbered]
+
+
+def _tasks_published(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """The hidden tasks are there, all at once; their scores follow in ``tasks_ranked``."""
+    row, data = ledger.row, event.data
+    ledger.add_classes([prior_from(prior) for prior in data["classes"]])
+    row.classes += len(data["classes"])
+    limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
+    row.rules = row.rules.with_published(limits, data["ranked"])
+    ledger.publish_hidden_tasks({(klass, 0, 0): tasks for klass, tasks in data["counts"]})
+    row.tasks += data["tasks"]
+    if data["batch"]:
+        _extend_batch(ledger, data["batch"], data["tasks"], data["digest"])
+
+
+def _tasks_ranked(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row, until = ledger.row, event.data["until"]
+    start = row.rules.unranked_from or 0
+    row.rules = replace(row.rules, unranked_from=until if until < row.tasks else None)
+    if rank is not unranked:
+        ledger.rescore(lambda some: [rank(ledger, task, task.state) for task in some], start, until)
 
 
 def _batch_ended(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -191,6 +219,10 @@ def _tuned(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.rho = event.data["rho"]
 
 
+def _refitted(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """What was learnt follows from the log itself (``campaign.crowd_model``): no row changes."""
+
+
 def _closed(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.closed_seq, ledger.row.closed_reason = event.seq, event.data["reason"]
 
@@ -259,6 +291,8 @@ def _counts(ledger: Ledger) -> Any:
 _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "created": _created,
     "tasks_added": _tasks_added,
+    "tasks_published": _tasks_published,
+    "tasks_ranked": _tasks_ranked,
     "batch_ended": _batch_ended,
     "leased": _leased,
     "labelled": _labelled,
@@ -271,6 +305,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "resumed": _resumed,
     "changed": _changed,
     "tuned": _tuned,
+    "refitted": _refitted,
     "closed": _closed,
     "reopened": _reopened,
     "clock_accepted": _clock_accepted,

@@ -2,7 +2,9 @@
 
     label = argmax_q P(truth = q | labels),   probability = that maximum.
 
-A task is closed by the event that gave it the last label it can have, or by the event that closed the campaign.
+With the policy ``crowd`` the probabilities are those of the model of its workers (``campaign.crowd_model``), else those
+of workers who are alike. A task is closed by the event that gave it the last label it can have, or by the event that
+closed the campaign.
 """
 
 from __future__ import annotations
@@ -40,12 +42,16 @@ class Result:
     payload: Any
 
 
-def results_of(row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
-    """Results of some tasks."""
+def results_of(
+    row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], beliefs: Floats | None = None
+) -> list[Result]:
+    """Results of some tasks; ``beliefs`` (K, C) of all tasks where workers were learnt."""
     names = row.config.labels
     out: list[Result] = []
     for task in tasks:
         truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
+        if beliefs is not None:
+            truth = beliefs[task.number]
         best = int(np.argmax(truth))
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(

@@ -22,11 +22,19 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks."""
+    """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks.
+
+    ``segments``: places of tasks are below it (each import that was published has an interval of length 1 of its own).
+    ``hidden``: tasks after the last one that are in the log, but not published yet. ``unranked_from``: tasks from this
+    number on have no score yet; None if all have theirs.
+    """
 
     rate_memory: int
     ranked: bool = False
     limits: tuple[Limits, ...] = ()
+    segments: int = 1
+    hidden: int = 0
+    unranked_from: int | None = None
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -40,19 +48,30 @@ class Rules:
         same = bool(self.limits) and self.limits[-1][1:] == limits[1:]
         return replace(self, ranked=ranked, limits=self.limits if same else (*self.limits, limits))
 
+    def with_published(self, limits: Limits, ranked: bool) -> Rules:
+        """The rules after the hidden tasks were published; those that are ranked from now on get their scores later."""
+        start = None if not ranked else limits.first if self.ranked else 0
+        rules = self.with_tasks(limits, ranked)
+        return replace(rules, segments=self.segments + 1, hidden=0, unranked_from=start)
+
 
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
+#: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
+_LATER: Final = ("segments", "hidden", "unranked_from")
 
 
 @lru_cache(maxsize=1024)
 def rules_to_json(rules: Rules) -> str:
     """One line of JSON."""
-    return json.dumps({"rate_memory": rules.rate_memory, "ranked": rules.ranked, "limits": rules.limits})
+    table = {"rate_memory": rules.rate_memory, "ranked": rules.ranked, "limits": rules.limits}
+    later = {name: getattr(rules, name) for name in _LATER if getattr(rules, name) != getattr(NEW_RULES, name)}
+    return json.dumps({**table, **later})
 
 
 @lru_cache(maxsize=1024)
 def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
-    return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]))
+    later = {name: table[name] for name in _LATER if name in table}
+    return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)

@@ -52,10 +52,12 @@ def check_policy(config: CampaignSettings) -> None:
 
 def rank(ledger: Ledger, task: TaskRow, state: TaskState) -> float | None:
     """The score of a task that gets into a state; None if tasks are not ranked, or it can have no label now."""
-    row = ledger.row
-    if not row.rules.ranked:
+    row, rules = ledger.row, ledger.row.rules
+    if not rules.ranked or (rules.unranked_from is not None and task.number >= rules.unranked_from):
         return None
-    limits = row.rules.limits_of(task.number)
+    if rules.hidden and task.number >= row.tasks:
+        return None
+    limits = rules.limits_of(task.number)
     if task.labels + state.w >= limits.most_labels or state.w >= limits.most_in_flight:
         return None
     return score(row.config, ledger.classes()[task.class_number], task.labels, state)

@@ -28,7 +28,7 @@ from nextlabel.campaign.declaration import (
 from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
@@ -116,7 +116,9 @@ class CampaignSettings:
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
-        if policy.planned_ahead:
+        if self.knows_workers:
+            self._check_crowd()
+        elif policy.planned_ahead:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use index, which follows both.",
@@ -127,6 +129,21 @@ class CampaignSettings:
                 f"policy {self.policy!r} does not say what a label is worth, so a label cost means nothing to it.",
                 "Use index, or leave the label cost out.",
             )
+
+    def _check_crowd(self) -> None:
+        """Refuse what the model of workers who differ has no place for."""
+        hint = "Leave it out, or use index."
+        if self.threshold != SETTINGS["threshold"].default:
+            raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
+        if self.reward != Accuracy():
+            raise InputError(f"policy {self.policy!r} maximises accuracy and takes no other reward.", hint)
+        if self.label_cost > 0:
+            raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
+
+    @property
+    def knows_workers(self) -> bool:
+        """Whether the policy tells workers apart and learns them from their labels."""
+        return self.policy in CROWD_POLICIES
 
     @property
     def answers(self) -> int:
@@ -287,7 +304,8 @@ def policy_name(policy: Any) -> str:
     if not isinstance(policy, Policy):
         raise InputError(f"policy {policy!r} is not a policy.", "Give a name such as index, or module:Class.")
     kind = type(policy)
-    name = policy.name if POLICIES.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES}
+    name = policy.name if known.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
     if kind.__module__ == "__main__" or repr(vars(make_policy(name))) != repr(vars(policy)):
         raise InputError(
             f"policy {name!r} cannot be made again from its name.",

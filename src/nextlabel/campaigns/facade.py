@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.given_labels import GivenLabel
+from nextlabel.campaign.new_tasks import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.errors import NotFoundError
@@ -45,7 +47,7 @@ class Campaign:
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
 
-        ``tasks`` are texts, tables with the keys of ``campaign.intake``, or a data frame with one row per task.
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task.
         """
         service = CampaignService(open_store(url), clock)
         try:
@@ -76,6 +78,10 @@ class Campaign:
     def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
         """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
         return self._service.add_tasks(self.id, task_tables(tasks), batch)
+
+    def imports(self) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return imports_of(self._service.store, self.id)
 
     def ask(self, worker: str) -> Lease | NoTask:
         """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""
@@ -121,6 +127,10 @@ class Campaign:
     def results(self) -> Iterator[Result]:
         """Every task with its most likely label."""
         return self._service.results(self.id)
+
+    def labels(self, *, unanswered: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one; with ``unanswered`` also the leases without one."""
+        return self._service.labels(self.id, unanswered)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """The log, from the event after number ``after`` on."""

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import TablesPendingError
 
@@ -17,6 +18,13 @@ class NonBlockingTableCache(TableCache):
 
     def __init__(self, table_cache: TableCache) -> None:
         self.__dict__ = table_cache.__dict__  # one set of tables, one lock
+
+    def crowd_ready(self) -> None:
+        """Return if the policy ``crowd`` is compiled."""
+        found = crowd_compiled()
+        if not found.done():
+            raise TablesPendingError(found)
+        found.result()
 
     def wait(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables if they are ready."""

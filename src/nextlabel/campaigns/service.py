@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
+from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
+from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
-from nextlabel.campaign.intake import add_tasks, read_task
+from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.new_tasks import NewTask, read_tasks
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
-from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
+from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.errors import ConflictError, NotFoundError, TablesPendingError
+from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
 #: Rows that are read at once, and bytes of their payloads.
 CHUNK, CHUNK_BYTES = 10_000, 16 << 20
+#: Tasks whose leases are read at once.
+TASKS_WITH_LEASES = 1_000
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
+#: Tasks, and characters of their payloads, that are added in one transaction; more of them are imported in steps.
+AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
 
 Clock = Callable[[], float]
 
@@ -36,27 +47,51 @@ class CampaignService:
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
+        self.imports = Imports(store, self._tables_at_hand, self.clock)
 
-    def create(self, config: CampaignSettings, id: str | None = None, tasks: Iterable[Any] = ()) -> CampaignRow:
+    def create(
+        self,
+        config: CampaignSettings,
+        id: str | None = None,
+        tasks: Iterable[Any] = (),
+        progress: Progress | None = None,
+    ) -> CampaignRow:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
+        return self.create_with(config, id, read_tasks(config, tasks), progress)
+
+    def create_with(
+        self, config: CampaignSettings, id: str | None, tasks: Iterable[NewTask], progress: Progress | None = None
+    ) -> CampaignRow:
+        """The same, with tasks that have been checked."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
+        some, more = _first_tasks(tasks)
         try:
-            with self.store.create(name, config, self.clock()) as ledger:
-                commands = Commands(ledger, self.table_cache, ledger.row.created_at)
-                commands.begin()
-                _take_in(commands, tasks, FIRST_BATCH)
+            if more is None:
+                with self.store.create(name, config, self.clock()) as ledger:
+                    commands = Commands(ledger, self.table_cache, ledger.row.created_at)
+                    commands.begin()
+                    add_tasks(commands, some, FIRST_BATCH)
+            elif self._has_campaign(name):
+                raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
+            else:
+                self.imports.create(config, name, chain(some, more), FIRST_BATCH, progress)
         except ConflictError as error:
-            try:
-                row = self.store.row(name)
-            except NotFoundError:
+            if not self._has_campaign(name):
                 raise error from None  # it was about the tasks
-            if row.config != config:
+            if self.store.row(name).config != config:
                 raise ConflictError(
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
-            self.run(name, lambda commands: _take_in(commands, tasks, FIRST_BATCH))
+            self._add(name, some, more, FIRST_BATCH, progress)
         self.warm(name)
         return self.store.row(name)
+
+    def _has_campaign(self, id: str) -> bool:
+        try:
+            self.store.row(id)
+        except NotFoundError:
+            return False
+        return True
 
     def run(self, id: str, command: Callable[[Commands], T]) -> T:
         """One command on one campaign, in a transaction of its own."""
@@ -67,11 +102,33 @@ class CampaignService:
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
                 pending.future.result()
 
-    def add_tasks(self, id: str, tasks: Iterable[Any], batch: str | None = None) -> Added:
-        """Tasks as tables (``campaign.intake``), all of them or none."""
-        added = self.run(id, lambda commands: _take_in(commands, tasks, batch))
+    def add_tasks(
+        self, id: str, tasks: Iterable[Any], batch: str | None = None, progress: Progress | None = None
+    ) -> Added:
+        """Tasks as tables (``campaign.new_tasks``), all of them or none; others are not kept waiting by many."""
+        some, more = _first_tasks(read_tasks(self.store.row(id).config, tasks))
+        added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added
+
+    def _add(
+        self,
+        id: str,
+        some: list[NewTask],
+        more: Iterator[NewTask] | None,
+        batch: str | None,
+        progress: Progress | None,
+    ) -> Added:
+        if more is not None:
+            return self.imports.add(id, chain(some, more), batch, progress)
+        try:
+            return self.run(id, lambda commands: add_tasks(commands, some, batch))
+        except ManyScoresError:
+            return self.imports.add(id, some, batch, progress)
+        except BusyError:
+            if not self.imports.recover(id):  # else the import that was in the way had lost its process
+                raise
+            return self._add(id, some, more, batch, progress)
 
     def ask(self, id: str, worker: str) -> Lease | NoTask:
         """A task for a worker."""
@@ -115,13 +172,32 @@ class CampaignService:
 
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
-        row, classes, after = self.store.row(id), self.store.classes(id), -1
-        while True:
-            tasks = self.store.tasks(id, after, CHUNK, CHUNK_BYTES)
-            if not tasks:
-                return
-            yield from results_of(row, classes, tasks)
+        row, classes = self.store.row(id), self.store.classes(id)
+        for tasks in self._tasks(id, CHUNK):
+            yield from self.results_of(row, classes, tasks)
+
+    def labels(self, id: str, unanswered: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, task by task; with ``unanswered`` also the leases without one."""
+        names = self.store.row(id).config.labels
+        for tasks in self._tasks(id, TASKS_WITH_LEASES):
+            leases = self.store.leases(id, [task.number for task in tasks])
+            yield from given_labels(names, tasks, leases, unanswered)
+
+    def _tasks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+        """All tasks, so many at a time."""
+        after = -1
+        while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):
+            yield tasks
             after = tasks[-1].number
+
+    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+        """What is known of some tasks."""
+        crowd = self.crowd(row)
+        return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
+
+    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+        """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
+        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
@@ -139,7 +215,9 @@ class CampaignService:
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
-        if row.classes and not row.rules.ranked:
+        if row.config.knows_workers:
+            crowd_compiled()
+        elif row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 
     def close(self) -> None:
@@ -148,6 +226,13 @@ class CampaignService:
         self.store.close()
 
 
-def _take_in(commands: Commands, tasks: Iterable[Any], batch: str | None) -> Added:
-    config = commands.ledger.row.config
-    return add_tasks(commands, (read_task(config, task, place) for place, task in enumerate(tasks, start=1)), batch)
+def _first_tasks(tasks: Iterable[NewTask]) -> tuple[list[NewTask], Iterator[NewTask] | None]:
+    """Tasks that are added in one transaction, or so many and an iterator over all others."""
+    some: list[NewTask] = []
+    rest, size = iter(tasks), 0
+    for task in rest:
+        some.append(task)
+        size += task.size
+        if len(some) > AT_ONCE or size > AT_ONCE_SIZE:
+            return some, rest
+    return some, None

@@ -8,6 +8,7 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.flag_values import parse_number, parse_prior
+from nextlabel.cli.label_source import label_source
 from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.errors import InputError
@@ -115,8 +116,11 @@ def backtest(
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",
     label_column: opt.LabelColumn = "label",
+    assigned_column: opt.AssignedColumn = "assigned_at",
+    submitted_column: opt.SubmittedColumn = "submitted_at",
     positive_label: opt.Positive = None,
     duplicates: opt.Duplicates = "first",
+    db: opt.Db = opt.DB,
     out: opt.Out = None,
     report: opt.Report = None,
     as_json: opt.Json = False,
@@ -134,9 +138,10 @@ def backtest(
         from nextlabel.files.gold import read_gold
         from nextlabel.files.labels import read_labels
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
-            duplicates=duplicates,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive_label,
+            duplicates=duplicates, assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
@@ -245,7 +250,7 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
 def _show(found: Backtest) -> None:
     from nextlabel.backtesting.assumptions import assumptions
     from nextlabel.backtesting.sentences import sentences
-    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
+    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_caption, saving_table
     from nextlabel.backtesting.verdicts import opponents
 
     for readout in found.readouts:
@@ -255,5 +260,5 @@ def _show(found: Backtest) -> None:
         for other in opponents(found, readout):
             header, rows = saving_table(found, readout, other)
             title = f"Labels saved, read out by {readout}, at the accuracy of an overlap by {other}"
-            print_table(title, header, rows, "The interval is 95%, over orders and tasks.\n")
+            print_table(title, header, rows, saving_caption(rows))
     typer.echo("\n".join(["", *sentences(found), "", *assumptions(found)]))

@@ -82,11 +82,22 @@ Flight = Annotated[
     ),
 ]  # fmt: skip
 Labels = Annotated[
-    str, typer.Argument(metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON.")
+    str,
+    typer.Argument(
+        metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON; or campaign:ID."
+    ),
 ]
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
 LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+AssignedColumn = Annotated[
+    str,
+    typer.Option("--assigned-column", metavar="NAME", help="The column with the time at which a task was given out."),
+]
+SubmittedColumn = Annotated[
+    str,
+    typer.Option("--submitted-column", metavar="NAME", help="The column with the time at which the label came in."),
+]
 Duplicates = Annotated[
     Literal["first", "keep"],
     typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),

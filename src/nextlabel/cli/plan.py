@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.flag_values import parse_number
+from nextlabel.cli.label_source import label_source
 from nextlabel.cli.merge_flags import refuse_contradictions
-from nextlabel.cli.options import JOBS, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text, whole
+from nextlabel.cli.options import DB, JOBS, Db, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder, write_page
 from nextlabel.cli.problem_options import ProblemFlags, takes_problem
@@ -17,6 +18,7 @@ from nextlabel.cli.problem_text import describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
+    from nextlabel.files.frames import NamedColumns
     from nextlabel.planning.pilot import Pilot
     from nextlabel.planning.result import Plan
     from nextlabel.problem.problem import Problem
@@ -28,8 +30,10 @@ def plan(
     context: typer.Context,
     target: Annotated[str | None, text("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
     pilot: Annotated[
-        str | None, text("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet or Label Studio JSON.")
+        str | None,
+        text("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."),
     ] = None,
+    db: Db = DB,
     method: Annotated[
         Literal["ml", "moments", "mixture"], typer.Option(help="With --pilot: how the prior is learnt.")
     ] = "ml",
@@ -49,7 +53,8 @@ def plan(
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
     if pilot is None:
         refuse_idle(context, ["method", "positive"], "--pilot")
-    learnt = None if pilot is None else _pilot(flags, pilot, method, positive)
+    source = label_source(context, pilot, db)
+    learnt = None if pilot is None else _pilot(flags, source, method, positive)
     read = [] if learnt is None else say_read(learnt.report)
     problem, most = _problem(flags, learnt, read)
     value = _value(flags, problem)
@@ -87,14 +92,14 @@ def plan(
         _show(found, notes, warnings)
 
 
-def _pilot(flags: ProblemFlags, path: str, method: str, positive: str | None) -> Pilot:
+def _pilot(flags: ProblemFlags, source: str | NamedColumns, method: str, positive: str | None) -> Pilot:
     for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
         if given is not None:
             raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
-    with working(f"Learning from {path}"):
+    with working("Learning from the pilot"):
         from nextlabel.planning.pilot import read_pilot
 
-        return read_pilot(path, method, positive)
+        return read_pilot(source, method, positive)
 
 
 def _span(span: tuple[int | None, int | None] | None) -> list[str]:

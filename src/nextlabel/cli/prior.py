@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli.label_source import label_source
 from nextlabel.cli.options import (
+    DB,
+    Db,
     Duplicates,
     Json,
     LabelColumn,
@@ -53,6 +56,7 @@ def prior(
     label_column: LabelColumn = "label",
     positive: Positive = None,
     duplicates: Duplicates = "first",
+    db: Db = DB,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
@@ -67,8 +71,9 @@ def prior(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.counts import LabelCounts
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive,
             duplicates=duplicates,
         )  # fmt: skip
         counts = LabelCounts.of_labels(table)

@@ -76,17 +76,10 @@ def net(problem: Problem) -> str:
 
 
 def worker_text(worker: WorkerType) -> str:
-    """A type of workers in a few words."""
-    from nextlabel.problem.worker_tables import worker_table
+    """A type of workers in a few words: how they answer, how many labels they give."""
+    from nextlabel.problem.worker_tables import answers_text
 
-    table = worker_table(worker)
-    if "accuracy" in table:
-        answers = f"right with probability {table['accuracy']:g}"
-    elif "prior" in table:
-        answers = f"channel not known, {counted(worker.count, 'worker')}"
-    else:
-        mean = worker.mean_channel.diagonal()
-        answers = "right with probability " + ", ".join(f"{p:g}" for p in mean) + " by truth"
+    answers = answers_text(worker)
     if worker.supply is not None:
         return f"{answers}, {counted(worker.supply, 'label')}"
     return answers if worker.arrival_rate is None else f"{answers}, arrival rate {worker.arrival_rate:g}"

@@ -6,24 +6,36 @@ from typing import Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import Json, LabelColumn, Labels, Out, Positive, Seed, TaskColumn, WorkerColumn
+from nextlabel.cli.label_source import label_source
+from nextlabel.cli.options import (
+    DB,
+    AssignedColumn,
+    Db,
+    Json,
+    LabelColumn,
+    Labels,
+    Out,
+    Positive,
+    Seed,
+    SubmittedColumn,
+    TaskColumn,
+    WorkerColumn,
+)
 from nextlabel.cli.output import print_json, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder
 
 
 def rates(
+    context: typer.Context,
     labels: Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
-    assigned_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which a task was given out.")
-    ] = "assigned_at",
-    submitted_column: Annotated[
-        str, typer.Option(metavar="NAME", help="The column with the time at which the label came in.")
-    ] = "submitted_at",
+    assigned_column: AssignedColumn = "assigned_at",
+    submitted_column: SubmittedColumn = "submitted_at",
     task_column: TaskColumn = "task",
     worker_column: WorkerColumn = "worker",
     label_column: LabelColumn = "label",
     positive: Positive = None,
+    db: Db = DB,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
@@ -34,8 +46,9 @@ def rates(
         from nextlabel.files.labels import read_labels
         from nextlabel.learn.rates import estimate_rates
 
+        source = label_source(context, labels, db)
         table = read_labels(
-            labels, task=task_column, worker=worker_column, label=label_column, positive=positive,
+            source, task=task_column, worker=worker_column, label=label_column, positive=positive,
             assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
     read = say_read(table.report)

@@ -37,7 +37,16 @@ def simulate(
             "with workers who differ crowd, crowd-uncertainty, uniform.",
         ),
     ] = None,
-    replications: Annotated[int, whole("--replications", "N", 1, "1000", "Campaigns simulated per policy.")] = 1000,
+    replications: Annotated[
+        int | None,
+        whole(
+            "--replications",
+            "N",
+            1,
+            "1000",
+            "Campaigns simulated per policy. Default: 1000; with workers who differ 20, which take longer.",
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = JOBS,
     engine: Annotated[
@@ -90,20 +99,22 @@ def simulate(
         from nextlabel.simulation.crowd import turned_bound
         from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.report import write_report
+        from nextlabel.simulation.study import default_replications
         from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
 
         policies = [make_policy(name) for name in names]
         where = Engine(engine, jobs, scheduler)
+        count = default_replications(problem) if replications is None else replications
         if problem.workers:
             bound = turned_bound(problem, turn_away, channels == "learnt")
         else:
             bound = upper_bound(problem, prices, progress=progress)
-    with working(f"Simulating {counted(replications, 'replication')}") as progress:
+    with working(f"Simulating {counted(count, 'replication')}") as progress:
         study = run_study(
             problem,
             policies,
-            replications=replications,
+            replications=count,
             seed=seed,
             engine=where,
             pending=pending,
@@ -125,7 +136,7 @@ def simulate(
     else:
         _show(study)
         if problem.workers:
-            say(study.bound.assumes)
+            say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
     _warn(study)
     if out is not None:
         say(f"Wrote table, figure and manifest to {out}.")
@@ -150,6 +161,14 @@ def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
 def _crowd_fields(study: Study, turn_away: bool, channels: str | None) -> dict[str, Any]:
     """What is said besides where workers differ."""
     return {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
+
+
+def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
+    """What the policies knew and what they could do."""
+    away = "may turn workers away" if turn_away else "give every arrival a task"
+    if channels == "learnt":
+        return f"Policies learn the workers as labels come in and {away}; the bound is that of workers who are known."
+    return f"Policies know how each worker answers and {away}."
 
 
 def _show(study: Study) -> None:

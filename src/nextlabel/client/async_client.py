@@ -9,10 +9,12 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.client import calls
@@ -58,6 +60,10 @@ class AsyncClient:
         total = replies[-1].tasks if replies else (await self.status(campaign)).tasks
         return Added(sum(reply.added for reply in replies), sum(reply.known for reply in replies), total)
 
+    async def imports(self, campaign: str) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return await self._send(calls.imports(campaign))
+
     async def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
         """A personal link for each worker, and the link for platforms."""
         return await self._send(calls.links(campaign, workers))
@@ -89,6 +95,10 @@ class AsyncClient:
     def results(self, campaign: str) -> AsyncIterator[Result]:
         """Every task with what is known about it."""
         return self._pages(lambda after: calls.results(campaign, after), -1)
+
+    def labels(self, campaign: str) -> AsyncIterator[GivenLabel]:
+        """Every worker's answer, one by one."""
+        return self._pages(lambda after: calls.labels(campaign, after), -1)
 
     def events(self, campaign: str, after: int = 0) -> AsyncIterator[Event]:
         """The log, from the event after ``after`` on."""

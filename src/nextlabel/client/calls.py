@@ -15,12 +15,14 @@ from itertools import count, islice
 from typing import Any, Generic, TypeVar
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.intake import task_tables
+from nextlabel.campaign.new_tasks import task_tables
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 
@@ -122,9 +124,20 @@ def results(campaign: str, after: int) -> Call[Page[Result]]:
     return _page(campaign, "results", after, Result)
 
 
+def labels(campaign: str, after: int) -> Call[Page[GivenLabel]]:
+    """One page of labels."""
+    return _page(campaign, "labels", after, GivenLabel)
+
+
 def events(campaign: str, after: int) -> Call[Page[Event]]:
     """One page of events."""
     return _page(campaign, "events", after, Event)
+
+
+def imports(campaign: str) -> Call[list[ImportStatus]]:
+    """Show the last imports."""
+    path = f"/campaigns/{campaign}/imports"
+    return Call("GET", path, lambda found: [_made(ImportStatus, one) for one in found["imports"]])
 
 
 def workers(campaign: str) -> Call[list[WorkerReport]]:

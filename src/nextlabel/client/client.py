@@ -16,10 +16,12 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.client import calls
@@ -60,7 +62,7 @@ class Client:
         return self._send(calls.steer(campaign, "resume"))
 
     def add_tasks(self, campaign: str, tasks: Any, batch: int = BATCH) -> Added:
-        """Add tasks (``campaign.intake``), ``batch`` per request, each batch as a whole or not at all.
+        """Add tasks (``campaign.new_tasks``), ``batch`` per request, each batch as a whole or not at all.
 
         The same tasks in the same batches are added once, even if a program is run again.
         """
@@ -70,6 +72,10 @@ class Client:
             reply = self._send(call)
             added, known, total = added + reply.added, known + reply.known, reply.tasks
         return Added(added, known, self.status(campaign).tasks if total is None else total)
+
+    def imports(self, campaign: str) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return self._send(calls.imports(campaign))
 
     def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
         """A personal link for each worker, and the link for platforms."""
@@ -102,6 +108,10 @@ class Client:
     def results(self, campaign: str) -> Iterator[Result]:
         """Every task with what is known about it."""
         return self._pages(lambda after: calls.results(campaign, after), -1)
+
+    def labels(self, campaign: str) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one."""
+        return self._pages(lambda after: calls.labels(campaign, after), -1)
 
     def events(self, campaign: str, after: int = 0) -> Iterator[Event]:
         """The log, from the event after ``after`` on."""

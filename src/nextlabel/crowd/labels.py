@@ -29,9 +29,9 @@ def crowd_labels(table: LabelTable) -> CrowdLabels:
     Refused are tables without workers, and tables in which every answer is the same.
     """
     if table.worker is None or not table.workers:
+        why = "there is no column of workers" if table.worker is None else "the column of workers is empty"
         raise InputError(
-            "the labels do not say who gave them: there is no column of workers.",
-            "Give a column 'worker', or name it (--worker-column).",
+            f"the labels do not say who gave them: {why}.", "Give a column 'worker', or name it (--worker-column)."
         )
     said = np.unique(table.label)
     if len(said) < 2:

@@ -67,6 +67,7 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Outcome:
     """Let the crowd label until the budget is spent."""
     theta = {item.id: item.theta for item in on.sample}
     upper = on.client.certificate(on.campaign).upper
+    assert upper is not None  # the demo's policy has one
     links = on.client.links(on.campaign, WORKERS).links
     moments: list[Moment] = []
     over = threading.Event()

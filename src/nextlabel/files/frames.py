@@ -94,6 +94,14 @@ class ParquetTable:
                 yield Batch(range(first, first + len(some)), [cells_of(some[name]) for name in wanted])
 
 
+class NamedColumns(dict[str, list[Any]]):
+    """Columns in memory with a name of their own, by which messages speak of them."""
+
+    def __init__(self, name: str, **columns: list[Any]) -> None:
+        super().__init__(columns)
+        self.name = name
+
+
 def is_frame(source: object) -> TypeGuard[Frame]:
     """Whether something is a table in memory."""
     named = hasattr(source, "columns") or hasattr(source, "column_names")

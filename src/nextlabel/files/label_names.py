@@ -1,9 +1,8 @@
 """Words that people use for labels, as numbers: 0 and 1 where there are two, else 0, 1, 2 ... in sorted order.
 
 Spellings that differ in upper and lower case, in spaces, or by the '.0' that spreadsheets add to whole numbers are one
-label, called as it was first met. 0 and 1, false and true, no and yes speak for themselves. Of two other words one has
-to be named as the positive one. With more than two, the positive one is set against all others, or each is a class of
-its own where none is named.
+label, called as it was first met. 0 and 1, false and true, no and yes speak for themselves. Other words are numbered in
+sorted order, so that of two the last one counts as 1. A positive one that is named counts as 1, and all others as 0.
 """
 
 from __future__ import annotations
@@ -66,12 +65,10 @@ def code_labels(words: Sequence[str], positive: str | None, path: str) -> tuple[
     if all(key in PLAIN for key in keys):
         pair = next((pair for pair in PAIRS if set(keys) <= set(pair)), PAIRS[0])
         return np.array([PLAIN[key] for key in keys], dtype=np.int64), pair, None
-    if len(words) <= 2:
-        ones = " and ".join(map(repr, words))
+    if len(words) == 1:
         raise InputError(
-            f"{path} has the {'labels' if len(words) == 2 else 'label'} {ones}, which "
-            f"{'are' if len(words) == 2 else 'is'} not 0 or 1.",
-            f"Name the one that counts as 1, e.g. --positive {quote(words[-1])}.",
+            f"every label in {path} is {words[0]!r}, which says neither 0 nor 1.",
+            f"Give labels of both kinds, or say that this one counts as 1: --positive {quote(words[0])}.",
         )
     classes = _in_order(words)
     place = {name: code for code, name in enumerate(classes)}

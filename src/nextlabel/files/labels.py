@@ -23,7 +23,7 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, read_label_columns
-from nextlabel.files.frames import Frame, FrameTable, is_frame
+from nextlabel.files.frames import Frame, FrameTable, NamedColumns, is_frame
 from nextlabel.files.label_names import code_labels, fold_spellings
 from nextlabel.files.label_studio import is_export, read_export
 from nextlabel.files.label_table import Duplicates, LabelTable, ReadReport
@@ -81,7 +81,8 @@ def read_columns(
 ) -> LabelColumns:
     """The columns of a table by their role, in whichever form it is."""
     if is_frame(source):
-        return read_label_columns(FrameTable(source, "the data frame"), roles)
+        name = source.name if isinstance(source, NamedColumns) else "the data frame"
+        return read_label_columns(FrameTable(source, name), roles)
     if not isinstance(source, str | os.PathLike):
         raise InputError(
             f"labels cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."

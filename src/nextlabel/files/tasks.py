@@ -6,7 +6,7 @@ column or key meaning
 id_column     its value is the task's id; it stays in the payload unless it is called ``id``
 score_column  its value is the model's score; workers are not shown it
 prior         in a table written as JSON, e.g. ``[2, 1]``
-payload       if there, the payload alone; else all other columns are (``campaign.intake``)
+payload       if there, the payload alone; else all other columns are (``campaign.new_tasks``)
 ============= ====================================================================================
 
 Tables are CSV, Parquet and data frames; JSON lists and JSON lines may hold any values.
@@ -37,7 +37,7 @@ _NAMES_HINT = "Give every column a name of its own in the first row."
 
 
 class TaskReader:
-    """Tasks as ``campaign.intake`` takes them; ``report`` is complete when the last one has been read."""
+    """Tasks as ``campaign.new_tasks`` takes them; ``report`` is complete when the last one has been read."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class TaskReader:
         score_column: str | None = None,
     ) -> None:
         self._id, self._score = id_column, score_column
+        self._source = source
         if is_frame(source):
             self._tasks = self._from_table(FrameTable(source, name))
             return
@@ -79,6 +80,14 @@ class TaskReader:
             yield task
         if place == 0:
             raise FileFormatError(f"{self.report.name} has no tasks.", "Give at least one, in rows below the header.")
+
+    def share_read(self) -> float:
+        """How much of a file has been read, from 0 to 1; 0 where that is not known."""
+        file = getattr(self._source, "fileobj", None) or self._source  # that of a packed file
+        try:
+            return min(float(file.tell()) / max(os.fstat(file.fileno()).st_size, 1), 1.0)
+        except (AttributeError, OSError, ValueError):
+            return 0.0
 
     def _from_json(self, values: Iterator[Any]) -> Iterator[Any]:
         for value in values:

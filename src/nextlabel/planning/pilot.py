@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.files.frames import Frame
 from nextlabel.files.label_table import ReadReport
 from nextlabel.files.labels import read_labels
 from nextlabel.learn.counts import LabelCounts
@@ -62,9 +63,9 @@ class Pilot:
         ]
 
 
-def read_pilot(path: str | Path, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:
+def read_pilot(labels: str | Path | Frame, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:
     """Read labels in any form that ``files`` knows, and learn the prior."""
-    table = read_labels(path, positive=positive)
+    table = read_labels(labels, positive=positive)
     return Pilot(learn_prior(LabelCounts.of_labels(table), method, seed=seed), table.report)
 
 

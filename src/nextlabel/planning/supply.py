@@ -6,20 +6,11 @@ import numpy as np
 
 from nextlabel.planning.result import Plan
 from nextlabel.planning.tables import MORE
-from nextlabel.problem.workers import WorkerType
+from nextlabel.problem.worker_tables import answers_text
 from nextlabel.reporting.tables import Row
 
 #: A supply whose price is below this is not short.
 NOT_SHORT = 1e-7
-
-
-def describe_type(worker: WorkerType) -> str:
-    """A type of workers in a few words."""
-    channel = worker.mean_channel
-    about = "about " if worker.prior is not None else ""
-    if np.allclose(np.diag(channel), channel[0, 0]):
-        return f"{about}{channel[0, 0]:.3g} right"
-    return f"{about}{' and '.join(f'{x:.3g}' for x in np.diag(channel))} right, by truth"
 
 
 def supply_rows(plan: Plan) -> list[Row]:
@@ -31,7 +22,7 @@ def supply_rows(plan: Plan) -> list[Row]:
         {
             "type": m + 1,
             "workers": worker.count,
-            "right": describe_type(worker),
+            "answers": answers_text(worker),
             "supply": None if np.isinf(worker.labels(horizon)) else worker.labels(horizon),
             "supply_price": float(plan.supply_prices[-1, m]),
         }
@@ -48,7 +39,7 @@ def supply_sentences(plan: Plan) -> list[str]:
     short = [row for row in rows if row["supply_price"] > NOT_SHORT]
     if not short:
         return [f"With {plan.budgets[-1]:,} labels no type of workers is in short supply."]
-    parts = [f"type {row['type']} ({row['right']}) up to {MORE * row['supply_price']:.2f} {gain}" for row in short]
+    parts = [f"type {row['type']} ({row['answers']}) up to {MORE * row['supply_price']:.2f} {gain}" for row in short]
     return [
         f"With {plan.budgets[-1]:,} labels in all, {MORE} more in the supply of a type would add: {'; '.join(parts)}"
         + ("." if len(short) == len(rows) else "; the others nothing.")
@@ -62,7 +53,7 @@ def supply_table(plan: Plan) -> tuple[list[str], list[list[str]]] | None:
         return None
     return ["type", "workers", "answers", "supply", f"{MORE} more are worth"], [
         [
-            str(row["type"]), f"{row['workers']:,}", row["right"],
+            str(row["type"]), f"{row['workers']:,}", row["answers"],
             "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
             f"{MORE * row['supply_price']:.2f}",
         ]

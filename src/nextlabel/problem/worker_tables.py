@@ -16,6 +16,7 @@ Keys are checked here, numbers by ``WorkerType``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from nextlabel.errors import ProblemError
@@ -37,6 +38,15 @@ def worker_type(entry: dict[str, Any], answers: int) -> WorkerType:
     if "confusion" in entry:
         return WorkerType(entry["confusion"], **rest)
     return WorkerType(prior=entry["prior"], **rest)
+
+
+def answers_text(worker: WorkerType) -> str:
+    """How the workers of a type answer, in a few words."""
+    about = "about " if worker.prior is not None else ""
+    right = worker.mean_channel.diagonal()
+    if all(math.isclose(p, right[0]) for p in right):
+        return f"right with probability {about}{right[0]:.4g}"
+    return f"right with probability {about}{', '.join(f'{p:.4g}' for p in right)} by truth"
 
 
 def worker_table(worker: WorkerType) -> dict[str, Any]:

@@ -77,7 +77,14 @@ class WorkerType:
             raise ProblemError("a type of workers has both a supply and an arrival rate.", "Give one of them.")
         if self.supply is not None:
             set_(
-                self, "supply", whole("supply of a type of workers", self.supply, 1, "Leave out types without supply.")
+                self,
+                "supply",
+                whole(
+                    "supply of a type of workers",
+                    self.supply,
+                    1,
+                    "Give the labels of this type in all, e.g. supply = 1000, or leave the type out.",
+                ),
             )
         if self.arrival_rate is not None:
             rate = positive("arrival rate of a type of workers", self.arrival_rate, "Give workers per unit of time.")

@@ -23,6 +23,7 @@ from nextlabel.service.auth import API, Authenticator
 from nextlabel.service.body_limits import BodyLimitMiddleware
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
+from nextlabel.service.import_recovery import ImportRecovery
 from nextlabel.service.key_file import signing_key
 from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
@@ -31,12 +32,12 @@ from nextlabel.service.metrics import Metrics
 from nextlabel.service.middleware import RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import campaigns, health, links, log, results, tasks, work
+from nextlabel.service.routes import campaigns, health, labels, links, log, results, tasks, work
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.version import __version__
 
 #: Work comes first: its routes are called most, and routes are tried in order.
-ROUTERS = (work.router, campaigns.router, tasks.router, links.router, results.router, log.router, health.router)
+ROUTERS = tuple(part.router for part in (work, campaigns, tasks, links, results, labels, log, health))
 
 
 def create_app(
@@ -104,7 +105,8 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
+        with ImportRecovery(campaign_service.imports).running():
+            yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:
             handler.flush()

@@ -63,6 +63,14 @@ class ResultsQuery(PageQuery):
     format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all results")
 
 
+class LabelsQuery(ResultsQuery):
+    """One page of labels, or all of them as a file."""
+
+    limit: int = Field(1000, ge=1, le=1000, description="Tasks whose labels are on the page")
+    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all labels")
+    unanswered: bool = Field(False, description="Also leases without an answer")
+
+
 class WorkersQuery(QueryParameters):
     """The workers with the most labels."""
 

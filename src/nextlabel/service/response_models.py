@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.service.times import iso_or_none
@@ -99,6 +101,14 @@ AddedResponse = _model(
     "How many tasks were added, how many were known before, and how many there are now.",
     read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
 )
+ImportResponse = _model(
+    ImportStatus,
+    "An import of tasks: ``staging`` until all of them have been checked, ``publishing`` until they are there.",
+    rows=_described(int, "Tasks that were read"),
+    published=_described(int, "New tasks that are in the log; workers get them when all are"),
+    error=_described(str | None, "Why nothing was added"),
+)
+ImportsResponse = _list("ImportsResponse", "The last imports, newest first.", imports=ImportResponse)
 WorkerLinkResponse = _model(WorkerLink, "A worker's personal link.")
 JoinLinkResponse = _model(
     JoinLink,
@@ -120,6 +130,10 @@ AskResponse = create_model(
 ToldResponse = _model(Told, "The status of a lease after a command.")
 ResultResponse = _model(Result, "What is known about one task.")
 ResultsResponse = _list("ResultsResponse", f"Results. {_NEXT}", results=ResultResponse, paged=True)
+LabelResponse = _model(
+    GivenLabel, "One worker's answer to one task.", counted=_described(bool, "Whether the label was bought")
+)
+LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", labels=LabelResponse, paged=True)
 EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
 EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
 WorkerResponse = _model(
@@ -129,8 +143,9 @@ WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels 
 CertificateResponse = _model(
     Certificate,
     "What a task of the campaign is worth, and the most it can be worth in the end.",
-    slack=_described(float, "How much a longer computation could still lower the upper bound"),
-    price=_described(float, "The most that one more label can add, summed over the tasks"),
+    upper=_described(float | None, "If workers are alike; null where the policy tells them apart, as are those below"),
+    slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
+    price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
     more=_list_of(_model(More, "The most that more labels could buy.")),
     curve=None,

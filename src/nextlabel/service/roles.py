@@ -33,7 +33,7 @@ ROLES: dict[Role, Rights] = {
     "viewer": Rights(changes=False, sees_workers=False),
 }
 #: Paths of the API, without its prefix, that a viewer may read.
-_VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results))?)?|metrics)")
+_VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
 
 
 def checked_role(role: str) -> Role:

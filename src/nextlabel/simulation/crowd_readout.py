@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
@@ -44,9 +44,14 @@ def read_out(labels: CrowdLabels, gold: Ints, prior: CrowdPrior | None = None) -
     return ReadOut(right, float(beliefs.max(axis=1).mean()), len(labels.task))
 
 
+def best_answers(scores: Floats) -> Bools:
+    """(K, C) the answers with the highest score of their task; several of them are a tie."""
+    return np.asarray(scores >= scores.max(axis=1, keepdims=True) - EVEN)
+
+
 def share_right(scores: Floats, gold: Ints) -> Floats:
     """(K,) 1 where the gold answer alone has the highest score, its share of a tie, nan where gold is not known."""
-    best = scores >= scores.max(axis=1, keepdims=True) - EVEN
+    best = best_answers(scores)
     out = np.full(len(gold), np.nan)
     known = np.flatnonzero(gold >= 0)
     out[known] = best[known, gold[known]] / best[known].sum(axis=1)

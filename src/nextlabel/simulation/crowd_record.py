@@ -63,7 +63,7 @@ class CrowdRecord:
         if table.worker is None:
             raise InputError(
                 "the labels have no column of workers.",
-                "Name it with --worker-column, or replay without workers: --policies index.",
+                "Name it with --worker-column, or replay without workers: --policy index.",
             )
         worker = table.worker.copy()
         nobody = np.flatnonzero(worker < 0)

@@ -41,7 +41,7 @@ def to_recorded(
     place = task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
     padded, workers = np.full((N, most), -1, dtype=np.int64), None
     padded[place] = table.label[order]
-    if table.worker is not None:  # a label without a worker gets one of its own
+    if table.worker is not None and table.workers:  # a label without a worker gets one of its own
         workers = np.full((N, most), -1, dtype=np.int64)
         workers[place] = np.where(table.worker >= 0, table.worker, np.arange(len(table)) + len(table.workers))[order]
     truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label

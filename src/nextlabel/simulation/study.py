@@ -43,6 +43,7 @@ from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import make_cut
 
 PENDING = ("wait", "discard")
+REPLICATIONS, CROWD_REPLICATIONS = 1000, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,16 @@ class Study:
         raise InputError(f"policy {name!r} is not in this study.", f"It has {', '.join(r.name for r in self.results)}.")
 
 
+def default_replications(problem: Problem) -> int:
+    """Campaigns of each policy: fewer where workers differ, which take seconds each and say more."""
+    return CROWD_REPLICATIONS if problem.workers else REPLICATIONS
+
+
 def simulate(
     problem: Problem,
     policies: Sequence[Policy | str],
     *,
-    replications: int = 1000,
+    replications: int | None = None,
     seed: int = 0,
     engine: Engine | None = None,
     pending: str = "wait",
@@ -110,11 +116,13 @@ def simulate(
     """Simulate every policy on the same randomness; ``prices`` chooses the bound that gaps are measured to.
 
     With workers who differ, ``turn_away`` lets a policy give an arrival nothing, and ``channels`` says whether the
-    policies know the workers (``known``, the default) or learn them as labels come in (``learnt``).
+    policies know the workers (``known``, the default) or learn them as labels come in (``learnt``); there are 20
+    ``replications`` by default, elsewhere 1000.
     """
     if pending not in PENDING:
         raise InputError(f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival.")
-    count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
+    given = default_replications(problem) if replications is None else replications
+    count = whole("replications", given, 1, "Give at least one replication, e.g. --replications 1000.")
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
     chosen = [make_policy(p) for p in policies]

@@ -34,6 +34,7 @@ _tasks_in = (
         tasks.c.klass == bindparam("klass"),
         tasks.c.node == bindparam("node"),
         tasks.c.w == bindparam("w"),
+        tasks.c.lot < bindparam("end"),
     )
     .order_by(tasks.c.lot)
     .limit(_MANY)
@@ -41,8 +42,9 @@ _tasks_in = (
 _tasks_numbered = select(*TASK).where(
     tasks.c.campaign == _CAMPAIGN, tasks.c.number.in_(bindparam("numbers", expanding=True))
 )
-_leases_named = select(*LEASE).where(
-    leases.c.campaign == _CAMPAIGN, leases.c.id.in_(bindparam("names", expanding=True))
+# By ids alone, which no two campaigns share: with the campaign in it, SQLite reads all leases of the campaign.
+_leases_named = select(*LEASE, leases.c.campaign == _CAMPAIGN).where(
+    leases.c.id.in_(bindparam("names", expanding=True))
 )
 # Written out, not bound: a partial index serves only queries in which its condition stands.
 _open_leases = (
@@ -74,7 +76,7 @@ class SqlOverview:
     """From a database, through its indexes."""
 
     def __init__(self, store: SqlStore) -> None:
-        self._engine = store.engine
+        self._store, self._engine = store, store.engine
 
     def events_before(self, id: str, before: int | None, limit: int) -> list[Event]:
         """Events below a number, newest first."""
@@ -84,10 +86,11 @@ class SqlOverview:
     def tasks_in(self, id: str, groups: Sequence[Group], limit: int) -> list[TaskRow]:
         """Tasks of these groups."""
         found: list[TaskRow] = []
+        end = float(self._store.row(id).rules.segments)  # tasks that are not published have later places
         for klass, node, w in groups:
             if len(found) >= limit:
                 break
-            rows = self._rows(id, _tasks_in, klass=klass, node=node, w=w, many=limit - len(found))
+            rows = self._rows(id, _tasks_in, klass=klass, node=node, w=w, end=end, many=limit - len(found))
             found.extend(task_from(row) for row in rows)
         return found
 
@@ -98,7 +101,8 @@ class SqlOverview:
 
     def leases_named(self, id: str, names: Iterable[str]) -> dict[str, LeaseRow]:
         """The leases with these ids, as far as there are any."""
-        found = (lease_from(row) for row in self._rows(id, _leases_named, names=sorted(set(names))))
+        rows = self._rows(id, _leases_named, names=sorted(set(names)))
+        found = (lease_from(tuple(row)) for *row, mine in rows if mine)
         return {lease.id: lease for lease in found}
 
     def open_leases(self, id: str, limit: int) -> list[LeaseRow]:

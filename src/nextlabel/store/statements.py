@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     cast,
     extract,
     func,
@@ -22,7 +23,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from nextlabel.store.tables import batches, campaigns, classes, events, leases, states, tasks, workers
+from nextlabel.campaign.imports import ACTIVE
+from nextlabel.store.tables import batches, campaigns, classes, events, imports, leases, states, tasks, workers
 
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
 _OPEN = leases.c.status == literal_column("'leased'")
@@ -54,13 +56,6 @@ server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
 lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
 campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
 all_campaigns = select(*CAMPAIGN).order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
-save_campaign = (
-    update(campaigns)
-    .where(campaigns.c.number == bindparam("b_number"))
-    .values({column.name: bindparam(column.name) for column in CAMPAIGN if column.name not in FIXED})
-)
-
-add_event = insert(events).values(_all(events))
 events_after = (
     select(events.c.seq, events.c.at, events.c.kind, events.c.data)
     .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
@@ -68,10 +63,32 @@ events_after = (
     .limit(bindparam("many"))
 )
 
+#: Without the data of events that added tasks, which may have a megabyte.
+light_events_after = (
+    select(
+        events.c.seq,
+        events.c.at,
+        events.c.kind,
+        case((events.c.kind == literal_column("'tasks_added'"), literal_column("'{}'")), else_=events.c.data),
+    )
+    .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
+    .order_by(events.c.seq)
+    .limit(bindparam("many"))
+)
+last_event = (
+    select(events.c.seq)
+    .where(events.c.campaign == _CAMPAIGN, events.c.kind == bindparam("kind"))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+)
+
 classes_from = (
     select(classes.c.prior)
     .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
     .order_by(classes.c.number)
+)
+active_import = select(imports.c.id).where(
+    imports.c.campaign == bindparam("id"), imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
 )
 batch_by_key = select(batches.c.tasks, batches.c.digest).where(
     batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key")
@@ -79,16 +96,17 @@ batch_by_key = select(batches.c.tasks, batches.c.digest).where(
 
 task_by_number = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
 tasks_by_key = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.key.in_(bindparam("keys", expanding=True)))
+#: Tasks of an import that is not published have numbers from ``until`` on, and places from ``end`` on.
 tasks_after = (
     select(*TASK)
-    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"))
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"), tasks.c.number < bindparam("until"))
     .order_by(tasks.c.number)
     .limit(bindparam("many"))
 )
-move_task = (
-    update(tasks)
-    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
-    .values({name: bindparam(name) for name in ("node", "w", "labels", "score", "last_seq", "closed_seq")})
+task_classes = (
+    select(tasks.c.klass)
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number >= bindparam("first"), tasks.c.number < bindparam("end"))
+    .order_by(tasks.c.number)
 )
 score_task = (
     update(tasks)
@@ -96,25 +114,7 @@ score_task = (
     .values(score=bindparam("score"))
 )
 
-_never_held = ~(
-    select(literal_column("1"))
-    .select_from(leases)
-    .where(
-        leases.c.campaign == tasks.c.campaign, leases.c.task == tasks.c.number, leases.c.worker == bindparam("worker")
-    )
-    .exists()
-)
-_in_group = and_(
-    tasks.c.campaign == _CAMPAIGN,
-    tasks.c.klass == bindparam("klass"),
-    tasks.c.node == bindparam("node"),
-    tasks.c.w == bindparam("w"),
-)
-_by_place = select(*TASK).where(_in_group, _never_held).order_by(tasks.c.lot).limit(1)
-pick_from = _by_place.where(tasks.c.lot >= bindparam("start"))
-pick_before = _by_place.where(tasks.c.lot < bindparam("start"))
 _scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
-best_task = select(*TASK).where(_scored, _never_held).order_by(tasks.c.score.desc(), tasks.c.lot.desc()).limit(1)
 scored_task = select(tasks.c.number).where(_scored).limit(1)
 
 states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).where(
@@ -123,12 +123,6 @@ states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).wh
 
 add_tasks = insert(tasks).values(_all(tasks))
 add_class = insert(classes).values(_all(classes))
-add_lease = insert(leases).values(_all(leases))
-save_lease = (
-    update(leases)
-    .where(leases.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in ("status", "expires_at", "ended_at", "label", "counted")})
-)
 lease_by_id = select(*LEASE).where(leases.c.id == bindparam("id"), leases.c.campaign == _CAMPAIGN)
 open_leases = (
     select(*LEASE)

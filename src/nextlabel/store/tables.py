@@ -11,14 +11,16 @@ campaigns    one row per campaign, which is locked by commands: settings, rules 
 events       the truth: append-only, numbered by campaign
 classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
+imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
+import_chunks tasks of imports that were checked and set aside, until they are in the log
 tasks        one row per task: payload, class (``klass``), place (``lot``), belief, labels in flight
 states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events`` and the records of access follow from the events. Times are seconds since
-1970, UTC.
+All but ``settings``, ``shelf``, ``events`` and the records of access and imports follow from the events. Times are
+seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0003"
+HEAD = "0004"
+
+#: A campaign has one import at a time (``campaign.imports.ACTIVE``).
+_ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
 
 metadata = MetaData(
     naming_convention={
@@ -160,6 +165,44 @@ batches = Table(
     Column("tasks", BigInteger, nullable=False),
     Column("digest", String(64)),
     PrimaryKeyConstraint("campaign", "key"),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("id", String(32), nullable=False, primary_key=True),
+    Column("campaign", String(48), nullable=False),
+    Column("batch", String(200)),
+    Column("state", String(16), nullable=False),
+    Column("owner", String(300), nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("beat_at", Double, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("added", BigInteger, nullable=False),
+    Column("known", BigInteger, nullable=False),
+    Column("digest", String(64)),
+    Column("config", Text),
+    Column("priors", Text, nullable=False),
+    Column("counts", Text, nullable=False),
+    Column("error", Text),
+    Index(
+        "ix_imports_active",
+        "campaign",
+        unique=True,
+        sqlite_where=text(_ACTIVE),
+        postgresql_where=text(_ACTIVE),
+    ),
+    Index("ix_imports_campaign", "campaign", "started_at"),
+)
+
+import_chunks = Table(
+    "import_chunks",
+    metadata,
+    Column("import", String(32), ForeignKey("imports.id"), nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    PrimaryKeyConstraint("import", "first"),
 )
 
 tasks = Table(

@@ -1,10 +1,11 @@
-"""``nextlabel campaign export``: the results of a campaign as a file, whole or not at all, or on stdout."""
+"""``nextlabel campaign export``: a campaign's results or labels as a file, whole or not at all, or on stdout."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -20,60 +21,85 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
 Form = Literal["csv", "jsonl"]
+Row = dict[str, Any]
 
 
 def export(
     context: typer.Context,
     id: Id,
+    rows: Annotated[
+        Literal["tasks", "labels"], typer.Option(help="One row per task, or one for each worker's answer to a task.")
+    ] = "tasks",
+    unanswered: Annotated[
+        bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
+    ] = False,
     save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per task.")] = "csv",
+    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per task or label.")] = "csv",
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
-    """Write every task with its label, its probability, its label counts and the event that closed it."""
+    """Write every task with its label, its probability, its label counts and the event that closed it.
+
+    With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
+    or the campaign itself as campaign:ID.
+    """
     if as_json and save is None:
         refuse_idle(context, ["form"], "--save, or without --json")
+    if rows == "tasks":
+        refuse_idle(context, ["unanswered"], "--rows labels")
     target = None if save is None else checked_file("--save", save)
     with service_at(db) as service:
-        service.store.row(id)
+        header, found = _labels(service, id, unanswered) if rows == "labels" else _results(service, id)
         if target is not None:
             with whole_file(target) as stream:
-                written = _write(service, id, stream, form)
+                written = _write(header, found, stream, form)
         elif as_json:
-            print_json({"tasks": list(_results(service, id))})
+            print_json({rows: list(found)})
             return
         else:
-            written = _write(service, id, sys.stdout, form)
+            written = _write(header, found, sys.stdout, form)
     if as_json:
         print_json({"written": written, "file": save})
     else:
-        say(f"{counted(written, 'task')} written{'' if save is None else f' to {save}'}.")
+        what = counted(written, "lease" if unanswered else rows.removesuffix("s"))
+        say(f"{what} written{'' if save is None else f' to {save}'}.")
 
 
-def _results(service: CampaignService, id: str) -> Iterator[dict[str, Any]]:
-    """One object per task; its payload last."""
-    for result in service.results(id):
-        yield {
+def _results(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per task; its payload last."""
+    counts = [f"count_{name}" for name in service.store.row(id).config.labels]
+    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
+    rows = (
+        {
             "task": result.task,
             "label": result.label,
             "probability": round(result.probability, 6),
             "labels": result.labels,
-            **{f"count_{name}": count for name, count in result.counts.items()},
+            **dict(zip(counts, result.counts.values(), strict=True)),
             "in_flight": result.in_flight,
             "closed_by": result.closed_by,
             "closed_reason": result.closed_reason,
             "payload": result.payload,
         }
+        for result in service.results(id)
+    )
+    return header, rows
 
 
-def _write(service: CampaignService, id: str, stream: IO[str], form: Form) -> int:
-    """Write one row per task; return how many."""
+def _labels(service: CampaignService, id: str, unanswered: bool) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per label."""
+    from nextlabel.campaign.given_labels import GivenLabel
+
+    service.store.row(id)
+    return [field.name for field in fields(GivenLabel)], (asdict(one) for one in service.labels(id, unanswered))
+
+
+def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:
+    """Write all rows; return how many."""
     written = 0
-    counts = (f"count_{name}" for name in service.store.row(id).config.labels)
-    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
     if form == "csv":
         stream.write(export_text([header]))
-    for row in _results(service, id):
+    for row in rows:
         stream.write(export_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
         written += 1
     return written

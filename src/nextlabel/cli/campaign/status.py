@@ -73,8 +73,10 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
     ]
     caption = "No tasks yet: nextlabel campaign add."
     if found is not None:
-        rows += [["expected now", f"{found.now:.4f}"], ["at most in the end", f"{found.upper:.4f}"],
-                 ["price of the next label", f"{found.price:.4f}"]]  # fmt: skip
+        rows.append(["expected now", f"{found.now:.4f}"])
+        caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
+    if found is not None and found.upper is not None:
+        rows += [["at most in the end", f"{found.upper:.4f}"], ["price of the next label", f"{found.price:.4f}"]]
         caption = (
             f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
             f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."

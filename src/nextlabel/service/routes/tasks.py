@@ -1,23 +1,27 @@
-"""New tasks: a body of any size, first saved to a temporary file, then added in one transaction."""
+"""New tasks: a body of any size, first saved to a temporary file, then added; and how far imports have got."""
 
 from __future__ import annotations
 
 import tempfile
 from itertools import chain
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
+from starlette.responses import JSONResponse
 
-from nextlabel.campaign.replies import Added
+from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaigns.import_status import find_import, import_status, imports_of
+from nextlabel.campaigns.imports import Progress
 from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import API, CampaignId, campaign_id
+from nextlabel.service.background_imports import in_background
 from nextlabel.service.openapi import problems
 from nextlabel.service.request_models import Name, TasksQuery
-from nextlabel.service.response_models import AddedResponse, to_json
+from nextlabel.service.response_models import AddedResponse, ImportResponse, ImportsResponse, to_json
 
 router = APIRouter(tags=["tasks"])
 #: The largest body that is held in memory instead of a file, in bytes.
@@ -44,16 +48,24 @@ _BODY: dict[str, Any] = {
 }
 
 
-@router.post(
-    "/campaigns/{campaign}/tasks", responses=problems(404, 409, 415), openapi_extra=_BODY, response_model=AddedResponse
-)
+_ADDED: dict[int | str, dict[str, Any]] = {
+    202: {"model": ImportResponse, "description": "The import goes on; Location is where to follow it"},
+    **problems(404, 409, 415),
+}
+
+
+@router.post("/campaigns/{campaign}/tasks", responses=_ADDED, openapi_extra=_BODY, response_model=AddedResponse)
 async def add_tasks(
     campaign: CampaignId,
     request: Request,
     columns: Annotated[TasksQuery, Query()],
     idempotency_key: Annotated[Name | None, Header()] = None,
-) -> dict[str, Any]:
-    """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list."""
+    prefer: Annotated[str | None, Header(description="respond-async: do not wait for the end of an import")] = None,
+) -> Any:
+    """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list.
+
+    Many tasks are imported in steps (``/imports``), and workers get them when all are there.
+    """
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in FORMATS:
@@ -65,18 +77,46 @@ async def add_tasks(
     if key is not None and "\x00" in key:
         raise InputError("the key of the batch contains a null character.", "Give another key.")
     await to_thread.run_sync(campaign_service.store.row, id)
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed by the import
+    try:
         async for piece in request.stream():
             file.write(piece)
         file.seek(0)
+    except BaseException:
+        file.close()
+        raise
 
-        def take_in(body: IO[bytes] = file) -> tuple[Added, list[str]]:
+    def take_in(progress: Progress | None = None) -> dict[str, Any]:
+        with file:
             reader = TaskReader(
-                body, "the body", FORMATS[kind], id_column=columns.id_column, score_column=columns.score_column
+                file, "the body", FORMATS[kind], id_column=columns.id_column, score_column=columns.score_column
             )
             tasks = iter(reader)
             first = next(tasks)  # what is no list of tasks is refused even if the batch is known
-            return campaign_service.add_tasks(id, chain([first], tasks), key), reader.report.sentences()
+            added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
+            return to_json(added, read=reader.report.sentences())
 
-        added, read = await to_thread.run_sync(take_in)
-    return to_json(added, read=read)
+    if prefer is None or "respond-async" not in prefer.lower():
+        return await to_thread.run_sync(take_in)
+    begun = await to_thread.run_sync(in_background, take_in)
+    if not isinstance(begun, ImportRow):
+        return begun
+    status = import_status(campaign_service.store, begun)
+    place = f"{API}/campaigns/{id}/imports/{begun.id}"
+    return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
+
+
+@router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)
+def show_imports(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Show the last imports of many tasks, and how far each has got."""
+    store, id = app_state(request).campaign_service.store, campaign_id(campaign)
+    store.row(id)
+    return {"imports": [to_json(one) for one in imports_of(store, id)]}
+
+
+@router.get("/campaigns/{campaign}/imports/{id}", responses=problems(404), response_model=ImportResponse)
+def show_import(
+    campaign: CampaignId, id: Annotated[str, Path(pattern="^[0-9a-f]{1,32}$")], request: Request
+) -> dict[str, Any]:
+    """Show how far one import has got."""
+    return to_json(find_import(app_state(request).campaign_service.store, campaign_id(campaign), id))

@@ -15,7 +15,7 @@ import numpy as np
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.campaign.intake import LEAST_SCORE
+from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.errors import NextlabelError
 from nextlabel.policies.budget_rollout import BudgetRollout, curve_budgets, patient_index
 from nextlabel.problem.problem import Problem, TaskClass

@@ -1,4 +1,4 @@
-"""Create a campaign from a file and a form, in one transaction: with all its tasks, or not at all."""
+"""Create a campaign from a file and a form: with all its tasks, or not at all."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import IO, Any
 
-from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.declaration import declared
-from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.intake import LONGEST_KEY, NewTask, add_tasks, read_task
+from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.imports import Progress
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.numbers import with_point
 from nextlabel.files.tasks import guess_columns
+from nextlabel.store.disk_keys import KeysOnDisk
 from nextlabel.web.dashboard.uploads import UploadedFile
 
-#: Labels per task in the suggested budget.
-LABELS_PER_TASK = 3
+#: Labels per task in the suggested budget; rows whose ids are compared with the earlier ones at once.
+LABELS_PER_TASK, ROWS = 3, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,11 @@ class CampaignForm:
 
 
 def create_campaign(
-    campaign_service: CampaignService, upload: UploadedFile, file: IO[bytes], form: CampaignForm
+    campaign_service: CampaignService,
+    upload: UploadedFile,
+    file: IO[bytes],
+    form: CampaignForm,
+    progress: Progress | None = None,
 ) -> str:
     """Create the campaign and return its id."""
     now = campaign_service.clock()
@@ -84,13 +89,7 @@ def create_campaign(
     form.check_columns(upload)
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    id = new_campaign_id()
-    with campaign_service.store.create(id, config, now) as ledger:
-        commands = Commands(ledger, campaign_service.table_cache, now)
-        commands.begin()
-        add_tasks(commands, _tasks(config, file, form))
-    campaign_service.warm(id)
-    return id
+    return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
 
 
 def read_budget(text: str) -> int:
@@ -126,21 +125,34 @@ def _cost(text: str) -> Any:
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:
     table = DelimitedTable(file, "the file")
     place = {name: n for n, name in enumerate(table.columns)}
-    seen: dict[str, int] = {}
-    for row, cells in table:
-        given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
-        if form.id_column:
-            key = cells[place[form.id_column]].strip()
-            if not 0 < len(key) <= LONGEST_KEY:
-                raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Correct it.")
-            if key in seen:
-                raise InputError(f"row {row:,} has the id {key[:60]!r} of row {seen[key]:,}.", "Give each its own.")
-            seen[key] = row
-            given["id"] = key
-        if form.score_column:
-            given["score"] = with_point(cells[place[form.score_column]])
-        try:
-            yield read_task(config, given, row)
-        except InputError as error:
-            message = error.message.replace(f"task {row}", f"row {row:,}")
-            raise InputError(message, error.hint) from None
+    rows, with_id = iter(table), form.id_column
+    with KeysOnDisk() as seen:
+        while some := list(islice(rows, ROWS)):
+            keys = [cells[place[with_id]].strip() for _, cells in some] if with_id else []
+            earlier = {key: int(row) for key, row in seen.find(keys).items()}
+            new: dict[str, int] = {}
+            for number, (row, cells) in enumerate(some):
+                given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
+                if with_id:
+                    key = keys[number]
+                    _check_key(key, row, earlier.get(key, new.get(key)))
+                    given["id"], new[key] = key, row
+                if form.score_column:
+                    given["score"] = with_point(cells[place[form.score_column]])
+                yield _read_row(config, given, row)
+            seen.add([(key, str(row).encode()) for key, row in new.items()])
+
+
+def _check_key(key: str, row: int, earlier: int | None) -> None:
+    if not 0 < len(key) <= LONGEST_KEY:
+        raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Correct it.")
+    if earlier is not None:
+        raise InputError(f"row {row:,} has the id {key[:60]!r} of row {earlier:,}.", "Give each its own.")
+
+
+def _read_row(config: CampaignSettings, given: dict[str, Any], row: int) -> NewTask:
+    try:
+        return read_task(config, given, row)
+    except InputError as error:
+        message = error.message.replace(f"task {row}", f"row {row:,}")
+        raise InputError(message, error.hint) from None

@@ -51,6 +51,8 @@ def make_forecast_view(
         return ForecastView(why="There are no tasks yet.")
     if row.closed_seq is not None:
         return ForecastView(why="The campaign is closed.")
+    if row.config.knows_workers:
+        return ForecastView(why="There is no forecast where workers are told apart.")
     if len(classes) > FEW_CLASSES:
         return ForecastView(why=f"There is no forecast for more than {FEW_CLASSES} different priors.")
     r, mu = arrival_rate(row), completion_rate(row)

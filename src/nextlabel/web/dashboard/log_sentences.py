@@ -12,6 +12,9 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.web.dashboard.formatting import count, duration, rate, when
 
+#: Seconds between two events of such a kind that are one line.
+MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
+
 
 class LogLine(NamedTuple):
     """One line of the log; ``task`` is the number of its task, if it is about one."""
@@ -52,12 +55,12 @@ def _line(
 
 
 def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
-    """Merge the many events of one batch of tasks into one line."""
+    """Merge the many events of one batch or one import of tasks into one line."""
     out: list[LogLine] = []
-    for line in lines:
-        if out and line.kind == LARGE == out[-1].kind and line.at == out[-1].at:
-            continue
-        out.append(line)
+    for line, later in zip(lines, [None, *lines], strict=False):
+        same = later is not None and line.kind == later.kind and later.at - line.at <= MERGED_S.get(line.kind, -1.0)
+        if not same:
+            out.append(line)
     return out
 
 
@@ -94,6 +97,11 @@ def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any
     return f"The policy was adapted to the workers: arrivals {arrivals}, {data['rho']:g} labels in flight on average."
 
 
+def _refitted(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+    told = f"{count(data['labels'])} labels of {count(data['workers'])} workers"
+    return f"Workers and items were learnt anew from {told} (version {data['version']})."
+
+
 def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
     return f"The campaign closed: {REASONS.get(data['reason'], data['reason'])}"
 
@@ -101,6 +109,10 @@ def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, An
 _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
     "created": lambda c, who, what, d: "The campaign was created.",
     "tasks_added": lambda c, who, what, d: "Tasks were added.",
+    "tasks_published": lambda c, who, what, d: (
+        f"An import of {count(d['tasks'])} tasks is complete: they can be given out."
+    ),
+    "tasks_ranked": lambda c, who, what, d: f"Tasks were ranked, up to number {d['until']:,}.",
     "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
@@ -113,6 +125,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
+    "refitted": _refitted,
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

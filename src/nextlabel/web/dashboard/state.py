@@ -9,22 +9,26 @@ from threading import Lock
 from starlette.requests import Request
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.imports import ACTIVE
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.overview import overview_of
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import BackgroundCache
 from nextlabel.web.dashboard.budget_curve import Curves
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
-from nextlabel.web.dashboard.state_summary import StateSummary, summarise_states
+from nextlabel.web.dashboard.state_summary import StateSummary, summarise_crowd, summarise_states
 from nextlabel.web.dashboard.uploads import UploadedFiles
-from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers
+from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers, with_agreement
 
 #: Threads for slow computations; campaigns whose priors are cached.
 THREADS, CACHED_CAMPAIGNS = 2, 64
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
+#: Seconds for which an import that failed is shown.
+FAILURE_SHOWN_S = 600.0
 
 
 class DashboardState:
@@ -63,7 +67,7 @@ class DashboardState:
 
     def summary(self, row: CampaignRow) -> StateSummary | None:
         """The current summary if it is quick to compute; else the latest, None while the first is computed."""
-        if row.classes <= FEW_CLASSES:
+        if _is_quick(row):
             return self._summaries.current(row.id, row.seq).value
         known = self._summaries.latest(row.id, row.seq)
         return None if known is None else known.value
@@ -84,19 +88,29 @@ class DashboardState:
         known = self._workers.latest(row.id, row.seq)
         return None if known is None else known.value
 
+    def imports(self, row: CampaignRow) -> list[ImportStatus]:
+        """The import that is under way, or the last one if it failed a short time ago."""
+        last = imports_of(self.store, row.id, 1)
+        recent = [one for one in last if one.updated_at > self.store.clock() - FAILURE_SHOWN_S]
+        return [one for one in last if one.state in ACTIVE] or [one for one in recent if one.state == "failed"]
+
     def version(self, row: CampaignRow) -> str:
         """A text that changes with every value computed in the background."""
         values = (
-            self._summaries.latest(row.id, row.seq) if row.classes > FEW_CLASSES else None,
+            None if _is_quick(row) else self._summaries.latest(row.id, row.seq),
             self._forecasts.latest(row.id, row.seq),
             self._workers.latest(row.id, row.seq),
         )
         certificate = self.certificate(row)
         proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at:.0f}"
-        return ".".join([proved, *("0" if value is None else str(value.version) for value in values)])
+        imported = "".join(f"{one.state}{one.rows}" for one in self.imports(row))
+        return ".".join([proved, imported, *("0" if value is None else str(value.version) for value in values)])
 
     def _compute_summary(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
+        crowd = self.app.campaign_service.crowd(row)
+        if crowd is not None:
+            return summarise_crowd(crowd)
         return summarise_states(row.config, self.classes(row), self.store.groups(id))
 
     def _compute_forecast(self, id: str) -> ForecastView:
@@ -107,7 +121,14 @@ class DashboardState:
 
     def _compute_workers(self, id: str) -> dict[str, WorkerSummary]:
         row = self.store.row(id)
-        return summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
+        found = summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
+        crowd = self.app.campaign_service.crowd(row)
+        return found if crowd is None else with_agreement(found, crowd)
+
+
+def _is_quick(row: CampaignRow) -> bool:
+    """Whether the tasks are summed up in milliseconds."""
+    return row.classes <= FEW_CLASSES and not row.config.knows_workers
 
 
 def dashboard_state(request: Request) -> DashboardState:

@@ -7,6 +7,7 @@ accuracy        expected share of tasks whose most likely label is right, if the
 by_labels       tasks with 0, 1, 2, ... labels
 by_probability  tasks with a label, in ``BINS`` bins of the probability of the second of two labels, else of the best
 hardest         groups of tasks with a label whose two likeliest labels are closest, closest first
+hard_tasks      such tasks by number, where workers were learnt and no two tasks are alike
 =============== ===================================================================================
 
 Cost: a few milliseconds for few classes; a second per 100,000 tasks with priors of their own.
@@ -22,6 +23,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import nodes_of
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings
@@ -40,6 +42,7 @@ class StateSummary:
     by_labels: tuple[int, ...]
     by_probability: tuple[int, ...]
     hardest: tuple[Group, ...]
+    hard_tasks: tuple[int, ...] | None = None
 
 
 def summarise_states(
@@ -67,6 +70,28 @@ def summarise_states(
         by_labels=tuple(int(n) for n in np.bincount(level, members)),
         by_probability=tuple(int(n) for n in np.bincount(bins[told], members[told], BINS)),
         hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard),
+    )
+
+
+def summarise_crowd(crowd: CrowdSnapshot) -> StateSummary | None:
+    """The summary of a campaign that has learnt its workers; None without tasks."""
+    beliefs, told = crowd.beliefs, crowd.told > 0
+    if not len(beliefs):
+        return None
+    ordered = np.sort(beliefs, axis=1)
+    shown = beliefs[:, 1] if beliefs.shape[1] == 2 else ordered[:, -1]
+    bins = np.minimum((shown * BINS).astype(np.int64), BINS - 1)
+    labelled = np.flatnonzero(told)
+    margin = (ordered[:, -1] - ordered[:, -2])[labelled]
+    hard = labelled[np.lexsort((labelled, np.round(margin, 12)))[:HARD_GROUPS]]
+    return StateSummary(
+        tasks=len(beliefs),
+        labelled=len(labelled),
+        accuracy=crowd.expected_accuracy,
+        by_labels=tuple(int(n) for n in np.bincount(crowd.told)),
+        by_probability=tuple(int(n) for n in np.bincount(bins[told], minlength=BINS)),
+        hardest=(),
+        hard_tasks=tuple(int(x) for x in hard),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.service.roles import Rights
@@ -28,6 +27,7 @@ LONGEST_SUMMARY = 140
 #: The parts of the page that are updated while a campaign runs.
 PARTS = (
     "status",
+    "imports",
     "tiles",
     "certificate",
     "flow",
@@ -76,6 +76,7 @@ def campaign_view(
         "by_labels": _by_labels(summary),
         "by_probability": _by_probability(summary),
         "more": _more(certificate),
+        "imports": dashboard.imports(row),
     }
 
 
@@ -119,7 +120,7 @@ def payload_summary(payload: Any) -> str:
 
 def _capped(forecast: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
     """The simulated forecast, but no more than the proved bound: beyond it is only chance."""
-    if forecast is None or certificate is None or forecast.mean is None:
+    if forecast is None or forecast.mean is None or certificate is None or certificate.upper is None:
         return forecast
     return replace(forecast, mean=min(forecast.mean, certificate.upper))
 
@@ -129,8 +130,12 @@ def _plain_gain(gain: float) -> str:
 
 
 def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary) -> list[dict[str, Any]]:
-    tasks = dashboard.overview.tasks_in(row.id, summary.hardest, HARD_SHOWN)
-    results = results_of(row, dashboard.classes(row), tasks)
+    if summary.hard_tasks is None:
+        tasks = dashboard.overview.tasks_in(row.id, summary.hardest, HARD_SHOWN)
+    else:
+        found = dashboard.overview.tasks_numbered(row.id, summary.hard_tasks[:HARD_SHOWN])
+        tasks = [found[number] for number in summary.hard_tasks if number in found]
+    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks)
     return [
         {"number": task.number, "summary": payload_summary(task.payload), "result": result}
         for task, result in zip(tasks, results, strict=True)
@@ -176,7 +181,7 @@ def _by_probability(summary: StateSummary | None) -> list[tuple[str, int]]:
 
 def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     """(additional labels, upper bound, gain) for some round numbers."""
-    if certificate is None:
+    if certificate is None or certificate.upper is None:
         return []
     steps = [n for n in STEPS if n <= certificate.most]
     return [

@@ -5,13 +5,14 @@ A worker's own labels are part of that belief, so agreement favours workers with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.web.dashboard.state_summary import truths
@@ -38,6 +39,16 @@ def summarise_workers(
         for one in workers[:MOST_WORKERS]
         if one.labels > 0
     }
+
+
+def with_agreement(found: Mapping[str, WorkerSummary], crowd: CrowdSnapshot) -> dict[str, WorkerSummary]:
+    """The same with the agreement of all labels that count with what was learnt."""
+    told = dict(zip(crowd.workers, zip(crowd.labels.tolist(), crowd.agreeing.tolist(), strict=True), strict=True))
+    out = {}
+    for name, one in found.items():
+        labels, agreeing = told.get(name, (0, 0))
+        out[name] = WorkerSummary(one.median_s, agreeing / labels if labels else None, labels)
+    return out
 
 
 def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswer]) -> WorkerSummary:

@@ -11,6 +11,7 @@ POST /campaigns/{id}/pause         also /resume and /settings (budget, deadline,
 GET  /campaigns/{id}/tasks/{n}     one task with its labels by worker
 GET  /campaigns/{id}/links, POST   links for workers; POST .../links/revoke ends them
 GET  /campaigns/{id}/results.csv   results; also .jsonl
+GET  /campaigns/{id}/labels.csv    every worker's answers; also .jsonl
 GET  /new, POST                    choose a file
 GET  /new/{upload}, POST            describe the file and create the campaign
 GET  /new/{upload}/curve            what a budget buys, as JSON; 202 while it is computed

@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.request_models import ResultsQuery
+from nextlabel.service.request_models import LabelsQuery, ResultsQuery
 from nextlabel.service.roles import Rights
+from nextlabel.service.routes.labels import labels
 from nextlabel.service.routes.results import results
 from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
@@ -78,6 +79,12 @@ async def live(
 def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download all results, in the API's formats."""
     return results(campaign, request, ResultsQuery.model_validate({"format": format}))
+
+
+@router.get("/campaigns/{campaign}/labels.{format}")
+def download_labels(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+    """Download every worker's answers, in the API's formats."""
+    return labels(campaign, request, LabelsQuery.model_validate({"format": format}))
 
 
 def campaign_page_response(

@@ -30,13 +30,16 @@ def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], req
         raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
     classes = dashboard.classes(row)
     truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
+    crowd = dashboard.app.campaign_service.crowd(row)
+    beliefs = None if crowd is None else crowd.beliefs
+    truth = truth if beliefs is None else beliefs[number]
     return page(
         "dashboard/task.html",
         title=title_of(row),
         row=row,
         task=task,
         fields=fields_of(task.payload),
-        result=results_of(row, classes, [task])[0],
+        result=results_of(row, classes, [task], beliefs)[0],
         beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
         leases=dashboard.store.leases(id, [number]),
     )

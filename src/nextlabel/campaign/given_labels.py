@@ -1,0 +1,55 @@
+"""Who was given which task and what they answered, one row for each lease: what studies of a crowd read.
+
+The columns have the names that every reader of labels knows (``files.columns.USUAL``); moments are ISO 8601 in UTC. A
+lease without an answer has no label, so that readers leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.transitions import LeaseStatus
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """One worker's answer to one task.
+
+    ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
+    ``counted`` says whether the label was bought: late ones may find the budget spent.
+    """
+
+    task: str
+    worker: str
+    label: str | None
+    started: str
+    submitted: str | None
+    state: LeaseStatus
+    counted: bool
+
+
+def given_labels(
+    names: Sequence[str], tasks: Iterable[TaskRow], leases: Iterable[LeaseRow], unanswered: bool = False
+) -> list[GivenLabel]:
+    """The answers to some tasks, or with ``unanswered`` all leases, in the order in which they were given out."""
+    keys = {task.number: task.key for task in tasks}
+    return [
+        GivenLabel(
+            task=keys[lease.task],
+            worker=lease.worker,
+            label=None if lease.label is None else names[lease.label],
+            started=_moment(lease.leased_at),
+            submitted=None if lease.label is None or lease.ended_at is None else _moment(lease.ended_at),
+            state=lease.status,
+            counted=bool(lease.counted),
+        )
+        for lease in leases
+        if unanswered or lease.label is not None
+    ]
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

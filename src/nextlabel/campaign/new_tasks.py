@@ -1,0 +1,144 @@
+"""One new task from a plain table, checked.
+
+======== ======================================================================================================
+key      meaning
+======== ======================================================================================================
+id       the user's name for the task; the task's number if there is none (with a further number, such as 7.2, if
+         somebody has used 7 as an id)
+payload  what workers are shown, any JSON; without this key all keys that are not in this table make it up
+score    a model's probability that the answer is label 1 (two labels)
+prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
+======== ======================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.errors import InputError
+from nextlabel.files.frames import is_frame
+from nextlabel.files.tasks import TaskReader
+from nextlabel.problem.problem import TaskClass
+from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
+
+#: Characters of an id and of a payload as JSON; levels of lists and tables within a task.
+LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32
+#: A score of 0 or 1 would leave nothing for labels to say.
+LEAST_SCORE = 1e-3
+RESERVED = ("id", "payload", "score", "prior")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task that has been checked; ``key`` is None if it is to be called by its number, ``size`` is its payload's."""
+
+    key: str | None
+    payload: Any
+    prior: Prior
+    size: int
+
+    def digest(self) -> bytes:
+        """What tells this task from others."""
+        return json.dumps([self.key, self.payload, _prior_table(self.prior)], sort_keys=True).encode()
+
+
+@lru_cache(1024)
+def _prior_table(prior: Prior) -> Any:
+    return prior_table(prior)
+
+
+def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
+    """One task from a table; ``place`` names it in errors."""
+    where = f"task {place}"
+    if not isinstance(task, Mapping):
+        task = {"payload": task}
+    key = task.get("id")
+    if key is not None:
+        key = str(key).strip()
+        half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
+        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
+            raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
+    if _depth_exceeds(task, DEEPEST):
+        raise InputError(
+            f"{where} is nested more than {DEEPEST} levels deep.", "Give flatter tables, or put the rest into a text."
+        )
+    payload = task["payload"] if "payload" in task else {k: v for k, v in task.items() if k not in RESERVED}
+    try:
+        text = json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(f"the payload of {where} is not JSON.", "Give texts, numbers, lists and tables.") from None
+    if len(text) > LARGEST_PAYLOAD or "\\u0000" in text:
+        raise InputError(
+            f"the payload of {where} has {len(text):,} characters or a null character.",
+            f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
+        )
+    return NewTask(key, payload, _prior(config, task, where), len(text))
+
+
+def _depth_exceeds(value: Any, most: int) -> bool:
+    """Whether lists and tables are nested deeper than that; level by level, so that no depth is too much for it."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, Mapping | list | tuple)
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
+
+
+def _prior(config: CampaignSettings, task: Mapping[str, Any], where: str) -> Prior:
+    score, prior = task.get("score"), task.get("prior")
+    if score in (None, "") and prior is None:
+        return config.default_prior
+    try:
+        belief = prior_from(prior) if prior is not None else _of_score(config, score)
+        TaskClass(1, belief, config.threshold, config.reward)
+    except InputError as error:
+        raise InputError(f"{where}: {error.message}", error.hint) from None
+    if belief.answers != config.answers:
+        raise InputError(
+            f"the prior of {where} has {belief.answers} answers and the campaign {config.answers}.",
+            "Give one weight for each label.",
+        )
+    return belief
+
+
+def _of_score(config: CampaignSettings, score: Any) -> Prior:
+    if config.answers != 2:
+        raise InputError("a score is for campaigns with two labels.", "Give a prior with one weight for each label.")
+    try:
+        p = float(score)
+    except (TypeError, ValueError):
+        p = float("nan")
+    if isinstance(score, bool) or not 0.0 <= p <= 1.0:
+        raise InputError(f"score {str(score)[:40]!r} is not a probability.", "Give a number from 0 to 1.")
+    p = min(max(p, LEAST_SCORE), 1.0 - LEAST_SCORE)
+    return OneCoin(p, config.accuracy) if config.accuracy is not None else beta_of_score(p, config.strength)
+
+
+def read_tasks(config: CampaignSettings, tasks: Iterable[Any]) -> Iterator[NewTask]:
+    """Tasks from tables, one after the other."""
+    return (read_task(config, task, place) for place, task in enumerate(tasks, start=1))
+
+
+def task_tables(tasks: Any) -> Iterable[Any]:
+    """One text or table per task; data frames are read row by row."""
+    if is_frame(tasks) and not isinstance(tasks, Mapping):
+        return TaskReader(tasks, "the data frame")
+    if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
+        raise InputError(
+            f"tasks are given as {type(tasks).__name__}.",
+            "Give a list of texts or tables, or a data frame with one row per task.",
+        )
+    return tasks

@@ -1,0 +1,348 @@
+"""Imports of any number of tasks, into campaigns that go on meanwhile.
+
+1. *Staging.* Tasks are read and checked one chunk after the other, and set aside in tables of their own. No campaign
+   is locked and its log does not change, so that an error in the last row leaves nothing behind.
+2. *Publishing.* The chunks go into the log, each in a short transaction of its own, as tasks that are hidden. When all
+   are there, one event publishes them: from then on they are counted, and workers get them.
+3. *Ranking*, in campaigns with many priors: the tasks get their scores, again chunk by chunk.
+
+Between two chunks commands of workers have the campaign for at least as long as the chunk had it. Memory holds one
+chunk, and the different priors. A process that ends during the first step leaves chunks that nobody will publish:
+``recover`` throws them away. One that ends later leaves an import that is known to be right: ``recover`` carries on
+with it, and so does whoever adds tasks to the campaign next. Chunks are published by the number of tasks that the
+campaign's log has already, so that two processes that take the same import for an orphan do no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Event, Lock
+from typing import Any, TypeVar
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.intake import Intake, being_imported, check_repeated, chunks, will_rank
+from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.new_tasks import NewTask
+from nextlabel.campaign.replies import Added
+from nextlabel.campaign.rows import BatchRow, CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
+from nextlabel.problem.tables import prior_from
+from nextlabel.store.disk_keys import KeysOnDisk
+
+#: Seconds after which a process that was not heard of has lost its import, and between two signs of life.
+SILENT_S, BEAT_S = 60.0, 1.0
+#: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
+STEP, RANKED, CLEARED = 500, 500, 20
+#: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
+PATIENCE_S, TABLES_S = 60.0, 30.0
+#: Seconds for which imports that have ended are remembered.
+REMEMBERED_S = 86_400.0
+
+T = TypeVar("T")
+#: Called with the import, and with the number of its tasks that are in the log.
+Progress = Callable[[ImportRow, int], None]
+#: Imports that threads of this process are at work on.
+_OWN: set[str] = set()
+_OWN_LOCK = Lock()
+
+
+class Imports:
+    """All imports into the campaigns of one store."""
+
+    def __init__(self, store: Store, tables: TableCache, clock: Callable[[], float]) -> None:
+        self._store, self._tables, self._clock = store, tables, clock
+        self._stopping = Event()
+
+    def stop(self) -> None:
+        """Imports that are under way end at the next chunk, with an UnavailableError."""
+        self._stopping.set()
+
+    def add(
+        self, id: str, tasks: Iterable[NewTask], batch: str | None = None, progress: Progress | None = None
+    ) -> Added:
+        """Add tasks to a campaign."""
+        row = self._begin(id, batch, None)
+        with self._owned(row):
+            with self._store.transaction(id) as ledger:  # no other tasks are being added from here on
+                before = None if batch is None else ledger.batch(batch)
+                campaign, classes = ledger.row, list(ledger.classes())
+            if before is not None:
+                return self._repeated(row, tasks, before, campaign.tasks)
+            row.first = campaign.tasks
+            self._stage(row, campaign.config, campaign.rules.ranked, classes, tasks, progress)
+            return self._publish(row, progress)
+
+    def create(
+        self, config: CampaignSettings, id: str, tasks: Iterable[NewTask], batch: str, progress: Progress | None = None
+    ) -> Added:
+        """Add the first tasks of a campaign, which is created when all of them have been checked."""
+        row = self._begin(id, batch, config)
+        with self._owned(row):
+            self._stage(row, config, False, [], tasks, progress)
+            return self._publish(row, progress)
+
+    def recover(self, campaign: str | None = None) -> list[ImportRow]:
+        """Finish or throw away the imports (into one campaign, or all) that have lost their process; returns them."""
+        found = []
+        for row in self._store.imports.active():
+            if campaign in (None, row.campaign) and self._is_orphan(row) and self._claim(row):
+                found.append(row)
+                with self._owned(row):
+                    if row.state == "staging":
+                        self._fail(row, "The process that read the tasks has ended. Send them again.")
+                    else:
+                        self._publish(row, None)
+        self._store.imports.forget(self._store.clock() - REMEMBERED_S)
+        return found
+
+    def _begin(self, campaign: str, batch: str | None, config: CampaignSettings | None) -> ImportRow:
+        self.recover(campaign)
+        now, text = self._store.clock(), None if config is None else config.to_json()
+        row = ImportRow(secrets.token_hex(8), campaign, batch, "staging", _process(), now, now, config=text)
+        with _OWN_LOCK:
+            _OWN.add(row.id)
+        if not self._store.imports.begin(row):
+            with _OWN_LOCK:
+                _OWN.discard(row.id)
+            raise being_imported(campaign)
+        return row
+
+    def _stage(
+        self,
+        row: ImportRow,
+        config: CampaignSettings,
+        ranked: bool,
+        classes: list[Prior],
+        tasks: Iterable[NewTask],
+        progress: Progress | None,
+    ) -> None:
+        """Check all tasks and set the new ones aside."""
+        priors: list[Any] = []
+        with KeysOnDisk() as seen:
+            intake = Intake(
+                classes, row.first, lambda keys: self._store.tasks_by_key(row.campaign, keys), seen,
+                row.batch is not None,
+            )  # fmt: skip
+            for chunk in chunks(tasks, STEP):
+                self._go_on()
+                first = intake.added
+                found = intake.number(chunk)
+                priors += found.priors
+                row.rows += len(chunk)
+                if found.tasks:
+                    row.beat_at = self._store.clock()
+                    self._patiently(partial(self._store.imports.stage, row, first, json.dumps(found.tasks)))
+                else:
+                    self._beat(row)
+                if progress is not None:
+                    progress(row, 0)
+            ranked = will_rank(config, ranked, len(intake.classes))
+        row.added, row.known, row.digest = intake.added, intake.known, intake.digest
+        row.priors, row.counts = json.dumps(priors), json.dumps(sorted(intake.counts.items()))
+        row.state = "publishing"
+        self._patiently(lambda: self._store.imports.save(row))
+        if not ranked and priors and not config.knows_workers:
+            self._tables.prepare(config, [*classes, *map(prior_from, priors)], self._rho(row, config))
+
+    def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
+        """Bring tasks that were set aside into the log, and publish them; carries on wherever it was left."""
+        self._patiently(lambda: self._make_campaign(row))
+        published = 0
+        while row.state == "publishing":
+            self._go_on()
+            campaign = self._store.row(row.campaign)
+            hidden = campaign.rules.hidden
+            if campaign.tasks == row.first and hidden < row.added:
+                self._patiently(partial(self._publish_chunk, row, hidden))
+                published += 1
+                if published % CLEARED == 0:
+                    self._patiently(partial(self._store.imports.clear, row.id, hidden, CLEARED))
+                self._beat(row)
+                if progress is not None:
+                    progress(row, hidden)
+                continue
+            if campaign.tasks == row.first:
+                self._wait_for_tables(row, campaign)
+                self._patiently(lambda: self._publish_all(row))
+            row.state = "ranking"
+            self._patiently(lambda: self._store.imports.save(row))
+        while self._patiently(lambda: self._rank(row)):
+            self._go_on()
+            self._beat(row)
+        row.state, row.beat_at = "done", self._store.clock()
+        self._patiently(lambda: self._store.imports.save(row))
+        self._clear(row)
+        return Added(row.added, row.known, self._store.row(row.campaign).tasks)
+
+    def _make_campaign(self, row: ImportRow) -> None:
+        if row.config is None:
+            return
+        config = CampaignSettings.from_log(json.loads(row.config))
+        with suppress(NotFoundError):
+            there = self._store.row(row.campaign)
+            if there.config != config or there.tasks not in (0, row.added):
+                self._fail(row, "A campaign of that id was created meanwhile.")
+                raise ConflictError(f"there is a campaign {row.campaign!r} already.", "Choose another id.")
+            return
+        with self._store.create(row.campaign, config, self._clock()) as ledger:
+            Commands(ledger, self._tables, ledger.row.created_at).begin()
+
+    def _publish_chunk(self, row: ImportRow, hidden: int) -> None:
+        data = self._store.imports.staged(row.id, hidden)
+        if data is None:
+            if self._store.row(row.campaign).rules.hidden == hidden:  # else another process has published it meanwhile
+                raise ConflictError(f"tasks of import {row.id} are missing.", "Restore the database from a backup.")
+            return
+        tasks = json.loads(data)
+        begun = time.monotonic()
+        with self._store.transaction(row.campaign) as ledger:
+            if ledger.row.rules.hidden == hidden and ledger.row.tasks == row.first:
+                Commands(ledger, self._tables, self._clock()).record_hidden_tasks(tasks, row.added)
+        time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
+
+    def _publish_all(self, row: ImportRow) -> None:
+        with self._store.transaction(row.campaign) as ledger:
+            if ledger.row.tasks != row.first or ledger.row.rules.hidden != row.added:
+                return
+            commands = Commands(ledger, self._tables, self._clock())
+            if row.added == 0:
+                if row.batch is not None and ledger.batch(row.batch) is None:
+                    commands.record_batch(row.batch, str(row.digest))
+                return
+            priors = json.loads(row.priors)
+            ranked = will_rank(ledger.row.config, ledger.row.rules.ranked, ledger.row.classes + len(priors))
+            commands.publish_tasks(priors, json.loads(row.counts), ranked, row.batch, row.digest)
+
+    def _rank(self, row: ImportRow) -> bool:
+        if self._store.row(row.campaign).rules.unranked_from is None:
+            return False
+        begun = time.monotonic()
+        with self._store.transaction(row.campaign) as ledger:
+            more = Commands(ledger, self._tables, self._clock()).rank_tasks(RANKED)
+        time.sleep(time.monotonic() - begun)
+        return more
+
+    def _wait_for_tables(self, row: ImportRow, campaign: CampaignRow) -> None:
+        """Give the tables of new priors some time, so that no worker has to wait for them."""
+        priors = [prior_from(prior) for prior in json.loads(row.priors)]
+        classes = [*self._store.classes(row.campaign), *priors]
+        if not priors or campaign.config.knows_workers or campaign.rules.ranked:
+            return
+        if will_rank(campaign.config, False, len(classes)):
+            return
+        end = time.monotonic() + TABLES_S
+        while not self._tables.has(campaign.config, classes, campaign.rho) and time.monotonic() < end:
+            self._go_on()
+            self._beat(row)
+            time.sleep(0.05)
+
+    def _rho(self, row: ImportRow, config: CampaignSettings) -> float:
+        return config.rho if row.config is not None else self._store.row(row.campaign).rho
+
+    def _repeated(self, row: ImportRow, tasks: Iterable[NewTask], before: BatchRow, there: int) -> Added:
+        check_repeated(str(row.batch), tasks, before)
+        row.state, row.known, row.beat_at = "done", before.tasks, self._store.clock()
+        self._store.imports.save(row)
+        return Added(0, before.tasks, there)
+
+    @contextmanager
+    def _owned(self, row: ImportRow) -> Iterator[None]:
+        """This thread is at work on the import; one that has to stop leaves it to others, an error ends it."""
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            with suppress(Exception):  # the first error is the one to tell
+                if row.state == "staging":
+                    self._fail(row, str(error) if isinstance(error, NextlabelError) else "It was broken off.")
+                elif row.active:
+                    row.owner = ""
+                    self._store.imports.save(row)
+            raise
+        finally:
+            with _OWN_LOCK:
+                _OWN.discard(row.id)
+
+    def _fail(self, row: ImportRow, why: str) -> None:
+        row.state, row.error, row.beat_at = "failed", why, self._store.clock()
+        self._store.imports.save(row)
+        self._clear(row)
+
+    def _clear(self, row: ImportRow) -> None:
+        """Throw away what was set aside, in steps that keep nobody waiting."""
+        while self._store.imports.clear(row.id, 2**62, CLEARED) == CLEARED:
+            time.sleep(0.002)
+
+    def _beat(self, row: ImportRow) -> None:
+        """A sign of life, once a second."""
+        now = self._store.clock()
+        if now > row.beat_at + BEAT_S:
+            row.beat_at = now
+            self._patiently(lambda: self._store.imports.save(row))
+
+    def _go_on(self) -> None:
+        if self._stopping.is_set():
+            raise UnavailableError("the service is stopping.", "Send the tasks again in a moment.")
+
+    def _patiently(self, step: Callable[[], T]) -> T:
+        """The result of a step that may be repeated, tried for a while if the database is busy."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return step()
+            except UnavailableError:
+                self._go_on()
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
+
+    def _claim(self, row: ImportRow) -> bool:
+        with _OWN_LOCK:
+            if row.id in _OWN or not self._store.imports.claim(row, _process(), self._store.clock()):
+                return False
+            _OWN.add(row.id)
+            return True
+
+    def _is_orphan(self, row: ImportRow) -> bool:
+        """Whether nobody is at work on an import: its process is gone, or has been silent for long."""
+        with _OWN_LOCK:
+            if row.id in _OWN:
+                return False
+        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
+            return True
+        machine, _, process = row.owner.rpartition("/")
+        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
+
+
+def _process() -> str:
+    return f"{_machine()}/{os.getpid()}"
+
+
+def _machine() -> str:
+    """This machine, or the container in which processes have numbers of their own."""
+    names = ""
+    with suppress(OSError):
+        names = os.readlink("/proc/self/ns/pid")
+    return f"{socket.gethostname()}/{names}"
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":
+        return True  # until it has been silent for long
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,221 @@
+"""The policy ``crowd`` in live campaigns: what is learnt follows from the log, in every store and every process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import ConflictError, InputError
+from stores import KINDS, Clock, opened, service_of_store
+
+LABELS = ("a", "b", "c")
+WORKERS = tuple(f"w{k}" for k in range(5))
+
+
+@pytest.fixture(params=KINDS)
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
+    with opened(request.param, tmp_path) as store:
+        found = service_of_store(store, Clock())
+        yield found
+        found.table_cache.close()
+
+
+def settings(**values: Any) -> CampaignSettings:
+    usual: dict[str, Any] = {"budget": 60, "labels": LABELS, "policy": "crowd", "lease_seconds": 60.0, "most_labels": 5}
+    return CampaignSettings.from_dict({**usual, **values})
+
+
+def tasks(first: int, end: int) -> list[dict[str, Any]]:
+    return [{"id": f"t{k}", "text": f"item {k}"} for k in range(first, end)]
+
+
+def say(task: str, worker: str, rng: np.random.Generator) -> str:
+    """Item k is of kind k modulo 3; the last worker guesses, the others are right nine times in ten."""
+    right = int(task[1:]) % len(LABELS)
+    if worker == WORKERS[-1] or rng.random() > 0.9:
+        return LABELS[int(rng.integers(len(LABELS)))]
+    return LABELS[right]
+
+
+def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
+    """The model that the process has, or one that has read the log alone."""
+
+    def look(commands: Commands) -> CrowdModel:
+        commands.crowd_snapshot()
+        ledger = commands.ledger
+        assert ledger.crowd is not None
+        if not fresh:
+            return ledger.crowd
+        model = CrowdModel(ledger.row.config)
+        model.catch_up(ledger)
+        return model
+
+    return service.run(id, look)
+
+
+def assert_same(one: CrowdModel, other: CrowdModel) -> None:
+    """Not a bit of difference in what is believed, nor in what anybody would get next."""
+    assert (one.seq, one.version, one.workers) == (other.seq, other.version, other.workers)
+    for name in ("belief", "logp", "counts", "pseudo"):
+        mine, theirs = (getattr(model.crowd.campaign.state, name) for model in (one, other))
+        shorter = min(len(mine), len(theirs))
+        assert np.array_equal(mine[:shorter], theirs[:shorter]), name
+    assert np.array_equal(one.crowd.campaign.bins.members, other.crowd.campaign.bins.members)
+    for worker in (*WORKERS, "somebody new"):
+        assert one.choose(worker) == other.choose(worker), worker
+
+
+def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: CampaignService) -> None:
+    """Labels, skips, late answers, answers taken back, tasks and budget that come later: after all of them."""
+    rng = np.random.default_rng(3)
+    id = service.create(settings(), tasks=tasks(0, 20)).id
+    clock: Any = service.clock
+    done: list[str] = []
+    expired: list[tuple[str, str, str]] = []
+    for step in range(130):
+        worker = WORKERS[int(rng.integers(len(WORKERS)))]
+        clock.forward(1.0)
+        lease = service.ask(id, worker)
+        what = rng.random()
+        if lease and what < 0.70:
+            service.tell(lease.id, say(lease.task, worker, rng))
+            done.append(lease.id)
+        elif lease and what < 0.76:
+            service.release(lease.id)
+        elif lease and what < 0.80:
+            expired.append((lease.id, lease.task, worker))
+            clock.forward(61.0)
+        elif done and what < 0.84:
+            try:
+                service.undo(done[-1])
+                done.pop()
+            except ConflictError:
+                pass
+        elif expired and what < 0.90:
+            late, task, who = expired.pop()
+            service.ask(id, worker)
+            service.tell(late, say(task, who, rng))
+        if step == 50:
+            service.add_tasks(id, tasks(20, 26))
+        if step == 70:
+            service.change(id, {"budget": 70})
+        if step % 26 == 25:
+            assert_same(model_of(service, id, fresh=False), model_of(service, id, fresh=True))
+    kinds = {event.kind for event in service.store.events(id, 0, 1000)}
+    assert {"labelled", "late", "expired", "released", "undone", "refitted", "changed"} <= kinds
+    assert service.verify(id).right
+    service.rebuild(id)
+    assert_same(model_of(service, id, fresh=False), model_of(service, id, fresh=True))
+
+
+def finish(service: CampaignService, id: str, seed: int = 0) -> None:
+    """Label until nobody gets anything."""
+    rng = np.random.default_rng(seed)
+    while True:
+        given = 0
+        for worker in rng.permutation(WORKERS).tolist():
+            service.clock.forward(1.0)  # type: ignore[attr-defined]
+            lease = service.ask(id, worker)
+            if lease:
+                given += 1
+                service.tell(lease.id, say(lease.task, worker, rng))
+        if not given:
+            return
+
+
+def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignService) -> None:
+    id = service.create(settings(budget=160), tasks=tasks(0, 45)).id
+    finish(service, id)
+    row = service.store.row(id)
+    assert row.closed_reason == "budget_spent" and row.spent == 160
+    results = list(service.results(id))
+    right = np.array([result.label == LABELS[int(result.task[1:]) % 3] for result in results])
+    assert right.mean() > 0.9
+    crowd = service.crowd(row)
+    assert crowd is not None
+    assert [result.probability for result in results] == pytest.approx(crowd.beliefs.max(axis=1).tolist())
+    accuracy = dict(zip(crowd.workers, crowd.accuracies, strict=True))
+    assert min(accuracy, key=lambda name: accuracy[name]) == WORKERS[-1]
+    certificate = service.certificate(id)
+    assert certificate.now == pytest.approx(crowd.expected_accuracy) and certificate.upper is None
+    # Closing learns everything once more, and leases say by which version they were chosen.
+    events = service.store.events(id, 0, 2000)
+    closed = next(k for k, event in enumerate(events) if event.kind == "closed")
+    assert events[closed - 1].kind == "refitted" and events[closed - 1].data["labels"] == 160
+    versions = [event.data["model"] for event in events if event.kind == "leased"]
+    assert versions == sorted(versions) and versions[0] == 1
+
+
+def test_a_second_process_catches_up(tmp_path: Path) -> None:
+    """Two services on one database take turns, and a third that comes later agrees with both."""
+    with opened("sqlite", tmp_path) as store:
+        clock = Clock()
+        one = service_of_store(store, clock)
+        id = one.create(settings(), tasks=tasks(0, 20)).id
+        from nextlabel.store.open import open_store
+
+        rng = np.random.default_rng(1)
+        two = CampaignService(open_store(store.url), clock)
+        try:
+            for step in range(40):
+                turn = (one, two)[step % 2]
+                worker = WORKERS[int(rng.integers(len(WORKERS)))]
+                clock.forward(1.0)
+                lease = turn.ask(id, worker)
+                if lease:
+                    (two, one)[step % 2].tell(lease.id, say(lease.task, worker, rng))
+            assert_same(model_of(one, id, fresh=False), model_of(two, id, fresh=False))
+            assert_same(model_of(one, id, fresh=False), model_of(two, id, fresh=True))
+        finally:
+            two.close()
+            one.table_cache.close()
+
+
+def test_a_failed_transaction_leaves_no_trace(service: CampaignService) -> None:
+    id = service.create(settings(), tasks=tasks(0, 10)).id
+    for worker in WORKERS:
+        lease = service.ask(id, worker)
+        assert lease
+        service.tell(lease.id, "a")
+
+    def fail(commands: Commands) -> None:
+        assert commands.ask("somebody new")
+        raise RuntimeError("the power is gone")
+
+    with pytest.raises(RuntimeError):
+        service.run(id, fail)
+    assert_same(model_of(service, id, fresh=False), model_of(service, id, fresh=True))
+    assert "somebody new" not in model_of(service, id, fresh=False).workers
+
+
+def test_scores_tilt_beliefs(service: CampaignService) -> None:
+    """Tasks with scores of their own start from them, however many different ones there are."""
+    scored = [{"id": f"s{k}", "text": "x", "score": (k + 1) / 102} for k in range(101)]
+    id = service.create(settings(labels=("no", "yes"), budget=10, most_labels=3), tasks=scored).id
+    lease = service.ask(id, "ann")
+    assert lease
+    found = [result.probability for result in service.results(id)]
+    expected = [max((k + 1) / 102, 1 - (k + 1) / 102) for k in range(101)]
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert 25 <= int(lease.task[1:]) <= 75, "a task whose answer is open comes first"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"threshold": 0.7, "labels": ("no", "yes")}, "has no threshold"),
+        ({"reward": {"kind": "squared-error"}}, "takes no other reward"),
+        ({"label_cost": 0.01}, "takes no label cost"),
+    ],
+)
+def test_settings_that_mean_nothing_to_it_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        settings(**values)

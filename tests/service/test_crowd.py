@@ -1,0 +1,60 @@
+"""The policy ``crowd`` over HTTP: API, client and dashboard show what was learnt, and no bound that does not hold."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+import nextlabel as nl
+from nextlabel.web.pages import mount_pages
+from service_fixtures import PATIENCE_S, Service, on_sqlite
+
+
+def patient_ask(http: httpx.Client, campaign: str, worker: str) -> dict[str, str] | None:
+    """A lease; while the policy is compiled the service says that it prepares."""
+    begun = time.monotonic()
+    while True:
+        got = http.post(f"/campaigns/{campaign}/ask", json={"worker": worker}).json()
+        if got.get("reason") != "preparing" or time.monotonic() > begun + PATIENCE_S:
+            return got["lease"]
+        time.sleep(0.2)
+
+
+def label_all(service: Service, campaign: str) -> None:
+    """Ann and bob see what is there (odd items are yes), eve says yes to everything."""
+    with service.http() as http:
+        for worker in ("ann", "bob", "eve"):
+            while lease := patient_ask(http, campaign, worker):
+                right = "yes" if int(lease["task"][1:]) % 2 else "no"
+                said = "yes" if worker == "eve" else right
+                assert http.post(f"/leases/{lease['id']}/tell", json={"label": said}).status_code == 200
+
+
+def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> None:
+    with on_sqlite(tmp_path, pages=mount_pages) as service:
+        id = service.campaign("crowd", tasks=12, policy="crowd", budget=36)
+        label_all(service, id)
+        crowd = service.campaign_service.crowd(service.campaign_service.store.row(id))
+        assert crowd is not None and crowd.labels.sum() == 36
+        with nl.Client(service.url, service.token) as client:
+            results = list(client.results(id))
+            certificate = client.certificate(id)
+        assert [r.label for r in results] == ["yes" if k % 2 else "no" for k in range(12)]
+        assert [r.probability for r in results] == pytest.approx(crowd.beliefs.max(axis=1).tolist())
+        assert certificate.now == pytest.approx(crowd.expected_accuracy)
+        assert (certificate.upper, certificate.gap, certificate.price, certificate.more) == (None, None, None, ())
+        with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
+            assert browser.post("/sign-in", data={"token": service.token}).status_code == 303
+            begun = time.monotonic()
+            while "being computed" in (page := browser.get(f"/campaigns/{id}").text) or "being learnt" in page:
+                assert time.monotonic() < begun + PATIENCE_S
+                time.sleep(0.1)
+            assert "By what the campaign has learnt of its workers" in page
+            assert f"{crowd.expected_accuracy:.1%}" in page
+            assert "no policy can" not in page and "chart-curve" not in page
+            assert "Workers and items were learnt anew from 36 labels of 3 workers" in page
+            task = browser.get(f"/campaigns/{id}/tasks/1").text
+            assert f"{crowd.beliefs[1, 1]:.1%}" in task

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from numerical import NUMERICAL
 from order import long_modules_first
 
 # No deadline: the first call of a kernel compiles it.
@@ -35,27 +36,6 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
 RTE_ROWS = 8001
-#: Tests whose verdict could hang on last bits, which processors round differently: ``make test-elsewhere`` runs them
-#: again. They compare digits, follow choices between values that are nearly equal, hold a bound against the truth to
-#: rounding, or end a search where two values meet. What is left out compares means of simulations, with margins of
-#: their statistical error, or looks at words and files.
-NUMERICAL = (
-    "beliefs",
-    "crowd/test_fit.py",
-    "crowd/test_sampler.py",
-    "crowd/test_stream.py",
-    "kernels",
-    "learn/test_priors_from_labels.py",
-    "policies",
-    "problem/test_rates.py",
-    "problem/test_units.py",
-    "simulation/test_crowd_optimum.py",
-    "simulation/test_crowd_replay.py",
-    "simulation/test_own_priors.py",
-    "simulation/test_replay.py",
-    "solve",
-)
-assert all((HERE / name).exists() for name in NUMERICAL), "a folder or a file of numerical tests has another name"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,18 +9,30 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
+import nextlabel as nl
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.policy_tables import PolicyTables
+from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
-from nextlabel.policies.index import Index
+from nextlabel.policies.index import Index, solve_table
 from nextlabel.store import statements
 from nextlabel.store.prepared import Runner
 from nextlabel.store.sql import SqlStore
 
 RHOS = (0.25, 1.0, 4.0, 16.0, 32.0)
 ROUNDS, EACH = 5, 2000
+#: Problems with more labels in flight than tables are made for: tasks, labels, rho.
+BEYOND = (
+    (100, 300, 64.0),
+    (100, 300, 128.0),
+    (100, 300, 1e4),
+    (300, 900, 64.0),
+    (300, 900, 256.0),
+    (1000, 3000, 128.0),
+)
+BEYOND_REPLICATIONS = 1000
 
 
 def best(work: Callable[[], None]) -> float:
@@ -76,6 +88,27 @@ def tables() -> None:
         sys.stdout.flush()
 
 
+def limit() -> None:
+    """What it costs that campaigns with more labels in flight than MOST_RHO use the tables for MOST_RHO."""
+    sys.stdout.write("\n| tasks | labels | rho | own tables, per task | tables for the limit: difference |\n")
+    sys.stdout.write("|---|---|---|---|---|\n")
+    for tasks, budget, rho in BEYOND:
+        study = limited_and_own(tasks, budget, rho, BEYOND_REPLICATIONS)
+        own, gain = study.result("own").per_task, study.difference("limit", "own")
+        sys.stdout.write(
+            f"| {tasks} | {budget} | {rho:g} | {own.mean:.4f} | {gain.mean:+.5f} ± {gain.half_width:.5f} |\n"
+        )
+        sys.stdout.flush()
+
+
+def limited_and_own(tasks: int, budget: int, rho: float, replications: int) -> nl.Study:
+    """The index with tables for MOST_RHO and with the problem's own."""
+    own, limited = (nl.Problem.identical(tasks, budget, arrival_rate=r, completion_rate=1.0) for r in (rho, MOST_RHO))
+    rules = [Index(solve_table(limited), name="limit"), Index(solve_table(own), name="own")]
+    return nl.simulate(own, rules, replications=replications, seed=0)
+
+
 if __name__ == "__main__":
     statement()
     tables()
+    limit()

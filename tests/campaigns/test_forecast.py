@@ -129,6 +129,7 @@ def test_no_forecast_is_above_the_bound(policy: str) -> None:
         assert found.mean > above - 0.004
 
 
+@pytest.mark.slow
 def test_more_answers_and_tasks_that_are_full() -> None:
     classes = [TaskClass(30, Dirichlet((1.0, 1.0, 1.0, 1.0)))]
     rng = np.random.default_rng(81)

@@ -269,6 +269,7 @@ def test_different_classes_are_summed_at_one_price() -> None:
     assert bound.value == pytest.approx(math.fsum(apart) + 200 * bound.price, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_three_thousand_priors() -> None:
     rng = np.random.default_rng(8)
     classes = tuple(TaskClass(1, Beta(*np.exp(rng.uniform(-0.5, 1.5, 2)))) for _ in range(3000))

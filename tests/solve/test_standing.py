@@ -207,6 +207,7 @@ def best_from(task: Task, states: tuple[State, ...], n: int, recalls: int = 0) -
 
 
 @pytest.mark.parametrize("number", range(16))
+@pytest.mark.no_cover
 def test_no_policy_is_above_it(number: int) -> None:
     rng = np.random.default_rng([72, number])
     task = Task(*np.exp(rng.uniform(-0.7, 1.2, 2)), float(rng.choice([0.5, 0.4])), *np.exp(rng.uniform(-2, 1, 2)))

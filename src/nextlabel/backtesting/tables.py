@@ -109,6 +109,13 @@ def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], 
     return header, rows
 
 
+def saving_caption(rows: list[list[str]]) -> str:
+    """What the intervals of a table of savings mean."""
+    open_end = any("(?" in cell for row in rows for cell in row)
+    unknown = " A ? stands where some of the resampled sets do not get there at all." if open_end else ""
+    return f"The interval is 95%, over orders and tasks.{unknown}\n"
+
+
 def _saved_cell(one: Saving | None) -> str:
     if one is None:
         return ""

@@ -9,8 +9,8 @@ Cost: a visit to each group that has tasks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Literal, Protocol
 
@@ -23,9 +23,8 @@ from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
-from nextlabel.kernels.rollout import ProblemArrays
-from nextlabel.policies.base import Policy, Setting
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
+from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.rollout_arrays import checked_scores, join_scores, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 
 #: Tables are made for so many arrivals, far past where their rows settle, and for so many labels per task: past two
@@ -41,34 +40,52 @@ class PolicyTables:
     """Tables of one policy for some classes at one rho."""
 
     rho: float
-    problem: ProblemArrays
-    tables: PolicyArrays
+    level: Ints
+    child: Ints
+    tables: PolicyArrays  # without ``static`` and ``core``, which ``by_state`` has
     by_state: StateScores
     least: float
     start: Ints
+    flight: int
     nodes: int
     members: Ints
     lock: Lock = field(default_factory=Lock)  # ``members`` is scratch space
 
     @classmethod
-    def of(cls, config: CampaignSettings, classes: Sequence[Prior], rho: float, policy: Policy) -> PolicyTables:
-        """Make the tables."""
+    def of(
+        cls,
+        config: CampaignSettings,
+        classes: Sequence[Prior],
+        rho: float,
+        policy: Policy,
+        give_way: Callable[[], None] = lambda: None,
+    ) -> PolicyTables:
+        """Make the tables; ``give_way`` is called after each prior of a policy that takes long for one."""
         setting = Setting.of(table_problem(config, classes, rho), config.most_labels, config.most_in_flight)
-        problem, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
+        problem, tables = make_problem_arrays(setting, True), _policy_arrays(setting, policy, give_way)
         by_state = scores_by_state(tables, problem.level, problem.limit, problem.child)
         sizes = [view.nodes for view in setting.views]
         start = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         least = config.label_cost - tables.tied if config.label_cost > 0 else -math.inf
-        states = tables.static.shape[0] * tables.static.shape[1]
-        return cls(rho, problem, tables, by_state, least, start, int(sum(sizes)), np.zeros(states, dtype=np.int64))
+        members = np.zeros(tables.static.size, dtype=np.int64)
+        rest = tables._replace(static=np.zeros((0, 0)), core=np.zeros((0, 0), dtype=np.int64), price=tables.price[:1])
+        return cls(
+            rho, problem.level, problem.child, rest, by_state, least, start, setting.flight, int(sum(sizes)), members
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        arrays = (self.level, self.child, self.members, *self.tables, *self.by_state)
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def choose(
         self, groups: Mapping[Group, int], barred: Iterable[Group], n: int, ell: int, seed: int, number: int
     ) -> Group | Literal["no room", "below price"]:
         """The group for lease ``number``, with ``n`` labels left and ``ell`` handed out before."""
         excluded = set(barred)
-        flight = self.tables.static.shape[0] - 1  # a task may hold more after an answer was taken back: no room there
-        some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < flight and g not in excluded]
+        # A task may hold more than ``flight`` after an answer was taken back: no room there.
+        some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < self.flight and g not in excluded]
         if not some:
             return NO_ROOM
         table = np.array([group for group, _ in some], dtype=np.int64)
@@ -79,7 +96,7 @@ class PolicyTables:
         with self.lock:
             self.members[states] = [count for _, count in some]
             chosen = choose_group(
-                self.tables, self.by_state, self.problem.level, self.problem.child, active, self.members, n, ell,
+                self.tables, self.by_state, self.level, self.child, active, self.members, n, ell,
                 draw_key(seed), u, self.least, np.zeros(len(active)),
             )  # fmt: skip
             self.members[states] = 0
@@ -109,3 +126,14 @@ def table_problem(config: CampaignSettings, classes: Sequence[Prior], rho: float
     each = max(int(ARRIVALS / LABELS_PER_TASK / len(classes)), 1)
     entries = tuple(config.class_of(prior, each) for prior in classes)
     return Problem(entries, ARRIVALS, rho, 1.0, label_cost=config.label_cost)
+
+
+def _policy_arrays(setting: Setting, policy: Policy, give_way: Callable[[], None]) -> PolicyArrays:
+    if not policy.draws:
+        return make_policy_arrays(setting, policy)
+    policy.check_answers(setting.problem.answers)
+    scores: list[ScoreTables] = []
+    for view in setting.views:
+        scores += checked_scores(replace(setting, views=(view,)), policy)
+        give_way()
+    return join_scores(setting, policy, scores)

@@ -73,6 +73,11 @@ def wanted_rho(row: CampaignRow) -> float:
     return float(2.0 ** round(math.log2(learnt)))
 
 
+def table_rho(rho: float) -> float:
+    """The rho whose tables serve a campaign with ``rho`` labels in flight."""
+    return min(rho, MOST_RHO)
+
+
 def labels_before_deadline(row: CampaignRow, now: float) -> int:
     """Labels that will still be given out: what is left, or the workers expected before the deadline."""
     r = arrival_rate(row)

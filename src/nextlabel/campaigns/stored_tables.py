@@ -1,7 +1,7 @@
-"""Index tables, solved once for each prior and stored, so that neither a restart nor another process waits for them.
+"""The tables of a policy: made slice by slice, those of the index solved once for each prior and stored.
 
-A table depends on the prior, the threshold, the reward and rho alone; each one found saves seconds to a minute. The
-stored tables are a cache, which may be lost at any time.
+An index table depends on the prior, the threshold, the reward and rho alone, so that neither a restart nor another
+process waits for one that is stored. The stored tables are a cache, which may be lost at any time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.policy_tables import ARRIVALS, LABELS_PER_TASK, table_problem
+from nextlabel.campaign.policy_tables import ARRIVALS, LABELS_PER_TASK, PolicyTables, table_problem
+from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.table_maker import GiveWay
 from nextlabel.errors import FileFormatError
-from nextlabel.policies.index import solve_table
+from nextlabel.policies.index import Index, solve_table
+from nextlabel.policies.registry import make_policy
+from nextlabel.policies.thompson import Thompson
 from nextlabel.problem.tables import prior_table, reward_table
-from nextlabel.solve.index.table import FORMAT, IndexTable
+from nextlabel.solve.index.table import FORMAT, IndexTable, sweep_size
+
+#: Seconds that tables take on an idle machine, roughly: for each state of an index's sweep, and for each prior of
+#: other policies. Orders are made in the order of their costs (``table_maker``).
+INDEX_SECONDS, OTHER_SECONDS, THOMPSON_SECONDS = 2e-5, 0.03, 0.6
 
 
 class TableStore(Protocol):
@@ -45,22 +53,64 @@ class NoTableStore:
         """Nothing happens."""
 
 
+def no_other_work() -> None:
+    """Nothing is done between two slices."""
+
+
+def work_of(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> float:
+    """What the tables will cost, in seconds of an idle machine, or so."""
+    each = OTHER_SECONDS
+    if config.policy == Index.name:
+        each = INDEX_SECONDS * sweep_size(table_problem(config, classes[:1], table_rho(rho)))
+    elif config.policy == Thompson.name:
+        each = THOMPSON_SECONDS
+    return each * len(classes)
+
+
+def make_tables(
+    config: CampaignSettings, classes: Sequence[Prior], rho: float, table_store: TableStore, give_way: GiveWay
+) -> tuple[PolicyTables, dict[str, bytes]]:
+    """The tables for ``rho``, and those of the index that are new, as ``load_or_solve_index`` returns them.
+
+    ``give_way`` is called between two slices of the work: a few dozen sweeps of an index, or the tables of one prior.
+    The tables of a policy of the user's own are made in one piece.
+    """
+    solved: dict[str, bytes] = {}
+    policy = make_policy(config.policy)
+    if isinstance(policy, Index):
+        table, solved = load_or_solve_index(config, classes, rho, table_store, give_way)
+        policy = Index(table)
+    return PolicyTables.of(config, classes, table_rho(rho), policy, give_way), solved
+
+
 def load_or_solve_index(
-    config: CampaignSettings, classes: Sequence[Prior], rho: float, table_store: TableStore
+    config: CampaignSettings,
+    classes: Sequence[Prior],
+    rho: float,
+    table_store: TableStore,
+    give_way: GiveWay = no_other_work,
 ) -> tuple[IndexTable, dict[str, bytes]]:
     """The index of every class, loaded or solved, and the tables that are new and should be stored, by name.
 
     Storing is left to the caller: whoever waits for the table may be in the transaction that storing would wait for.
     """
     solved: dict[str, bytes] = {}
-    tables = [_of_class(config, prior, rho, table_store, solved) for prior in classes]
+    tables: list[IndexTable] = []
+    for prior in classes:
+        tables.append(_of_class(config, prior, table_rho(rho), table_store, solved, give_way))
+        give_way()
     first = tables[0]
     every = tuple(one for table in tables for one in table.classes)
     return IndexTable(first.tau, every, first.budget, first.left), solved
 
 
 def _of_class(
-    config: CampaignSettings, prior: Prior, rho: float, table_store: TableStore, solved: dict[str, bytes]
+    config: CampaignSettings,
+    prior: Prior,
+    rho: float,
+    table_store: TableStore,
+    solved: dict[str, bytes],
+    give_way: GiveWay,
 ) -> IndexTable:
     described = [FORMAT, prior_table(prior), config.threshold, reward_table(config.reward), config.label_cost, rho]
     name = hashlib.sha256(json.dumps([*described, ARRIVALS, LABELS_PER_TASK]).encode()).hexdigest()
@@ -73,7 +123,7 @@ def _of_class(
                 return IndexTable.load(path)
             except FileFormatError:
                 pass  # written by another version: solved again below
-        table = solve_table(table_problem(config, [prior], rho))
+        table = solve_table(table_problem(config, [prior], rho), progress=lambda _: give_way())
         table.save(path)
         solved[name] = path.read_bytes()
     return table

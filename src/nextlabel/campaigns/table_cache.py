@@ -1,31 +1,31 @@
-"""The tables of all campaigns of a process, made in a background thread and kept.
+"""The tables of all campaigns of a process, made in the background (``table_maker``) and kept while memory allows.
 
 ``ready`` does not wait while there are tables near enough: those that are missing are made in the background, and the
-nearest in rho are used meanwhile. Each lease's event says which were used. Cost: 0.1 s to a minute per set, once.
+nearest in rho are used meanwhile. Each lease's event says which were used. Tables for more than MOST_RHO labels in
+flight are those for MOST_RHO (``campaign.rates``).
+
+Sets of tables are kept up to MEMORY bytes together; then any of them goes, by lot: whatever the order in which
+campaigns are asked, some of the sets that are wanted are there. One that is wanted again is loaded from the store.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
+from random import Random
 from threading import Lock
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
+from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
-from nextlabel.campaigns.stored_tables import NoTableStore, TableStore, load_or_solve_index
-from nextlabel.policies.index import Index
-from nextlabel.policies.registry import make_policy
+from nextlabel.campaigns.stored_tables import NoTableStore, TableStore, make_tables, work_of
+from nextlabel.campaigns.table_maker import GiveWay, TableMaker
 
-#: Sets of tables that are kept.
-MOST_KEPT = 64
-#: How far the thread that makes tables steps back.
-NICE = 10
+#: Bytes of tables that are kept; a set that is larger than that is kept alone.
+MEMORY = 512 << 20
 
 Key = tuple[str, int, int, tuple[object, ...], float]
 
@@ -33,12 +33,14 @@ Key = tuple[str, int, int, tuple[object, ...], float]
 class TableCache:
     """Policy tables by campaign settings, priors and rho; one cache serves all campaigns of a process."""
 
-    def __init__(self, table_store: TableStore | None = None) -> None:
+    def __init__(self, table_store: TableStore | None = None, memory: int = MEMORY) -> None:
         self._table_store = table_store if table_store is not None else NoTableStore()
         self._tables: dict[Key, PolicyTables] = {}
         self._under_way: dict[Key, Future[PolicyTables]] = {}
+        self._memory, self._kept = memory, 0
         self._lock = Lock()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="tables", initializer=_lower_priority)
+        self._lot = Random(0)
+        self._maker = TableMaker()
 
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables for ``rho``, or the nearest that there are while those are made."""
@@ -63,11 +65,7 @@ class TableCache:
 
     def prepare(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> None:
         """Make tables in the background."""
-        key = _key(config, classes, rho)
-        with self._lock:
-            if key in self._tables or key in self._under_way:
-                return
-            self._under_way[key] = self._pool.submit(self._make, key, config, tuple(classes), rho)
+        self.pending(config, classes, rho)
 
     def wait(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables, made now if they are not there."""
@@ -78,14 +76,16 @@ class TableCache:
         self, config: CampaignSettings, classes: Sequence[Prior], rho: float
     ) -> PolicyTables | Future[PolicyTables]:
         """The tables, or the future that will have them."""
-        self.prepare(config, classes, rho)
-        key = _key(config, classes, rho)
+        key, some = _key(config, classes, rho), tuple(classes)
         with self._lock:
-            tables, future = self._tables.get(key), self._under_way.get(key)
-        if tables is not None:
-            return tables
-        assert future is not None
-        return future
+            found = self._tables.get(key) or self._under_way.get(key)
+            if found is not None:
+                return found
+            # The campaign that the order counts for: campaigns with the same settings count as one.
+            owner, cost = config, work_of(config, some, key[-1])
+            future = self._maker.order(owner, cost, lambda give_way: self._make(key, config, some, give_way))
+            self._under_way[key] = future
+            return future
 
     def crowd_ready(self) -> None:
         """Return once the policy ``crowd`` is compiled."""
@@ -93,37 +93,29 @@ class TableCache:
 
     def close(self) -> None:
         """Stop making tables."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._maker.close()
 
-    def _make(self, key: Key, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
-        solved: dict[str, bytes] = {}
+    def _make(self, key: Key, config: CampaignSettings, classes: Sequence[Prior], give_way: GiveWay) -> PolicyTables:
         try:
-            policy = make_policy(config.policy)
-            if isinstance(policy, Index):
-                table, solved = load_or_solve_index(config, classes, rho, self._table_store)
-                policy = Index(table)
-            tables = PolicyTables.of(config, classes, rho, policy)
+            tables, solved = make_tables(config, classes, key[-1], self._table_store, give_way)
         except BaseException:
             with self._lock:
                 self._under_way.pop(key, None)
             raise
         with self._lock:
-            while len(self._tables) >= MOST_KEPT:
-                self._tables.pop(next(iter(self._tables)))
+            self._make_room(tables.nbytes)
             self._tables[key] = tables
+            self._kept += tables.nbytes
             self._under_way.pop(key, None)
         for name, data in solved.items():
-            self._pool.submit(self._table_store.save_table, name, data)  # not here: see ``load_or_solve_index``
+            self._maker.write(self._table_store.save_table, name, data)
         return tables
+
+    def _make_room(self, wanted: int) -> None:
+        while self._tables and self._kept + wanted > self._memory:
+            self._kept -= self._tables.pop(self._lot.choice(list(self._tables))).nbytes
 
 
 def _key(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> Key:
     rules = (tuple(classes), config.threshold, config.reward, config.label_cost)
-    return config.policy, config.most_labels, config.most_in_flight, rules, rho
-
-
-def _lower_priority() -> None:
-    """Let this thread's work wait for that of workers who ask, where the system has priorities of threads."""
-    if hasattr(os, "setpriority"):
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+    return config.policy, config.most_labels, config.most_in_flight, rules, table_rho(rho)

@@ -13,7 +13,7 @@ Ties count as 'assign': with many arrivals left, taking the label now or after t
 Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket. A
 root above lo is missed if 'assign' is optimal only between two prices that were tried; ``rule_out`` proves that there
 is none.
-Cost: one backward sweep (values and labels) per price.
+Cost: one backward sweep (values and labels) per price; without a horizon the prices of a block are swept side by side.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
+from nextlabel.kernels.price_block import BlockRoom, fill_edges, next_row
 from nextlabel.kernels.ties import TIED, TIED_VALUES
 
 
@@ -58,7 +59,23 @@ def sweep(
 
 
 @jit
-def narrow(
+def offered(first: Ints, grid: Grid) -> Ints:
+    """(states, 2) every state that can be offered a label, and the state with one label more in flight."""
+    C, W, off = grid.C, grid.W, grid.off
+    total = 0
+    for w in range(W):
+        total += first[C - w]
+    pairs = np.empty((total, 2), dtype=np.int64)
+    at = 0
+    for w in range(W):
+        for i in range(first[C - w]):
+            pairs[at, 0], pairs[at, 1] = off[w] + i, off[w + 1] + i
+            at += 1
+    return pairs
+
+
+@jit
+def narrow_over_time(
     lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats, at: Ints,
     V: Floats, N: Floats, out: Brackets,
 ) -> None:  # fmt: skip
@@ -69,31 +86,75 @@ def narrow(
     V and N (rows, states, layers) are work. Row m of lo and hi (knots, states, layers) is about ``at[m]`` arrivals
     left, which row at[m] - 1 of V decides.
     """
-    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
     lo, hi, ends = out
     knots, _, layers = lo.shape
+    pairs = offered(lattices.first, grid)
     for p in range(prices.shape[0]):
         lam = prices[p]
         sweep(lattices, grid, steps, quadrature, tail, lam, V, N)
         for m in range(knots):
             n = at[m] - 1
-            for w in range(W):
-                o, up = off[w], off[w + 1]
-                for i in range(first[C - w]):
-                    s = o + i
-                    for k in range(layers):
-                        if lam <= lo[m, s, k] or lam >= hi[m, s, k]:
-                            continue
-                        g = V[n, up + i, k] - lam - V[n, s, k]
-                        slope = N[n, s, k] - 1.0 - N[n, up + i, k]
-                        if g >= -TIED_VALUES:
-                            lo[m, s, k] = lam
-                            ends[0, m, s, k] = g
-                            ends[1, m, s, k] = slope
-                        else:
-                            hi[m, s, k] = lam
-                            ends[2, m, s, k] = g
-                            ends[3, m, s, k] = slope
+            for s, u in pairs:
+                for k in range(layers):
+                    if lam <= lo[m, s, k] or lam >= hi[m, s, k]:
+                        continue
+                    g = V[n, u, k] - lam - V[n, s, k]
+                    slope = N[n, s, k] - 1.0 - N[n, u, k]
+                    if g >= -TIED_VALUES:
+                        lo[m, s, k] = lam
+                        ends[0, m, s, k] = g
+                        ends[1, m, s, k] = slope
+                    else:
+                        hi[m, s, k] = lam
+                        ends[2, m, s, k] = g
+                        ends[3, m, s, k] = slope
+
+
+@jit
+def count_from(falling: Floats, bound: float) -> int:
+    """How many of the falling numbers are not below ``bound``."""
+    low, high = 0, falling.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if falling[middle] >= bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def narrow(
+    lattices: Lattices, grid: Grid, steps: Steps, prices: Floats, at: Ints, room: BlockRoom, out: Brackets
+) -> None:
+    """The same without a horizon, block by block of prices (``price_block``)."""
+    lo, hi, ends = out
+    pairs = offered(lattices.first, grid)
+    P = room.V.shape[2]
+    for start in range(0, prices.shape[0], P):
+        block = prices[start : start + P]
+        fill_edges(lattices, grid, block, room)
+        m = 0
+        for n in range(at[-1]):
+            next_row(lattices, grid, steps, block, n, room)
+            if at[m] != n + 1:
+                continue
+            V, N = room.V[n % 2], room.N[n % 2]
+            for s, u in pairs:
+                p = count_from(block, hi[m, s, 0])
+                while p < block.shape[0] and block[p] > lo[m, s, 0]:
+                    g = V[u, p] - block[p] - V[s, p]
+                    slope = N[s, p] - 1.0 - N[u, p]
+                    if g >= -TIED_VALUES:
+                        lo[m, s, 0] = block[p]
+                        ends[0, m, s, 0] = g
+                        ends[1, m, s, 0] = slope
+                    else:
+                        hi[m, s, 0] = block[p]
+                        ends[2, m, s, 0] = g
+                        ends[3, m, s, 0] = slope
+                    p += 1
+            m += 1
 
 
 class Openings(NamedTuple):
@@ -115,8 +176,8 @@ def rule_out(
     interval is left open if that maximum is a tie or more for some state. Only intervals with ``linked[p]`` are judged.
     ``room`` (4, rows, states, layers) is work: V and N at the last price and at this one.
     """
-    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
     knots, _, layers = root.shape
+    pairs = offered(lattices.first, grid)
     for p in range(prices.shape[0]):
         now, last = p % 2, 1 - p % 2
         V, N, Vb, Nb = room[now], room[2 + now], room[last], room[2 + last]
@@ -127,25 +188,22 @@ def rule_out(
         b = prices[p - 1]
         for m in range(knots):
             n = at[m] - 1
-            for w in range(W):
-                o, up = off[w], off[w + 1]
-                for i in range(first[C - w]):
-                    s = o + i
-                    for k in range(layers):
-                        low = max(a, root[m, s, k] + tolerance)
-                        if low >= b:
-                            continue
-                        if low == a and V[n, up + i, k] - a - V[n, s, k] > TIED:
-                            out.higher[m, s, k] = max(out.higher[m, s, k], a)
-                        rise = (Vb[n, up + i, k] - V[n, up + i, k]) / (b - a)
-                        bend = N[n, s, k] - Nb[n, s, k]
-                        kink = low
-                        if bend > 0.0:
-                            kink = (V[n, s, k] - Vb[n, s, k] + N[n, s, k] * a - Nb[n, s, k] * b) / bend
-                        for point in (low, min(max(kink, low), b), b):
-                            below = max(V[n, s, k] - N[n, s, k] * (point - a), Vb[n, s, k] + Nb[n, s, k] * (b - point))
-                            if V[n, up + i, k] + rise * (point - a) - point - below > TIED:
-                                out.open_[p] = True
+            for s, u in pairs:
+                for k in range(layers):
+                    low = max(a, root[m, s, k] + tolerance)
+                    if low >= b:
+                        continue
+                    if low == a and V[n, u, k] - a - V[n, s, k] > TIED:
+                        out.higher[m, s, k] = max(out.higher[m, s, k], a)
+                    rise = (Vb[n, u, k] - V[n, u, k]) / (b - a)
+                    bend = N[n, s, k] - Nb[n, s, k]
+                    kink = low
+                    if bend > 0.0:
+                        kink = (V[n, s, k] - Vb[n, s, k] + N[n, s, k] * a - Nb[n, s, k] * b) / bend
+                    for point in (low, min(max(kink, low), b), b):
+                        below = max(V[n, s, k] - N[n, s, k] * (point - a), Vb[n, s, k] + Nb[n, s, k] * (b - point))
+                        if V[n, u, k] + rise * (point - a) - point - below > TIED:
+                            out.open_[p] = True
 
 
 @jit

@@ -9,6 +9,7 @@ from __future__ import annotations
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.index.table import ClassIndex, IndexTable, index_table
+from nextlabel.solve.progress import Progress
 
 #: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
 #: labels in flight a sweep has thousands of rows and the last digit would cost minutes.
@@ -32,10 +33,10 @@ class Index(Policy):
         return [spread(one, table, view) for one, view in zip(table.classes, setting.views, strict=True)]
 
 
-def solve_table(problem: Problem, cap: int | None = None) -> IndexTable:
+def solve_table(problem: Problem, cap: int | None = None, progress: Progress | None = None) -> IndexTable:
     """The table, as accurate as a policy needs it."""
     tolerance = TOLERANCE if problem.rho < MANY_IN_FLIGHT else LOOSER
-    return index_table(problem, cap=cap, tolerance=tolerance)
+    return index_table(problem, cap=cap, tolerance=tolerance, progress=progress)
 
 
 def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> ScoreTables:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.index import Brackets, gittins, narrow, sweep
+from nextlabel.kernels.index import Brackets, gittins, narrow, narrow_over_time, sweep
 from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.price_block import make_block_room
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.core_states import differences
 from nextlabel.solve.index.proof import look_above
@@ -37,7 +38,7 @@ SEARCHES = 6
 #: Labels in flight up to which the index past the cap is tabulated.
 BEYOND_FLIGHT = 32
 #: States times prices from which a round is worth two threads.
-THREAD_WORK = 2_000_000
+THREAD_WORK = 10_000_000
 
 
 class IndexWork:
@@ -104,22 +105,16 @@ class IndexWork:
             prices = _pick(root[todo])
 
     def _narrow(self, prices: Floats, at: Ints, lo: Floats, hi: Floats, ends: Floats) -> None:
-        """``narrow`` on two threads, upper and lower half of the prices; the upper half wins where it has a root."""
-
-        shape = (int(at[-1]), *lo.shape[1:])
-
-        def work(part: Floats, lo: Floats, hi: Floats, ends: Floats) -> None:
-            self.call(narrow, part, at, np.zeros(shape), np.zeros(shape), Brackets(lo, hi, ends))
-
+        """Brackets narrowed on two threads, by both halves of the prices; the upper half wins where it has a root."""
         if len(prices) * int(at[-1]) * lo[0].size < THREAD_WORK:
-            work(prices, lo, hi, ends)
+            self._sweep(prices, at, Brackets(lo, hi, ends))
             return
         half = len(prices) // 2
         lo_up, hi_up, ends_up = lo.copy(), hi.copy(), ends.copy()
         floor = lo.copy()
         with ThreadPoolExecutor(2) as pool:
-            upper = pool.submit(work, prices[:half], lo_up, hi_up, ends_up)
-            work(prices[half:], lo, hi, ends)
+            upper = pool.submit(self._sweep, prices[:half], at, Brackets(lo_up, hi_up, ends_up))
+            self._sweep(prices[half:], at, Brackets(lo, hi, ends))
             upper.result()
         wins = lo_up > floor
         above = wins | (hi_up < hi)
@@ -127,6 +122,16 @@ class IndexWork:
         np.copyto(ends[:2], ends_up[:2], where=wins)
         np.copyto(hi, hi_up, where=above)
         np.copyto(ends[2:], ends_up[2:], where=above)
+
+    def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
+        """Sweeps at these falling prices, on one thread."""
+        if self.line.finite:
+            shape = (int(at[-1]), *out.lo.shape[1:])
+            self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
+        else:
+            room = make_block_room(self.stack.nodes, self.states, len(prices))
+            steps = self.line.steps(self.problem.completion_rate)
+            narrow(self.stack.arrays, self.grid, steps, prices, at, room, out)
 
     def advantages(self, rows: int, lam: float) -> Floats:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""

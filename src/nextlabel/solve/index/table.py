@@ -49,8 +49,8 @@ from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
 
 TOLERANCE = 1e-7
-#: Rows tried first, at least, and for each label in flight; more until the last ones agree.
-FIRST_ROWS, ROWS_PER_RHO = 64, 40
+#: Rows tried first, and so many more for each label in flight; more until the last ones agree.
+FIRST_ROWS, ROWS_PER_RHO = 64, 56
 #: Every n up to the first number has roots of its own; then so many n as n doubles, and lines in log n between them.
 DENSE, PER_DOUBLING = 256, 16
 #: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
@@ -242,6 +242,18 @@ def index_table(
     return IndexTable(line.tau, classes, problem.budget, problem.budget if settled else rows)
 
 
+def sweep_size(problem: Problem) -> int:
+    """States of one sweep over one class, for every number of arrivals left: a table's time is in proportion to it."""
+    cut, answers = make_cut(problem, None, None), problem.answers
+    states = sum(math.comb(cut.cap - w + answers, answers) for w in range(cut.flight + 1))
+    return states * first_rows(problem)
+
+
+def first_rows(problem: Problem) -> int:
+    """Rows by which a table without a horizon has settled, in most cases."""
+    return int(min(FIRST_ROWS + ROWS_PER_RHO * problem.rho, max(problem.budget, 1)))
+
+
 def index_cut(cut: Cut, problem: Problem) -> Cut:
     """The cut's lattice, deep enough for the states past the cap and their own look-ahead."""
     depth = min(max(cut.depth, cut.cap + BEYOND), max(cut.cap, deepest(problem.answers, BEYOND_NODES)))
@@ -263,7 +275,7 @@ def _class_index(
     problem: Problem, entry: TaskClass, cut: Cut, line: Timeline, most: int, tolerance: float, progress: Progress | None
 ) -> ClassIndex:
     work = IndexWork(problem, entry, cut, line)
-    rows = min(max(FIRST_ROWS, round(ROWS_PER_RHO * problem.rho)), most)
+    rows = min(first_rows(problem), most)
     while True:
         at = row_knots(rows)
         roots, proved = work.roots(at, tolerance, progress)

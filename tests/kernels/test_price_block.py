@@ -1,0 +1,78 @@
+"""Prices side by side give the numbers of one sweep after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.prior import Prior
+from nextlabel.kernels.index import Brackets, narrow, narrow_over_time, sweep
+from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index.table import index_cut, index_timeline
+from nextlabel.solve.truncation import make_cut
+from tolerances import ROUNDING
+
+ROWS = 40
+CASES: list[tuple[Prior, float, int, int]] = [
+    (Beta(1, 1), 25.0, 8, 4),
+    (Beta(2.3, 0.7), 0.25, 8, 4),
+    (Beta(1, 3), 1e3, 6, 6),
+    (Dirichlet((1.0, 2.0, 0.5)), 2.0, 5, 3),
+    (Beta(1, 1), 4.0, 3, 1),
+]
+
+
+def work_of(prior: Prior, rho: float, cap: int, flight: int) -> IndexWork:
+    problem = Problem((TaskClass(20, prior),), 60, rho, 1.0)
+    cut = index_cut(make_cut(problem, cap, flight), problem)
+    return IndexWork(problem, problem.classes[0], cut, index_timeline(problem, cut, ROWS, 1e-6))
+
+
+@pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)
+def test_values_and_labels(prior: Prior, rho: float, cap: int, flight: int) -> None:
+    work = work_of(prior, rho, cap, flight)
+    prices = work.top * np.array([0.9, 0.61, 0.3, 0.17, 0.05, 0.013, 1e-4, 0.0])
+    room = make_block_room(work.stack.nodes, work.states, len(prices))
+    arrays, steps = work.stack.arrays, work.line.steps(1.0)
+    fill_edges(arrays, work.grid, prices, room)
+    V, N = np.zeros((2, len(prices), ROWS, work.states, 1))
+    for p, price in enumerate(prices):
+        work.call(sweep, price, V[p], N[p])
+    for n in range(ROWS):
+        next_row(arrays, work.grid, steps, prices, n, room)
+        np.testing.assert_allclose(room.V[n % 2].T, V[:, n, :, 0], atol=ROUNDING)
+        # Labels jump where two choices tie, and may be those of either.
+        same = np.abs(room.N[n % 2].T - N[:, n, :, 0]) < 1e-9
+        assert same[:-1].all() and same.mean() > 0.9
+
+
+@pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)
+def test_brackets(prior: Prior, rho: float, cap: int, flight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of sixteen prices, the last one smaller; from brackets that other prices have narrowed before."""
+    monkeypatch.setattr("nextlabel.kernels.price_block.MOST", 16)
+    work = work_of(prior, rho, cap, flight)
+    at = np.array([1, 2, 3, 7, 20, ROWS])
+    shape = (len(at), work.states, 1)
+    first = work.top * np.linspace(1.0, 0.0, 24, endpoint=False)[1:] ** 2
+    second = np.sort(work.top * np.random.default_rng(3).random(39) ** 3)[::-1]
+    found: list[Brackets] = []
+    for side_by_side in (True, False):
+        out = Brackets(np.zeros(shape), np.full(shape, work.top), np.zeros((4, *shape)))
+        for prices in (first, second):
+            if side_by_side:
+                room = make_block_room(work.stack.nodes, work.states, len(prices))
+                assert room.V.shape[2] == 16
+                narrow(work.stack.arrays, work.grid, work.line.steps(1.0), prices, at, room, out)
+            else:
+                V, N = np.zeros((2, ROWS, work.states, 1))
+                work.call(narrow_over_time, prices, at, V, N, out)
+        found.append(out)
+    new, old = found
+    np.testing.assert_array_equal(new.lo, old.lo)
+    np.testing.assert_array_equal(new.hi, old.hi)
+    np.testing.assert_allclose(new.ends, old.ends, atol=1e-9)
+    assert np.unique(new.lo).size > 5

@@ -102,6 +102,7 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
     return None
 
 
+ADD_TASKS = insert_rows(tasks)
 ADD_EVENTS = insert_rows(events)
 ADD_LEASES = insert_rows(leases)
 SAVE_LEASES = update_rows(leases, ("id",), ("status", "expires_at", "ended_at", "label", "counted"))

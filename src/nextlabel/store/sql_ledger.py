@@ -25,7 +25,7 @@ from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import questions
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
+from nextlabel.store.bulk import ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.prepared import Runner
@@ -153,7 +153,7 @@ class SqlLedger:
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
         groups = self._groups()
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        self.add_hidden_tasks(tasks)
         for group, count in Counter(task.group for task in tasks).items():
             groups[group] = groups.get(group, 0) + count
             self._changed_groups.add(group)
@@ -161,7 +161,8 @@ class SqlLedger:
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published: asks stop before their places."""
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        rows = [task_values(self._number, task) for task in tasks]
+        self._runner.write_rows(ADD_TASKS, [tuple(row[name] for name in ADD_TASKS.columns) for row in rows])
 
     def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
         """Count the hidden tasks."""

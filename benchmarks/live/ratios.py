@@ -36,7 +36,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.__main__ import others, processor
-from benchmarks.live.crowd import Account, crowd, work
+from benchmarks.live.crowd import Account, crowd, label_of
 from benchmarks.live.http import BROKEN, Connection
 from benchmarks.live.server import Server
 
@@ -156,10 +156,19 @@ async def many_campaigns(subject: Subject, workers: int, pairs: int) -> Account:
     account, random, ids = Account(), Random(len(subject.turns)), list(subject.campaigns)
 
     async def wander(worker: str) -> None:
+        connection = Connection("127.0.0.1", subject.server.port, "")
         while len(account.labels) < pairs:
             id = random.choice(ids)
-            few = min(pairs, len(account.labels) + 1)
-            await work("127.0.0.1", [subject.server.port], id, worker, subject.campaigns[id][worker], account, few)
+            connection.token = subject.campaigns[id][worker]
+            begun = loop.time()
+            _, said = await connection.post(f"/api/v1/campaigns/{id}/ask")
+            account.ask_s.append(loop.time() - begun)
+            lease = said["lease"]
+            if lease is not None:
+                label = label_of(lease["task"], worker)
+                _, told = await connection.post(f"/api/v1/leases/{lease['id']}/tell", {"label": label})
+                account.labels[lease["id"]] = (lease["task"], worker, label, bool(told["counted"]))
+        connection.close()
 
     loop = asyncio.get_running_loop()
     begun = loop.time()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from numerical import NUMERICAL
 from order import long_modules_first
 
 # No deadline: the first call of a kernel compiles it.
@@ -35,20 +36,6 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.
 RTE_ROWS = 8001
-#: Folders whose tests compare numbers that the processor could move: ``make test-elsewhere`` runs them again.
-NUMERICAL = {
-    "kernels",
-    "beliefs",
-    "crowd",
-    "problem",
-    "learn",
-    "solve",
-    "policies",
-    "simulation",
-    "planning",
-    "backtesting",
-}
-assert all((HERE / folder).is_dir() for folder in NUMERICAL), "a folder of numerical tests has another name"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -57,8 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
     for item in items:
-        folder = Path(item.path).relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
-        if folder in NUMERICAL:
+        if any(item.path.is_relative_to(HERE / name) for name in NUMERICAL):
             item.add_marker(pytest.mark.numerical)
         if item.get_closest_marker("slow"):
             # Tracing makes Python twice as slow; what takes long repeats lines that shorter tests run too.

@@ -1,11 +1,14 @@
 """``make test-elsewhere``: the numerical tests once more, as other machines would run them.
 
 A machine differs from this one in the instructions that Numba may use and in the BLAS kernel that OpenBLAS picks for
-its processor; both move last bits. So the tests marked ``numerical`` run again
+its processor; both move last bits. So the tests that could notice run again: those marked ``numerical`` (by file, in
+``tests/numerical.py``, which says why these) and not ``slow``. Commands, plans, backtests and campaigns are made of
+what these tests run; most of the time goes into compiling the kernels once more. They run
 
 - in code that Numba compiled for any x86-64 (``NUMBA_CPU_NAME=generic``, with a cache folder of its own), together with
   OpenBLAS's oldest kernel: the machine that is least like this one;
-- with every other OpenBLAS kernel that this processor can run and that ``make test`` has not used here.
+- with every other OpenBLAS kernel that this processor can run and that ``make test`` has not used here: those of them
+  that reach code that multiplies matrices. Compiled kernels do not, so neither do index tables and sweeps of one task.
 
 ``python tests/elsewhere.py [--list] [--workers N] [PYTEST OPTIONS]``
 """
@@ -21,6 +24,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from numerical import NUMERICAL, WITH_BLAS
+
 ROOT = Path(__file__).resolve().parent.parent
 #: OpenBLAS's name of a kernel, and the processor flags that it needs, from the oldest to the newest.
 CORES = {
@@ -29,6 +34,7 @@ CORES = {
     "ZEN": {"avx2", "fma"},
     "SKYLAKEX": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
 }
+TESTS = "numerical and not slow"
 ASK = (
     "import numpy, scipy.linalg, threadpoolctl;"
     "print(*sorted({i['architecture'] for i in threadpoolctl.threadpool_info() if i['user_api'] == 'blas'}))"
@@ -36,11 +42,11 @@ ASK = (
 
 
 class Machine(NamedTuple):
-    """One way to run the tests: what it is called, the environment that makes it, which tests."""
+    """One way to run the tests: what it is called, the environment that makes it, where the tests are."""
 
     name: str
     environment: dict[str, str]
-    tests: str
+    places: tuple[str, ...]
 
 
 def flags() -> set[str]:
@@ -72,11 +78,11 @@ def machines(cache: Path) -> list[Machine]:
         if not needed <= able:
             print(f"{name}: left out, this processor has no {', '.join(sorted(needed - able))}", flush=True)
         elif not found:
-            found.append(Machine(f"generic code, {name} ({loaded})", environment | generic, "numerical"))
+            found.append(Machine(f"generic code, {name} ({loaded})", environment | generic, NUMERICAL))
         elif loaded in seen:
             print(f"{name}: left out, OpenBLAS loads {loaded} for it, which has run already", flush=True)
         else:
-            found.append(Machine(f"{name} ({loaded})", environment, "numerical and not slow"))
+            found.append(Machine(f"{name} ({loaded})", environment, WITH_BLAS))
         seen.add(loaded)
     return found
 
@@ -91,13 +97,15 @@ def main() -> int:
     times = []
     with tempfile.TemporaryDirectory(prefix="nextlabel-generic-") as cache:
         for machine in machines(Path(cache)):
-            print(f"\n=== {machine.name}: tests marked '{machine.tests}'", flush=True)
+            print(f"\n=== {machine.name}: tests marked '{TESTS}' in {', '.join(machine.places)}", flush=True)
             if options.list:
                 continue
             command = [sys.executable, "-m", "pytest", "-q", "-n", options.workers, "--dist", "worksteal"]
             began = time.monotonic()
             code = subprocess.run(
-                [*command, "-m", machine.tests, *more], cwd=ROOT, env=os.environ | machine.environment
+                [*command, "-m", TESTS, *(f"tests/{place}" for place in machine.places), *more],
+                cwd=ROOT,
+                env=os.environ | machine.environment,
             ).returncode
             times.append(f"{machine.name}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - began:.0f} s")
             status = status or code

@@ -27,8 +27,12 @@ def free_port() -> int:
 class Server:
     """``nextlabel serve`` on a port."""
 
-    def __init__(self, url: str, port: int | None = None, *flags: str, log: Path | None = None) -> None:
+    def __init__(
+        self, url: str, port: int | None = None, *flags: str, log: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.url, self.port, self.flags, self.log = url, port or free_port(), flags, log
+        self._environment = dict(os.environ) if environment is None else environment
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, patience: float = 300.0) -> float:
@@ -37,7 +41,7 @@ class Server:
         command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "serve",
                    "--port", str(self.port), "--log-level", "warning", *self.flags]  # fmt: skip
         with (self.log or Path(os.devnull)).open("ab") as out:
-            environment = {**os.environ, "NEXTLABEL_DB": self.url}  # not an argument: it may have a password
+            environment = {**self._environment, "NEXTLABEL_DB": self.url}  # not an argument: it may have a password
             self.process = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
         while time.perf_counter() - begun < patience:
             if self.process.poll() is not None:

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
+    from nextlabel.solve.crowd.from_labels import BoundFromLabels, bound_from_labels
     from nextlabel.solve.exact import ExactResult, exact_value
     from nextlabel.solve.index.indexability import check_indexability
     from nextlabel.solve.index.table import IndexTable, index_table
@@ -89,6 +90,7 @@ __all__ = [
     "Beta",
     "BetaMixture",
     "Bound",
+    "BoundFromLabels",
     "BusyError",
     "Campaign",
     "CampaignStatus",
@@ -150,6 +152,7 @@ __all__ = [
     "__version__",
     "audit",
     "backtest",
+    "bound_from_labels",
     "check_indexability",
     "compare_priors",
     "exact_value",
@@ -183,6 +186,8 @@ _HOME = {
     "Beta": "nextlabel.beliefs.beta",
     "BetaMixture": "nextlabel.beliefs.mixture",
     "Bound": "nextlabel.solve.bound",
+    "bound_from_labels": "nextlabel.solve.crowd.from_labels",
+    "BoundFromLabels": "nextlabel.solve.crowd.from_labels",
     "BusyError": "nextlabel.errors",
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",

@@ -246,6 +246,7 @@ def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
 # --- Dawid-Skene ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
     recorded = replace(crowd(tasks=40), workers=np.tile(np.arange(7), (40, 1)))
     both = BacktestOptions(readouts=["posterior", "dawid-skene"])
@@ -340,7 +341,7 @@ def test_a_million_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     labels = write(tmp_path / "labels.csv", recorded)
     gold = write_gold(tmp_path / "gold.csv", recorded)
     rules = [word for name in ("index", "okg", "uniform") for word in ("--policy", name)]
-    options = [*rules, "--labels-per-task", "5", "--replications", "10", "--json"]
+    options = [*rules, "--labels-per-task", "5", "--replications", "2", "--json"]
     assert run(["backtest", str(labels), "--gold", str(gold), *options]) == 0
     assert json.loads(capsys.readouterr().out)["tasks"] == 99_950
 

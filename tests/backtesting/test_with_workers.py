@@ -140,6 +140,7 @@ def test_votes_and_ties_of_more_than_two_answers() -> None:
     assert collected_labels(recorded, drawn, np.minimum(taken, 2)).task.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
+@pytest.mark.slow
 def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, gold = write(tmp_path, *draw_rows(tasks=40, each=6, answers=3))
     words = ["--gold", str(gold), "--labels-per-task", "3", "--replications", "2", "--json"]
@@ -152,6 +153,7 @@ def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.Cap
     assert "the labels have 3 answers, and index knows two" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_worker_first_and_turning_away(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--gold", str(files[1]), "--labels-per-task", "3", "--replications", "2", "--json"]
     assert run(["backtest", str(files[0]), *words, "--replay", "worker-first", "--turn-away"]) == 0
@@ -225,6 +227,7 @@ def test_replications_by_default() -> None:
 # --- the real set ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_temp_needs_half_the_labels_of_overlap_five(data: Path) -> None:
     found = backtest(
         data / "temp" / "labels.csv", data / "temp" / "gold.csv", policies=["crowd"], labels_per_task=[2, 2.5, 3],

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from nextlabel.campaign import scoring
+from nextlabel.campaigns import imports, service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ClockError, ConflictError
 from stores import KINDS, Clock, everything, opened, simple
@@ -66,12 +67,19 @@ class Machine(RuleBasedStateMachine):
         if tasks:
             self.add(tasks, many)
 
-    @rule(number=st.integers(1, 3), many=st.booleans())
-    def add(self, number: int, many: bool) -> None:
-        """With ``many`` each task has a prior of its own, which after a few turns is another way to keep them."""
+    @rule(number=st.integers(1, 3), many=st.booleans(), in_steps=st.booleans())
+    def add(self, number: int, many: bool, in_steps: bool = False) -> None:
+        """With ``many`` each task has a prior of its own, which after a few turns is another way to keep them.
+
+        With ``in_steps`` they are imported as many tasks are, one by one.
+        """
         keys = [f"t{len(self.tasks) + k}" for k in range(number)]
         more = [{"id": key, **({"score": 0.3 + len(self.tasks) / 1000} if many else {})} for key in keys]
-        assert self.campaign_service.add_tasks(self.id, more).added == number
+        with pytest.MonkeyPatch.context() as patch:
+            if in_steps:
+                patch.setattr(service, "AT_ONCE", 0)
+                patch.setattr(imports, "STEP", 1)
+            assert self.campaign_service.add_tasks(self.id, more).added == number
         self.tasks += keys
         self.priors |= {task.get("score") for task in more}
         # Lower limits hold for tasks that are added when there are many priors, never for those that were there.
@@ -337,6 +345,7 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
         machine.counters_are_right()
 
 
+@pytest.mark.slow
 def test_long_walks(machine: type[Machine]) -> None:
     """With little budget."""
     for seed in range(12):
@@ -347,6 +356,7 @@ def test_long_walks(machine: type[Machine]) -> None:
 
 
 @pytest.mark.parametrize("machine", [(kind, 2) for kind in KINDS], indirect=True, ids=str)
+@pytest.mark.slow
 def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
     """Tasks have more labels than those that come with many priors can have, some of them in flight."""
     for seed in range(5):

@@ -119,6 +119,7 @@ def test_the_certificate_is_one_object_until_something_happens() -> None:
         assert first.now <= first.upper <= first.ceiling
 
 
+@pytest.mark.slow
 def test_mypy_narrows_what_ask_returns(tmp_path: Path) -> None:
     snippet = tmp_path / "snippet.py"
     snippet.write_text(

@@ -25,6 +25,7 @@ RATES = {"arrival_rate": 1.0, "completion_rate": 0.4}
 
 
 @pytest.mark.parametrize("policy", ["index", "okg", "thompson", "uniform"])
+@pytest.mark.no_cover
 def test_a_fresh_campaign_is_simulated_digit_for_digit(policy: str) -> None:
     classes = (TaskClass(20, Beta(1, 1)), TaskClass(15, Beta(2, 1)))
     problem = Problem(classes, 60, **RATES)
@@ -129,6 +130,7 @@ def test_no_forecast_is_above_the_bound(policy: str) -> None:
         assert found.mean > above - 0.004
 
 
+@pytest.mark.slow
 def test_more_answers_and_tasks_that_are_full() -> None:
     classes = [TaskClass(30, Dirichlet((1.0, 1.0, 1.0, 1.0)))]
     rng = np.random.default_rng(81)

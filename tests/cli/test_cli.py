@@ -339,11 +339,11 @@ class TestExact:
 
 class TestIndex:
     def test_json(self, nextlabel: Nextlabel) -> None:
-        arguments = ["index", "--tasks", "10", "--budget", "90", "--state", "0,0,0", "--state", "1,1,0", "--json"]
+        arguments = ["index", "--tasks", "10", "--budget", "40", "--state", "0,0,0", "--state", "1,1,0", "--json"]
         result = nextlabel(*arguments).json
         assert [(row["a"], row["b"], row["w"]) for row in result["indices"]] == [(0, 0, 0), (1, 1, 0)]
         assert [row["index"] for row in result["indices"]] == pytest.approx([0.25, 0.1875], abs=INDEX)
-        assert result["left"] == 90
+        assert result["left"] == 40
         assert result["time_left"] is None
 
     def test_left(self, nextlabel: Nextlabel) -> None:

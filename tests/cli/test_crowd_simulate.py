@@ -99,6 +99,19 @@ def test_bad_flags(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", ["simulate", "plan"])
+def test_utilities_are_refused(command: str, tmp_path: Path, problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reward = 'count = 6\nreward = {kind = "utility", matrix = [[1, -5], [0, 1]]}'
+    problem.write_text(FILE.replace("count = 6", reward, 1), encoding="utf-8")
+    assert run(["bound", "--problem", str(problem), "--json"]) == 0
+    capsys.readouterr()
+    assert run([command, "--problem", str(problem), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr()
+    assert "policies for workers who differ know one reward: how many tasks come out right." in told.err
+    assert told.err.count("\n") == 1 and told.out == ""
+    assert not (tmp_path / "out").exists()
+
+
 def test_flags_that_need_workers(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--turn-away"], ["--channels", "known"]):
         assert run(["simulate", "--tasks", "3", "--budget", "4", *words]) == 2

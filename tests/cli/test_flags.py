@@ -117,6 +117,7 @@ def test_a_flag_without_effect_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_no_command_refuses_a_problem_flag_that_is_in_its_help(tmp_path: Path) -> None:
     """Each flag once, with what it goes with: every command that shows it takes it."""
     items = tmp_path / "items.csv"

@@ -37,6 +37,7 @@ def line(labels: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_the_recommended_mixture_goes_everywhere(
     labels: Path, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

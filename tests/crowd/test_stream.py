@@ -68,6 +68,7 @@ def test_gold_stays_whatever_is_said() -> None:
 
 
 @pytest.mark.parametrize("answers", [2, 3])
+@pytest.mark.slow
 def test_streamed_beliefs_are_near_those_of_a_refit(answers: int) -> None:
     """The same labels streamed and fitted: the two agree on nearly every task."""
     agree = []

@@ -176,6 +176,7 @@ def test_page(page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not runner.wrong, "\n\n".join(runner.wrong)
 
 
+@pytest.mark.slow
 def test_the_type_checker_accepts_every_python_block(tmp_path: Path) -> None:
     for page in PAGES:
         for number, snippet in enumerate(page.snippets()):

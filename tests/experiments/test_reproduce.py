@@ -100,6 +100,7 @@ def test_every_study_leaves_its_three_files(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", ["fig1", "fig2", "growth"])
+@pytest.mark.slow
 def test_the_same_rows_for_any_number_of_jobs(name: str, crowd: Path) -> None:
     one, two = (reproduce.STUDIES[name].run(config(jobs, 9, crowd), silent).rows for jobs in (1, 2))
     assert one == two

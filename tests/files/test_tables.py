@@ -354,6 +354,7 @@ class Endless(io.RawIOBase):
         ("json", (b"[", b'{"id": "k", "text": "some text"},\n', b"1]")),
     ],
 )
+@pytest.mark.slow
 def test_tasks_are_read_in_bounded_memory(format: Any, parts: tuple[bytes, bytes, bytes]) -> None:
     """Four times as many rows take no more memory; what else runs in this process may be counted once, not twice."""
     header, row, end = parts
@@ -369,7 +370,7 @@ def test_tasks_are_read_in_bounded_memory(format: Any, parts: tuple[bytes, bytes
 
     few, many = 50_000, 200_000  # about 1.5 and 6 MB of text
     assert few > BATCH
-    assert min(peak(many) for _ in range(2)) < max(peak(few) for _ in range(2)) + LONGEST_LINE
+    assert any(peak(many) < peak(few) + LONGEST_LINE for _ in range(2))
 
 
 def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:

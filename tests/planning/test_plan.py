@@ -41,6 +41,7 @@ def random_case(number: int) -> Problem:
 
 
 @pytest.mark.parametrize("number", range(20))
+@pytest.mark.no_cover
 def test_promised_accuracy_is_what_a_simulation_of_the_plan_gets(number: int) -> None:
     problem = random_case(number)
     plan = make_plan(problem, most=3 * problem.tasks, replications=400)

@@ -254,6 +254,7 @@ def test_nothing_happens_before_the_first_arrival_can_come() -> None:
 # ----------------------------------------------------------------------------------------------------- day and night
 
 
+@pytest.mark.slow
 def test_day_and_night_bound_exact_and_policies() -> None:
     problem = identical(DAYS, budget=3, horizon=8.0, tasks=2)
     bound, sharper = nl.upper_bound(problem), nl.upper_bound(problem, "per-arrival")

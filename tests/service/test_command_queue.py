@@ -78,7 +78,7 @@ def test_commands_that_wait_together_are_committed_together(campaign_service: Ca
     with queue_of(campaign_service) as (queue, commits):
         leases = asyncio.run(behind_a_door(queue, calls))
     assert len({lease.id for lease in leases}) == 50
-    assert commits == [1, 25, 25]
+    assert commits == [1, 50]
     assert [campaign_service.store.row(id).reserved for id in ("one", "two")] == [25, 25]
 
 
@@ -127,18 +127,18 @@ def test_a_broken_command_takes_nobody_with_it(campaign_service: CampaignService
 
 
 def test_nobody_hears_before_the_commit(campaign_service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = campaign_service.store.transaction
+    plain = campaign_service.store.transactions
 
     @contextmanager
-    def failing(id: str) -> Iterator[Any]:
-        with plain(id) as ledger:
-            yield ledger
+    def failing(needs: Any) -> Iterator[Any]:
+        with plain(needs) as ledgers:
+            yield ledgers
             raise OSError("the disk is full")
 
     async def heard() -> list[Any]:
         return list(await asyncio.gather(queue.run("one", ask("ann")), return_exceptions=True))
 
-    monkeypatch.setattr(campaign_service.store, "transaction", failing)
+    monkeypatch.setattr(campaign_service.store, "transactions", failing)
     with queue_of(campaign_service) as (queue, commits):
         (error,) = asyncio.run(heard())
     assert isinstance(error, OSError)
@@ -146,27 +146,27 @@ def test_nobody_hears_before_the_commit(campaign_service: CampaignService, monke
     assert campaign_service.store.row("one").given == 0
 
 
-def test_commands_of_a_busy_campaign_are_refused_together(
+def test_a_busy_campaign_keeps_no_other_waiting(
     campaign_service: CampaignService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tried one by one, each would wait for the lock in turn."""
-    plain, tried = campaign_service.store.transaction, []
+    """It is left out of the transaction, and then waited for; its commands are refused together, not each in turn."""
+    plain, tried = campaign_service.store.transactions, []
 
     @contextmanager
-    def locked(id: str) -> Iterator[Any]:
-        if id == "two":
-            tried.append(id)
+    def locked(needs: Any) -> Iterator[Any]:
+        tried.append(sorted(needs))
+        if list(needs) == ["two"]:
             raise busy()
-        with plain(id) as ledger:
-            yield ledger
+        with plain({id: some for id, some in needs.items() if id != "two"}) as ledgers:
+            yield ledgers
 
-    monkeypatch.setattr(campaign_service.store, "transaction", locked)
-    with queue_of(campaign_service) as (queue, _):
+    monkeypatch.setattr(campaign_service.store, "transactions", locked)
+    with queue_of(campaign_service) as (queue, commits):
         *refused, ann = asyncio.run(
             behind_a_door(queue, [*(("two", ask(f"w{k}")) for k in range(9)), ("one", ask("ann"))])
         )
     assert all(isinstance(error, BusyError) for error in refused) and len(refused) == 9
-    assert ann.worker == "ann" and tried == ["two"]
+    assert ann.worker == "ann" and tried == [["one"], ["one", "two"], ["two"]] and commits == [1, 1]
 
 
 def test_a_caller_that_stops_waiting_does_not_stop_the_queue(campaign_service: CampaignService) -> None:

@@ -13,6 +13,7 @@ import pytest
 from nextlabel.campaign import intake
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as service_module
+from nextlabel.client import Client
 from service_fixtures import PATIENCE_S, on_sqlite
 
 ASYNC = {"prefer": "respond-async"}
@@ -47,6 +48,9 @@ def test_an_import_can_be_followed(tmp_path: Path, small_chunks: None) -> None:
         done = ended(http, begun.headers["location"])
         assert (done["state"], done["rows"], done["published"], done["added"]) == ("done", 60, 60, 60)
         assert http.get("/campaigns/demo/imports").json()["imports"][0] == done
+        with Client(service.url, service.token) as client:
+            (one,) = client.imports("demo")
+        assert (one.id, one.state, one.published) == (done["id"], "done", 60)
         again = http.post("/campaigns/demo/tasks", json=tasks(60), headers={"idempotency-key": "once"})
         assert again.status_code == 200 and again.json()["known"] == 60
         short = http.post("/campaigns/demo/tasks", json=tasks(3), headers=ASYNC)

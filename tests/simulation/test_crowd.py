@@ -16,7 +16,7 @@ from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import InputError
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.workers import WorkerType, one_coin
-from nextlabel.simulation.crowd import CrowdSetting, play_replication, reference_values, turned_bound
+from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values, turned_bound
 from nextlabel.simulation.engine import Engine
 
 RULES = ["crowd", "crowd-uncertainty", "uniform"]
@@ -30,6 +30,7 @@ def crowd(
     return Problem((TaskClass(tasks, fact),), budget, workers=workers, **rest)
 
 
+@pytest.mark.slow
 def test_crowd_comes_near_the_bound_and_leaves_the_others_behind() -> None:
     problem = crowd(200, 600, [(0.9, 200), (0.75, 400), (0.6, 600)])
     study = nl.simulate(problem, RULES, replications=4, seed=1, turn_away=True)
@@ -39,9 +40,10 @@ def test_crowd_comes_near_the_bound_and_leaves_the_others_behind() -> None:
     assert all(r.labels_used == 600 for r in study.results)
 
 
+@pytest.mark.slow
 def test_nobody_is_turned_away_unless_it_is_allowed_and_the_bound_knows_it() -> None:
     problem = crowd(100, 300, [(0.9, 100), (0.75, 200), (0.6, 300)])
-    study = nl.simulate(problem, ["crowd", "uniform"], replications=8, seed=2)
+    study = nl.simulate(problem, ["crowd", "uniform"], replications=4, seed=2)
     assert study.bound.value < nl.upper_bound(problem).value - 1.0
     assert "Nobody is turned away" in study.bound.assumes
     gap = study.result("crowd").gap_percent
@@ -49,7 +51,7 @@ def test_nobody_is_turned_away_unless_it_is_allowed_and_the_bound_knows_it() -> 
     assert -2.0 < gap.mean < 2.5
     setting, out = CrowdSetting.of(problem), np.zeros(7)
     for rule in RULES:
-        play_replication(setting, rule, False, False, reference_values(setting, False), 0, 0, out)
+        CrowdCampaigns(setting, rule, False, False, reference_values(setting, False), 0).play(0, out)
         assert out[2] == out[4] == 300  # every arrival was given a label
 
 
@@ -60,17 +62,18 @@ def test_a_worker_gets_a_task_once_and_the_budget_is_kept(learnt: bool, turn_awa
     setting, out = CrowdSetting.of(problem), np.zeros(7)
     values = reference_values(setting, turn_away)
     for rule in RULES:
-        history = play_replication(setting, rule, turn_away, learnt, values, 3, 0, out).campaign.history
+        history = CrowdCampaigns(setting, rule, turn_away, learnt, values, 3).play(0, out).campaign.history
         n = int(history.size[0])
         assert n <= 60
         assert len(set(zip(history.task[:n], history.worker[:n], strict=True))) == n
         assert (history.answer[:n] >= 0).all()  # all labels in flight came in
 
 
+@pytest.mark.no_cover
 def test_the_digits_do_not_depend_on_jobs_or_chunks() -> None:
-    problem = crowd(20, 50, [(0.9, 30), (0.6, 60)], count=4)
+    problem = crowd(12, 30, [(0.9, 20), (0.6, 40)], count=4)
     studies = [
-        nl.simulate(problem, RULES, replications=5, seed=4, engine=Engine(jobs=jobs), turn_away=True, channels="learnt")
+        nl.simulate(problem, RULES, replications=3, seed=4, engine=Engine(jobs=jobs), turn_away=True, channels="learnt")
         for jobs in (1, 2)
     ]
     setting = CrowdSetting.of(problem)
@@ -78,20 +81,22 @@ def test_the_digits_do_not_depend_on_jobs_or_chunks() -> None:
     for k, rule in enumerate(RULES):
         assert (studies[0].results[k].rewards == studies[1].results[k].rewards).all()
         out = np.zeros(7)
-        play_replication(setting, rule, True, True, values, 4, 3, out)
-        assert out[0] == studies[0].results[k].rewards[3]
+        CrowdCampaigns(setting, rule, True, True, values, 4).play(2, out)
+        assert out[0] == studies[0].results[k].rewards[2]
 
 
+@pytest.mark.slow
 def test_workers_alike_give_the_equal_worker_results() -> None:
     problem = crowd(100, 300, [(0.75, 600)])
     equal = Problem.identical(tasks=100, budget=300, prior=OneCoin(0.5, 0.75))
-    ours = nl.simulate(problem, ["crowd"], replications=20, seed=5).results[0]
+    ours = nl.simulate(problem, ["crowd"], replications=10, seed=5).results[0]
     theirs = nl.simulate(equal, ["index"], replications=400, seed=5).results[0]
     assert abs(ours.per_task.mean - theirs.per_task.mean) < 3 * ours.per_task.half_width + 0.002
     assert ours.gap_percent is not None
     assert ours.gap_percent.mean < 1.0
 
 
+@pytest.mark.slow
 def test_flipping_every_answer_changes_nothing() -> None:
     kinds = [((0.95, 0.05), (0.5, 0.5)), ((0.6, 0.4), (0.1, 0.9))]
 
@@ -100,16 +105,17 @@ def test_flipping_every_answer_changes_nothing() -> None:
         workers = tuple(WorkerType(row, supply=150) for row in rows)
         return Problem((TaskClass(100, Fact(0.7 if flip else 0.3)),), 200, workers=workers)
 
-    one, two = (nl.simulate(problem(f), ["crowd"], replications=12, seed=6, turn_away=True) for f in (False, True))
+    one, two = (nl.simulate(problem(f), ["crowd"], replications=6, seed=6, turn_away=True) for f in (False, True))
     assert one.bound.value == pytest.approx(two.bound.value, abs=1e-6)
     a, b = one.results[0].gap_percent, two.results[0].gap_percent
     assert a is not None and b is not None
     assert abs(a.mean - b.mean) < 2 * (a.half_width + b.half_width)
 
 
+@pytest.mark.slow
 def test_more_than_two_answers() -> None:
     problem = crowd(60, 180, [(0.9, 60), (0.6, 120), (0.34, 200)], prior=[0.4, 0.3, 0.3])
-    study = nl.simulate(problem, RULES, replications=6, seed=7, turn_away=True)
+    study = nl.simulate(problem, RULES, replications=3, seed=7, turn_away=True)
     means = {r.name: r.per_task.mean for r in study.results}
     assert means["crowd"] > means["crowd-uncertainty"] > means["uniform"]
     assert means["crowd"] < study.bound.per_task
@@ -121,19 +127,20 @@ def test_workers_who_come_at_rates_until_a_horizon() -> None:
         WorkerType(one_coin(0.6), arrival_rate=8.0, cost=0.01),
     )
     problem = Problem((TaskClass(40, Fact(0.5)),), 150, completion_rate=50.0, horizon=20.0, workers=workers)
-    study = nl.simulate(problem, RULES, replications=6, seed=8, turn_away=True)
+    study = nl.simulate(problem, RULES, replications=4, seed=8, turn_away=True)
     best = study.result("crowd")
     assert best.per_task.mean <= study.bound.per_task + best.per_task.half_width
     assert best.per_task.mean > study.result("uniform").per_task.mean
     assert best.labels_used <= 150
 
 
+@pytest.mark.slow
 def test_channels_drawn_from_a_prior() -> None:
     workers = (WorkerType(prior=((6.0, 2.0), (2.0, 6.0)), supply=200, count=8),)
     problem = Problem((TaskClass(40, Fact(0.5)),), 120, workers=workers)
     setting = CrowdSetting.of(problem)
     assert len(np.unique(setting.channels(0, 0)[:, 0, 0])) == 8
-    study = nl.simulate(problem, ["crowd", "uniform"], replications=4, seed=9, channels="learnt", turn_away=True)
+    study = nl.simulate(problem, ["crowd", "uniform"], replications=2, seed=9, channels="learnt", turn_away=True)
     assert study.result("crowd").per_task.mean < study.bound.per_task
 
 
@@ -144,9 +151,10 @@ def rewards(problem: Problem, learnt: bool) -> Floats:
     return study.results[0].rewards
 
 
+@pytest.mark.slow
 def test_knowing_the_workers_helps() -> None:
-    problem = crowd(150, 450, [(0.9, 150), (0.75, 300), (0.6, 450)], count=10)
-    assert rewards(problem, False).mean() > rewards(problem, True).mean() > 0.8 * 150
+    problem = crowd(90, 270, [(0.9, 90), (0.75, 180), (0.6, 270)], count=10)
+    assert rewards(problem, False).mean() > rewards(problem, True).mean() > 0.8 * 90
 
 
 def test_the_bound_without_turning_away_is_left_alone_where_a_worker_may_pass() -> None:

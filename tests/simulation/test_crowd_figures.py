@@ -27,6 +27,7 @@ def means(found: list[CrowdReplayed], readout: str = "workers") -> list[float]:
 
 
 @pytest.mark.parametrize(("name", "least"), [("rte", [0.845, 0.891, 0.918]), ("temp", [0.905, 0.927, 0.936])])
+@pytest.mark.slow
 def test_task_first_two_labels_do_what_five_did(data: Path, name: str, least: list[float]) -> None:
     """50 orders give .859 / .899 / .926 (RTE) and .913 / .933 / .942 (TEMP); a majority of five .847 and .896."""
     record = recorded(data / name)
@@ -35,6 +36,7 @@ def test_task_first_two_labels_do_what_five_did(data: Path, name: str, least: li
 
 
 @pytest.mark.parametrize("name", ["rte", "temp"])
+@pytest.mark.slow
 def test_a_cold_start_is_not_worse_than_going_round(data: Path, name: str) -> None:
     """Below two labels per task, where learnt workers used to be worse than none (three standard errors: .02)."""
     record = recorded(data / name)
@@ -46,6 +48,7 @@ def test_a_cold_start_is_not_worse_than_going_round(data: Path, name: str) -> No
     assert (np.array(means(least_certain)) >= np.array(means(round_, "majority")) - 0.02).all()
 
 
+@pytest.mark.slow
 def test_worker_first_with_turning_away(data: Path) -> None:
     """20 orders give .915; fixed overlap 3 by majority has .805."""
     record = recorded(data / "rte")
@@ -54,6 +57,7 @@ def test_worker_first_with_turning_away(data: Path) -> None:
     assert all(one.labels_used.tolist() == [one.budget] * 3 for one in found)
 
 
+@pytest.mark.slow
 def test_with_real_times_and_workers(data: Path) -> None:
     """Medical relations, batch by batch: nothing is left to chance. A majority of the first three labels: .793."""
     record = recorded(data / "mre")

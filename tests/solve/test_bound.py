@@ -180,6 +180,7 @@ def test_time_only_helps() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.no_cover
 def test_against_the_linear_program(seed: int) -> None:
     problem = random_problem(np.random.default_rng([1, seed]), tasks=5, budget=8 if seed % 3 else 6)
     U = problem.budget
@@ -269,6 +270,7 @@ def test_different_classes_are_summed_at_one_price() -> None:
     assert bound.value == pytest.approx(math.fsum(apart) + 200 * bound.price, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_three_thousand_priors() -> None:
     rng = np.random.default_rng(8)
     classes = tuple(TaskClass(1, Beta(*np.exp(rng.uniform(-0.5, 1.5, 2)))) for _ in range(3000))

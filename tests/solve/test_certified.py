@@ -73,6 +73,7 @@ def random_task(rng: np.random.Generator) -> ExactTask:
 
 
 @pytest.mark.parametrize("block", range(10))
+@pytest.mark.no_cover
 def test_a_thousand_random_tasks(block: int) -> None:
     rng = np.random.default_rng(block)
     for _ in range(100):
@@ -88,6 +89,7 @@ def test_a_thousand_random_tasks(block: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reward", REWARDS)
+@pytest.mark.no_cover
 def test_every_prior_with_every_reward(kind: str, reward: str) -> None:
     """Without a horizon and with one; free labels, dear ones."""
     rng = np.random.default_rng([KINDS.index(kind), REWARDS.index(reward)])

@@ -26,6 +26,7 @@ def cuts(rng: np.random.Generator, problem: Problem) -> dict[str, int | None]:
 
 
 @pytest.mark.parametrize("batch", range(24))
+@pytest.mark.no_cover
 def test_infinite_horizon(batch: int) -> None:
     for number in range(BATCH):
         rng = np.random.default_rng([10, batch, number])
@@ -43,6 +44,7 @@ def test_infinite_horizon(batch: int) -> None:
 
 
 @pytest.mark.parametrize("batch", range(12))
+@pytest.mark.no_cover
 def test_finite_horizon(batch: int) -> None:
     for number in range(5):
         rng = np.random.default_rng([11, batch, number])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from playwright.sync_api import Browser, Page, expect
 from browser import DESKTOP, PHONE, TIMEOUT_MS, at, check_accessible, chromium
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.results import belief
+from nextlabel.campaigns import imports
+from nextlabel.campaigns import service as campaigns_service
 from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
@@ -586,6 +589,38 @@ class TestNewCampaign:
         page.locator("#file").set_input_files([large])  # type: ignore[list-item]
         page.wait_for_url(re.compile("/new/.+"))
         expect(page.get_by_text("150,000").first).to_be_visible()
+
+    def test_a_large_file_is_imported_while_its_page_waits(
+        self, service: Service, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(campaigns_service, "AT_ONCE", 20)
+        monkeypatch.setattr(imports, "STEP", 10)
+        go_on = threading.Event()
+        monkeypatch.setattr(imports.Imports, "_wait_for_tables", lambda *arguments: go_on.wait(60))
+        for last, state in (("0.5", "done"), ("7", "failed")):
+            text = "id,t,s\n" + "".join(f"a{k},text {k},0.5\n" for k in range(59)) + f"z,end,{last}\n"
+            with signed_in(service) as client:
+                sent = client.post("/new", files={"file": ("x.csv", text.encode(), "text/csv")})
+                form = {"labels": "no\nyes", "budget": "9", "shown": "t", "id_column": "id", "score_column": "s"}
+                begun = client.post(sent.headers["location"], data=form)
+                assert begun.status_code == 303 and "/import/" in begun.headers["location"]
+            page.goto(begun.headers["location"])
+            if state == "done":
+                expect(page.get_by_role("status")).to_contain_text(
+                    "60 items read, 60 of 60 stored.", timeout=TIMEOUT_MS
+                )
+                check_accessible(page)
+                row = service.campaign_service.store.campaigns()[0]
+                page.goto(f"/campaigns/{row.id}")
+                expect(page.locator("[data-part=imports]")).to_contain_text("60 of 60 new ones stored")
+                page.goto(begun.headers["location"])
+                go_on.set()
+                expect(page.get_by_role("status")).to_contain_text("is ready: 60 tasks", timeout=TIMEOUT_MS)
+            else:
+                expect(page.get_by_role("alert")).to_contain_text("Row 61: score '7' is not", timeout=TIMEOUT_MS)
+                check_accessible(page)
+                page.get_by_role("link", name="Back to the form").click()
+                expect(page.get_by_role("button", name="Create campaign")).to_be_visible()
 
     def test_without_scripts(self, service: Service, chromium: Browser) -> None:
         with at(chromium, base_url=service.url, java_script_enabled=False) as page:

@@ -8,10 +8,12 @@ import numpy as np
 
 from nextlabel.backtesting.result import Backtest
 from nextlabel.backtesting.verdicts import SHOWN, USUAL, against, opponents
-from nextlabel.reporting.style import GREY, INK, RED, drawing, finish, in_order, look
+from nextlabel.reporting.style import GREY, INK, drawing, finish, in_order, look
 
 #: A curve may begin below the panel: nothing is known about workers with fewer labels per task.
 FIRST_SHOWN = 1.5
+#: Labels saved, in percent, at the left end of the panel: an interval without a lower end begins there.
+LEAST_SHOWN = -100.0
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,9 +65,9 @@ def draw_accuracy(axes: Any, found: Backtest, readout: str) -> None:
         style = look(name)
         axes.fill_between(x, y - h, y + h, color=style["color"], alpha=0.12, linewidth=0, zorder=2)
         axes.plot(x, y, **style, markevery=[k for k, one in enumerate(mine) if one.asked])
-    _overlaps(axes, found, readout, RED, "white" if readout == USUAL else RED)
+    _overlaps(axes, found, readout, INK, "white" if readout == USUAL else INK)
     if readout != USUAL and USUAL in found.readouts:
-        _overlaps(axes, found, USUAL, RED, "white")
+        _overlaps(axes, found, USUAL, INK, "white")
     axes.axhline(found.ceilings[readout], color=INK, linewidth=1.0, linestyle=":", label="all labels")
     axes.set_xlabel("labels per task")
     axes.set_ylabel("accuracy" if found.truth == "gold" else "agreement with all labels together")
@@ -108,15 +110,20 @@ def draw_savings(axes: Any, found: Backtest) -> None:
                 continue
             style = look(one.policy)
             shift = 0.5 * (names.index(one.policy) / (len(names) - 1) - 0.5) if len(names) > 1 else 0.0
-            low = one.saved if one.low is None else one.low
             high = one.saved if one.high is None else one.high
-            axes.plot([100 * low, 100 * high], [r + shift] * 2, color=style["color"], linewidth=1.5)
+            if one.low is None:  # some resampled sets do not get there at all: the interval has no lower end
+                ends = (LEAST_SHOWN, 100 * high)
+                axes.plot(LEAST_SHOWN, r + shift, "<", color=style["color"], markersize=5, clip_on=False)
+            else:
+                ends = (100 * one.low, 100 * high)
+            axes.plot(ends, [r + shift] * 2, color=style["color"], linewidth=1.5)
             label = None if one.policy in named else one.policy
             named.add(one.policy)
             axes.plot(100 * one.saved, r + shift, style["marker"], color=style["color"], label=label)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(rows)), [f"{k} labels,\nby {other}" for k, other, _ in rows])
     axes.invert_yaxis()
+    axes.set_xlim(left=max(LEAST_SHOWN, axes.get_xlim()[0]), right=100.0)
     axes.set_xlabel("labels saved, %")
     axes.set_title(f"saved at equal accuracy, read out by {readout}")
     if named:

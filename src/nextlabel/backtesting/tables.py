@@ -85,7 +85,9 @@ def overlap_line(found: Backtest, readout: str) -> str:
     parts = [f"{one.budget}: {with_interval(one)}" for one in found.overlaps if one.readout == readout]
     total = found.setting.recorded.counts.mean()
     noun = "label" if total == 1 else "labels"
-    end = f"all {total:.3g} {noun} per task: {found.ceilings[readout]:.3f} (the ceiling)"
+    passed = any(one.readout == readout and one.accuracy.mean > found.ceilings[readout] for one in found.points)
+    what = "no ceiling: it helps to leave some workers' labels out" if passed else "the ceiling"
+    end = f"all {total:.3g} {noun} per task: {found.ceilings[readout]:.3f} ({what})"
     return f"The same number of labels for every task by {readout}: {'; '.join(parts)}; {end}."
 
 
@@ -107,6 +109,13 @@ def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], 
         if any((name, k) in at for k in ks)
     ]
     return header, rows
+
+
+def saving_caption(rows: list[list[str]]) -> str:
+    """What the intervals of a table of savings mean."""
+    open_end = any("(?" in cell for row in rows for cell in row)
+    unknown = " A ? stands where some of the resampled sets do not get there at all." if open_end else ""
+    return f"The interval is 95%, over orders and tasks.{unknown}\n"
 
 
 def _saved_cell(one: Saving | None) -> str:

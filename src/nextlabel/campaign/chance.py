@@ -18,6 +18,11 @@ def chance(seed: int, what: int, number: int) -> float:
     return float(uniform(_key(seed, what, TIE), number, 0))
 
 
+def starting_place(seed: int, lease: int, segments: int) -> float:
+    """Where a lease begins to look for a task of its group; places are below ``segments`` (``campaign.rules``)."""
+    return chance(seed, STARTS, lease) * segments
+
+
 @lru_cache(maxsize=4096)
 def _key(seed: int, what: int, stream: int) -> np.uint64:
     return np.uint64(stream_key(seed, what, stream))

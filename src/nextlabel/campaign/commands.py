@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.chance import PLACES, STARTS, chance
+from nextlabel.campaign.chance import PLACES, chance, starting_place
 from nextlabel.campaign.clock import doubt_about
 from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot
 from nextlabel.campaign.declaration import LONGEST_WORKER
@@ -324,7 +324,7 @@ class Commands:
         if row.rules.ranked:
             return self._choose_by_score(worker, n)
         tables = self.tables.ready(row.config, self.ledger.classes(), row.rho)
-        start = chance(row.config.seed, STARTS, row.given) * row.rules.segments
+        start = starting_place(row.config.seed, row.given, row.rules.segments)
         barred: list[Group] = []
         while True:
             group = tables.choose(self.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given)

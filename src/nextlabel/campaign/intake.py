@@ -195,14 +195,15 @@ def being_imported(campaign: str) -> BusyError:
     )
 
 
-def chunks(tasks: Iterable[NewTask]) -> Iterator[list[NewTask]]:
-    """Tasks as many at a time as one event holds."""
+def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[NewTask]]:
+    """Tasks as many at a time as one event holds, or at most so many."""
+    most = CHUNK if most is None else min(most, CHUNK)
     chunk: list[NewTask] = []
     size = 0
     for task in tasks:
         chunk.append(task)
         size += task.size
-        if len(chunk) == CHUNK or size >= CHUNK_SIZE:
+        if len(chunk) == most or size >= CHUNK_SIZE:
             yield chunk
             chunk, size = [], 0
     if chunk:

@@ -9,7 +9,7 @@ No method may look at all tasks but ``all_tasks`` and ``rescore``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +17,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.imports import ImportRecords
+from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.state import TaskState
@@ -180,6 +181,14 @@ class Store(Protocol):
 
     def transaction(self, id: str) -> AbstractContextManager[Ledger]:
         """The campaign, locked; NotFoundError if there is none."""
+        ...
+
+    def transactions(self, needs: Mapping[str, Sequence[Need]]) -> AbstractContextManager[Mapping[str, Ledger]]:
+        """Campaigns by id, locked together, with what their commands need read at once; one transaction for all.
+
+        Of several campaigns, those that are not there or that somebody else has locked just now are left out, so that
+        nobody waits for them; one alone is waited for, or a NotFoundError.
+        """
         ...
 
     def campaigns(self) -> list[CampaignRow]:

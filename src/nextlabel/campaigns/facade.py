@@ -21,6 +21,7 @@ from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.errors import NotFoundError
@@ -77,6 +78,10 @@ class Campaign:
     def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
         """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
         return self._service.add_tasks(self.id, task_tables(tasks), batch)
+
+    def imports(self) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return imports_of(self._service.store, self.id)
 
     def ask(self, worker: str) -> Lease | NoTask:
         """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""

@@ -42,8 +42,8 @@ from nextlabel.store.disk_keys import KeysOnDisk
 
 #: Seconds after which a process that was not heard of has lost its import, and between two signs of life.
 SILENT_S, BEAT_S = 60.0, 1.0
-#: Chunks of staged tasks that are thrown away at once; tasks that are ranked at once.
-CLEARED, RANKED = 20, 1000
+#: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
+STEP, RANKED, CLEARED = 500, 500, 20
 #: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
 PATIENCE_S, TABLES_S = 60.0, 30.0
 #: Seconds for which imports that have ended are remembered.
@@ -134,7 +134,7 @@ class Imports:
                 classes, row.first, lambda keys: self._store.tasks_by_key(row.campaign, keys), seen,
                 row.batch is not None,
             )  # fmt: skip
-            for chunk in chunks(tasks):
+            for chunk in chunks(tasks, STEP):
                 self._go_on()
                 first = intake.added
                 found = intake.number(chunk)

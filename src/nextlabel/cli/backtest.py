@@ -250,7 +250,7 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
 def _show(found: Backtest) -> None:
     from nextlabel.backtesting.assumptions import assumptions
     from nextlabel.backtesting.sentences import sentences
-    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_table
+    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_caption, saving_table
     from nextlabel.backtesting.verdicts import opponents
 
     for readout in found.readouts:
@@ -260,5 +260,5 @@ def _show(found: Backtest) -> None:
         for other in opponents(found, readout):
             header, rows = saving_table(found, readout, other)
             title = f"Labels saved, read out by {readout}, at the accuracy of an overlap by {other}"
-            print_table(title, header, rows, "The interval is 95%, over orders and tasks.\n")
+            print_table(title, header, rows, saving_caption(rows))
     typer.echo("\n".join(["", *sentences(found), "", *assumptions(found)]))

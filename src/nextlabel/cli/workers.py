@@ -33,6 +33,23 @@ def workers(
     label_column: opt.LabelColumn = "label",
     positive_label: opt.Positive = None,
     duplicates: opt.Duplicates = "first",
+    budget: Annotated[
+        int | None,
+        opt.whole(
+            "--budget", "N", 1, "1000", "Also bound what any rule can do with so many more labels of these workers."
+        ),
+    ] = None,
+    arrivals: Annotated[
+        int | None,
+        opt.whole(
+            "--arrivals",
+            "N",
+            1,
+            "2000",
+            "With --budget: workers still to come, of whom some may be turned away. Default: as many as labels.",
+        ),
+    ] = None,
+    seed: opt.Seed = 0,
     db: opt.Db = opt.DB,
     save: Annotated[
         str | None, opt.text("--save", "FILE", "Write every task with its label and probability to this CSV file.")
@@ -43,6 +60,8 @@ def workers(
 ) -> None:
     """Learn how good each worker is, without gold, and what the labels of a task say together."""
     begin = perf_counter()
+    if budget is None:
+        opt.refuse_idle(context, ["arrivals", "seed"], "--budget")
     check_outputs(out, report)
     target = None if save is None else checked_file("--save", save)
     with working(f"Reading {labels}"):
@@ -65,6 +84,13 @@ def workers(
         from nextlabel.crowd.learn import learn_crowd
 
         found = learn_crowd(table, truth)
+    bound = None
+    if budget is not None:
+        with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:
+            from nextlabel.solve.crowd.from_labels import bound_from_labels
+
+            bound = bound_from_labels(table, budget, truth, arrivals=arrivals, seed=seed, progress=progress)
+    more = [] if bound is None else bound.sentences()
     if target is not None:
         from nextlabel.files.write import write_csv
 
@@ -79,12 +105,13 @@ def workers(
             write_folder(out, {**files, "workers.png": workers_figure(found)})
         if report is not None:
             sentences = [sentence for one in read for sentence in one["sentences"]]
-            write_page(report, lambda: workers_page(found, command_line(context), sentences))
+            write_page(report, lambda: workers_page(found, command_line(context), sentences, more))
     if as_json:
         rows = {"workers": [one.as_dict() for one in found.workers], "tasks": list(found.tasks())}
-        print_json({**_summary(found), **rows, "read": read, "seconds": perf_counter() - begin})
+        told = {} if bound is None else {"bound": bound.as_dict()}
+        print_json({**_summary(found), **told, **rows, "read": read, "seconds": perf_counter() - begin})
     else:
-        _show(labels, found)
+        _show(labels, found, more)
 
 
 def _summary(found: LearntCrowd) -> dict[str, Any]:
@@ -112,15 +139,15 @@ def _summary(found: LearntCrowd) -> dict[str, Any]:
     }
 
 
-def _show(path: str, found: LearntCrowd) -> None:
+def _show(path: str, found: LearntCrowd, more: Sequence[str]) -> None:
     from nextlabel.reporting.workers_page import sentences, worker_table
 
     shown = [k for k, one in enumerate(found.workers) if k < SHOWN or one.flags]
     header, rows = worker_table(found, shown, wide=False)
     title = f"{counted(len(found.workers), 'worker')} in {path}"
     left = len(found.workers) - len(shown)
-    more = f"{counted(left, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
-    print_table(title, header, rows, _joined([more if left else "", *sentences(found)]))
+    rest = f"{counted(left, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
+    print_table(title, header, rows, _joined([rest if left else "", *sentences(found), *more]))
 
 
 def _joined(lines: Sequence[str]) -> str:

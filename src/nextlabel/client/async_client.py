@@ -14,6 +14,7 @@ from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.client import calls
@@ -58,6 +59,10 @@ class AsyncClient:
         replies = [await self._send(call) for call in calls.task_batches(campaign, tasks, batch)]
         total = replies[-1].tasks if replies else (await self.status(campaign)).tasks
         return Added(sum(reply.added for reply in replies), sum(reply.known for reply in replies), total)
+
+    async def imports(self, campaign: str) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return await self._send(calls.imports(campaign))
 
     async def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
         """A personal link for each worker, and the link for platforms."""

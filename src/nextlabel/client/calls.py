@@ -22,6 +22,7 @@ from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 
@@ -131,6 +132,12 @@ def labels(campaign: str, after: int) -> Call[Page[GivenLabel]]:
 def events(campaign: str, after: int) -> Call[Page[Event]]:
     """One page of events."""
     return _page(campaign, "events", after, Event)
+
+
+def imports(campaign: str) -> Call[list[ImportStatus]]:
+    """Show the last imports."""
+    path = f"/campaigns/{campaign}/imports"
+    return Call("GET", path, lambda found: [_made(ImportStatus, one) for one in found["imports"]])
 
 
 def workers(campaign: str) -> Call[list[WorkerReport]]:

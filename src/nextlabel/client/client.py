@@ -21,6 +21,7 @@ from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus, WorkerReport
 from nextlabel.client import calls
@@ -71,6 +72,10 @@ class Client:
             reply = self._send(call)
             added, known, total = added + reply.added, known + reply.known, reply.tasks
         return Added(added, known, self.status(campaign).tasks if total is None else total)
+
+    def imports(self, campaign: str) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        return self._send(calls.imports(campaign))
 
     def links(self, campaign: str, workers: Iterable[str] = ()) -> CampaignLinks:
         """A personal link for each worker, and the link for platforms."""

@@ -129,7 +129,12 @@ def _beliefs(labels: CrowdLabels, gold: Ints, A: Floats, share: Floats) -> Float
 
 
 def _exchange(labels: CrowdLabels, z: Ints, known: np.ndarray, prior: CrowdPrior, chance: np.random.Generator) -> Ints:
-    """Propose that two truths change names on all tasks whose truth is not known."""
+    """Propose every other time, by lot, that two truths change names on all tasks whose truth is not known.
+
+    Proposed every time, an exchange that is always accepted would make the chain go round in two steps.
+    """
+    if chance.random() < 0.5:
+        return z
     a, b = chance.choice(labels.answers, 2, replace=False)
     name = np.arange(labels.answers)
     name[[a, b]] = b, a

@@ -49,6 +49,7 @@ class TaskReader:
         score_column: str | None = None,
     ) -> None:
         self._id, self._score = id_column, score_column
+        self._source = source
         if is_frame(source):
             self._tasks = self._from_table(FrameTable(source, name))
             return
@@ -79,6 +80,14 @@ class TaskReader:
             yield task
         if place == 0:
             raise FileFormatError(f"{self.report.name} has no tasks.", "Give at least one, in rows below the header.")
+
+    def share_read(self) -> float:
+        """How much of a file has been read, from 0 to 1; 0 where that is not known."""
+        file = getattr(self._source, "fileobj", None) or self._source  # that of a packed file
+        try:
+            return min(float(file.tell()) / max(os.fstat(file.fileno()).st_size, 1), 1.0)
+        except (AttributeError, OSError, ValueError):
+            return 0.0
 
     def _from_json(self, values: Iterator[Any]) -> Iterator[Any]:
         for value in values:

@@ -137,6 +137,13 @@ def push(chain: Chain, plan: Ints, mass: Floats, tolerance: float, most: int, us
         there[:] = 0.0
         if moved <= tolerance:
             break
-    for i in range(G):
-        reward += here[i] * stop[i]
+    return reward + stopped(here, stop)
+
+
+@jit
+def stopped(mass: Floats, stop: Floats) -> float:
+    """What tasks are worth if all of them stop where they are."""
+    reward = 0.0
+    for i in range(mass.shape[0]):
+        reward += mass[i] * stop[i]
     return reward

@@ -25,30 +25,13 @@ from math import sqrt
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.crowd_bellman import Chain
+from nextlabel.kernels.crowd_bellman import Chain, stopped
 from nextlabel.kernels.jit import jit
 
 #: A pivot below this share of its diagonal is a direction that no row tells about: it is left alone.
 LEAST_PIVOT = 1e-30
 #: Rows that are eliminated together.
 BLOCK = 32
-
-
-@jit
-def slacks(chain: Chain, cost: Floats, z: Floats, s: Floats) -> None:
-    """s = A z - c."""
-    to, weight, stop = chain
-    M, G, E = to.shape
-    for i in range(G):
-        s[i] = z[M + 1 + i] - stop[i]
-    for m in range(M):
-        for i in range(G):
-            slack = z[M + 1 + i] + z[M] + z[m] + cost[m]
-            for e in range(E):
-                slack -= weight[m, i, e] * z[M + 1 + to[m, i, e]]
-            s[G + m * G + i] = slack
-    for k in range(M + 1):
-        s[G + M * G + k] = z[k]
 
 
 @jit
@@ -66,6 +49,18 @@ def directions(chain: Chain, dz: Floats, ds: Floats) -> None:
             ds[G + m * G + i] = step
     for k in range(M + 1):
         ds[G + M * G + k] = dz[k]
+
+
+@jit
+def slacks(chain: Chain, cost: Floats, z: Floats, s: Floats) -> None:
+    """s = A z - c."""
+    M, G, _ = chain.to.shape
+    directions(chain, z, s)
+    for i in range(G):
+        s[i] -= chain.stop[i]
+    for m in range(M):
+        for i in range(G):
+            s[G + m * G + i] += cost[m]
 
 
 @jit
@@ -215,6 +210,4 @@ def push_mixed(chain: Chain, share: Floats, mass: Floats, tolerance: float, most
         there[:] = 0.0
         if moved <= tolerance:
             break
-    for i in range(G):
-        reward += here[i] * stop[i]
-    return reward
+    return reward + stopped(here, stop)

@@ -78,8 +78,8 @@ def sentences(found: LearntCrowd) -> list[str]:
     return [*out, *found.notes]
 
 
-def workers_page(found: LearntCrowd, command: str, read: Sequence[str]) -> str:
-    """The page to show around; ``read`` says what was in the files."""
+def workers_page(found: LearntCrowd, command: str, read: Sequence[str], more: Sequence[str] = ()) -> str:
+    """The page to show around; ``read`` says what was in the files, ``more`` is said besides."""
     flagged = sum(1 for one in found.workers if one.flags)
     return render_page(
         "workers",
@@ -91,7 +91,7 @@ def workers_page(found: LearntCrowd, command: str, read: Sequence[str]) -> str:
             (f"{found.expected_accuracy:.1%}", "of the labels are right, by the model's own word"),
             (f"{flagged:,}", "workers stand out"),
         ],
-        sentences=sentences(found),
+        sentences=[*sentences(found), *more],
         skill_figure=embedded(workers_figure(found)),
         workers=worker_table(found, range(len(found.workers)), wide=True),
         read=read,

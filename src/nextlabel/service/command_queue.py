@@ -1,9 +1,11 @@
 """One thread per process that runs all commands: commands that wait together are committed together.
 
-A commit waits for the disk once, however many commands it makes durable, and no caller hears of a command before it is
-durable. A command that is refused fails alone. If the database does not answer, all commands of the transaction fail.
-If anything else goes wrong, the transaction is rolled back and its commands are run one by one, so that each gets its
-own error.
+A commit waits for the disk once, however many commands it makes durable and to whichever campaigns, and no caller hears
+of a command before it is durable. What the commands need is read at once, and what they change is written at once; they
+run one after the other in between, so that each sees what those before it have decided. A command that is refused fails
+alone: commands decide before they change anything. If the database does not answer, all commands of the transaction
+fail. If anything else goes wrong, the transaction is rolled back and its commands are run campaign by campaign, and
+then one by one, so that each gets its own error.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.needs import NO_NEED, Need
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError, UnavailableError
@@ -28,6 +31,7 @@ MAX_BATCH = 64
 class _Job(NamedTuple):
     campaign: str
     command: Callable[[Commands], Any]
+    need: Need
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
@@ -37,7 +41,7 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 
 
 class CommandQueue:
-    """Runs commands (``campaign.commands``) in the order in which they arrive, campaign by campaign."""
+    """Runs commands (``campaign.commands``), those of one campaign in the order in which they arrive."""
 
     def __init__(self, campaign_service: CampaignService, on_commit: Callable[[int], None] | None = None) -> None:
         self._service, self._on_commit = campaign_service, on_commit
@@ -46,11 +50,14 @@ class CommandQueue:
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    async def run(self, campaign: str, command: Callable[[Commands], T]) -> T:
-        """The result of a command once it is durable; a caller that stops waiting does not stop the command."""
+    async def run(self, campaign: str, command: Callable[[Commands], T], need: Need = NO_NEED) -> T:
+        """The result of a command once it is durable; a caller that stops waiting does not stop the command.
+
+        ``need`` says what the command will look at.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(campaign, command, future, loop))
+        self._jobs.put(_Job(campaign, command, need, future, loop))
         if self._thread is None:
             self._start()
         return await future
@@ -89,37 +96,48 @@ class CommandQueue:
                     job = self._jobs.get_nowait()
             except Empty:
                 pass
-            for campaign in sorted({job.campaign for job in jobs}):
-                self._run_batch(campaign, [job for job in jobs if job.campaign == campaign])
+            if jobs:
+                self._run_group(jobs)
 
-    def _run_batch(self, campaign: str, jobs: Sequence[_Job]) -> None:
+    def _run_group(self, jobs: Sequence[_Job]) -> None:
+        """Run jobs in one transaction; those of campaigns that another process has locked wait for it afterwards."""
+        by_campaign: dict[str, list[_Job]] = {}
+        for job in jobs:
+            by_campaign.setdefault(job.campaign, []).append(job)
+        left_out: list[list[_Job]] = []
         try:
-            outcomes = self._commit(campaign, jobs)
+            outcomes, left_out = self._commit(by_campaign)
         except Exception as error:
             # A database that does not answer would keep each of them waiting in turn, and everybody behind them.
             if len(jobs) > 1 and not isinstance(error, UnavailableError):
-                for job in jobs:
-                    self._run_batch(campaign, [job])
+                parts = list(by_campaign.values()) if len(by_campaign) > 1 else [[job] for job in jobs]
+                for part in parts:
+                    self._run_group(part)
                 return
             outcomes = [(job, None, error) for job in jobs]
         else:
-            if self._on_commit is not None:
-                self._on_commit(len(jobs))
+            if self._on_commit is not None and outcomes:
+                self._on_commit(len(outcomes))
         for loop in {outcome[0].loop for outcome in outcomes}:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(_resolve, [outcome for outcome in outcomes if outcome[0].loop is loop])
+        for part in left_out:
+            self._run_group(part)
 
-    def _commit(self, campaign: str, jobs: Sequence[_Job]) -> list[_Outcome]:
+    def _commit(self, by_campaign: dict[str, list[_Job]]) -> tuple[list[_Outcome], list[list[_Job]]]:
+        """What came of the jobs, and the jobs of campaigns that could not be had."""
         outcomes: list[_Outcome] = []
-        with self._service.store.transaction(campaign) as ledger:
-            for job in jobs:
-                try:
-                    value = job.command(Commands(ledger, self._table_cache, self._service.clock()))
-                except NextlabelError as error:
-                    outcomes.append((job, None, error))
-                else:
-                    outcomes.append((job, value, None))
-        return outcomes
+        needs = {campaign: [job.need for job in jobs] for campaign, jobs in by_campaign.items()}
+        with self._service.store.transactions(needs) as ledgers:
+            for campaign, ledger in ledgers.items():
+                for job in by_campaign[campaign]:
+                    try:
+                        value = job.command(Commands(ledger, self._table_cache, self._service.clock()))
+                    except NextlabelError as error:
+                        outcomes.append((job, None, error))
+                    else:
+                        outcomes.append((job, value, None))
+        return outcomes, [jobs for campaign, jobs in by_campaign.items() if campaign not in ledgers]
 
 
 def _resolve(outcomes: Sequence[_Outcome]) -> None:

@@ -76,7 +76,9 @@ def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) ->
     """
     if url.startswith("sqlite"):
         _make_private(str(make_url(url).database))
+        # The connection that was used last is used next: few of them fill their caches.
         engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32, pool_timeout=POOL_WAIT_S,
+                               pool_use_lifo=True,
                                connect_args={"timeout": lock_wait_s, "check_same_thread": False})  # fmt: skip
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from threading import RLock
 from typing import TypeVar
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.scoring import rank
 from nextlabel.campaign.settings import CampaignSettings
@@ -66,6 +67,13 @@ class MemoryStore:
                 if len(ledger.events) > before:
                     self._ledgers[id] = self._replayed(ledger, before)
                 raise
+
+    @contextmanager
+    def transactions(self, needs: Mapping[str, Sequence[Need]]) -> Iterator[dict[str, MemoryLedger]]:
+        """Several campaigns, alone; those that are not there are left out."""
+        with self._lock, ExitStack() as stack:
+            there = list(needs) if len(needs) == 1 else [id for id in needs if id in self._ledgers]
+            yield {id: stack.enter_context(self.transaction(id)) for id in there}
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold every row against the events, and repair those that do not follow from them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +18,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import replay_event
 from nextlabel.store.engine import make_engine
 from nextlabel.store.memory_ledger import new_row
+from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import campaign_values
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 from nextlabel.store.tables import campaigns, metadata
@@ -55,8 +56,8 @@ class Replay:
 
     @contextmanager
     def _ledger(self) -> Iterator[SqlLedger]:
-        with self._engine.begin() as connection:
-            ledger = SqlLedger(connection, self.number, self.row, self._cached)
+        with self._engine.begin() as connection, closing(Runner(connection)) as runner:
+            ledger = SqlLedger(runner, self.number, self.row, self._cached)
             yield ledger
             ledger.flush()
 

@@ -72,23 +72,6 @@ def lease_from(row: Row) -> LeaseRow:
     return lease
 
 
-def lease_values(campaign: int, lease: LeaseRow) -> dict[str, Any]:
-    """The inverse; ``b_id`` is the id where a row is looked for."""
-    return {
-        "campaign": campaign, "id": lease.id, "b_id": lease.id, "task": lease.task, "worker": lease.worker,
-        "status": lease.status, "leased_at": lease.leased_at, "expires_at": lease.expires_at, "seq": lease.seq,
-        "ended_at": lease.ended_at, "label": lease.label, "counted": lease.counted,
-    }  # fmt: skip
-
-
 def worker_from(row: Row) -> WorkerRow:
     """A row of ``workers``, columns as in ``statements.WORKER``."""
     return WorkerRow(*row)
-
-
-def worker_values(campaign: int, tally: WorkerRow) -> dict[str, Any]:
-    """The inverse."""
-    return {
-        "campaign": campaign, "worker": tally.worker, "given": tally.given, "labels": tally.labels, "late": tally.late,
-        "expired": tally.expired, "released": tally.released, "seconds": tally.seconds, "last_at": tally.last_at,
-    }  # fmt: skip

@@ -1,17 +1,18 @@
 """Campaigns in a database, the same statements for SQLite and PostgreSQL.
 
 A transaction locks the campaign's row (SQLite: the one write lock), so that commands on one campaign follow one another
-in all processes. Events are written with what they change in that transaction. Rows of tasks and leases are written
-when the next question could see them, counters at the end. The counts of ``states`` and the priors are cached between
-transactions, as long as the campaign's last event is one that this process wrote.
+in all processes. Events are written with what they change in that transaction, all rows of a table by one statement at
+its end. A transaction may have several campaigns: what their commands need is read once, for all of them. The counts of
+``states`` and the priors are cached between transactions, as long as the campaign's last event is one that this process
+wrote.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from threading import Lock, RLock
 from typing import Any
 
@@ -20,17 +21,21 @@ from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from
+from nextlabel.store import questions
 from nextlabel.store import statements as sql
+from nextlabel.store.bulk import together
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import no_campaign
 from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
+from nextlabel.store.prefetch import prefetch
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
 from nextlabel.store.sql_access import SqlAccess
@@ -85,17 +90,18 @@ class SqlStore:
                 number = int(found.scalar_one())
             except IntegrityError:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
-            ledger = SqlLedger(connection, number, row, CachedRows())
-            yield ledger
-            ledger.flush()
+            with closing(Runner(connection)) as runner:
+                ledger = SqlLedger(runner, number, row, CachedRows())
+                yield ledger
+                ledger.flush()
         self._keep_cached(ledger)
 
     @contextmanager
     def transaction(self, id: str) -> Iterator[SqlLedger]:
         """The campaign, locked."""
-        with self._write() as connection:
-            number, row = self._lock_campaign(connection, id)
-            ledger, before = SqlLedger(connection, number, row, self._take_cached(id, row.seq)), row.seq
+        with self._write() as connection, closing(Runner(connection)) as runner:
+            number, row = self._lock_campaign(runner, id)
+            ledger, before = SqlLedger(runner, number, row, self._take_cached(id, row.seq)), row.seq
             try:
                 yield ledger
                 ledger.flush()
@@ -103,6 +109,26 @@ class SqlStore:
                 self._keep_crowd(ledger, before)
                 raise
         self._keep_cached(ledger)
+
+    @contextmanager
+    def transactions(self, needs: Mapping[str, Sequence[Need]]) -> Iterator[dict[str, SqlLedger]]:
+        """Campaigns by id, locked, and what commands need of them read; those that others hold are left out."""
+        with self._write() as connection, closing(Runner(connection)) as runner:
+            ledgers = {
+                row.id: SqlLedger(runner, number, row, self._take_cached(row.id, row.seq))
+                for number, row in self._lock_campaigns(runner, sorted(needs))
+            }
+            before = {id: ledger.row.seq for id, ledger in ledgers.items()}
+            try:
+                prefetch(runner, [(ledger, needs[id]) for id, ledger in ledgers.items()])
+                yield ledgers
+                runner.write_all(together([ledger.take() for ledger in ledgers.values()]))
+            except BaseException:
+                for id, ledger in ledgers.items():
+                    self._keep_crowd(ledger, before[id])
+                raise
+        for ledger in ledgers.values():
+            self._keep_cached(ledger)
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold every row against the events, and repair those that do not follow from them."""
@@ -244,13 +270,24 @@ class SqlStore:
             with self._read() as connection:
                 self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
 
-    def _lock_campaign(self, connection: Connection, id: str) -> tuple[int, CampaignRow]:
+    def _lock_campaign(self, runner: Runner, id: str) -> tuple[int, CampaignRow]:
         """The campaign, locked; a server says what time it is."""
         if self._server_clock is None:
-            return campaign_from(_found(connection, sql.lock_campaign, id))
-        *row, seconds = _found(connection, sql.lock_campaign_with_time, id)
+            return campaign_from(_found(runner, sql.lock_campaign, id))
+        *row, seconds = _found(runner, sql.lock_campaign_with_time, id)
         self._server_clock.hear(float(seconds))
         return campaign_from(tuple(row))
+
+    def _lock_campaigns(self, runner: Runner, ids: list[str]) -> list[tuple[int, CampaignRow]]:
+        """The campaign, locked; of several those that are there and that nobody else has locked."""
+        if len(ids) == 1:
+            return [self._lock_campaign(runner, ids[0])]
+        if self._server_clock is None:
+            return [campaign_from(row) for row in runner.ask(questions.campaigns_by_id("sqlite"), {"ids": ids})]
+        found = runner.ask(questions.campaigns_by_id("postgresql"), {"ids": ids})
+        for row in found[-1:]:
+            self._server_clock.hear(float(row[-1]))
+        return [campaign_from(row[:-1]) for row in found]
 
     def _take_cached(self, id: str, seq: int) -> CachedRows:
         """The cached rows if they are still true; they are given back when the transaction has succeeded."""
@@ -272,13 +309,12 @@ class SqlStore:
 
 
 def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:
-    return campaign_from(_found(connection, sql.campaign_by_id, id))
+    with closing(Runner(connection)) as runner:
+        return campaign_from(_found(runner, sql.campaign_by_id, id))
 
 
-def _found(connection: Connection, statement: Executable, id: str) -> Row:
-    run = Runner(connection)
-    found = run.one(statement, {"id": id})
-    run.close()
+def _found(runner: Runner, statement: Executable, id: str) -> Row:
+    found = runner.one(statement, {"id": id})
     if found is None:
         raise no_campaign(id)
     return found

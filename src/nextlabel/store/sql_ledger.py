@@ -1,13 +1,18 @@
-"""One campaign inside one transaction of a database: the contract of ``campaign.ledger`` in statements."""
+"""One campaign inside one transaction of a database: the contract of ``campaign.ledger``, written back at the end.
+
+Rows that are read stay in memory until the transaction ends, and what changes is written by one statement for each
+table (``store.ledger_rows``). The few questions that need stored rows to be up to date have them written first.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -18,22 +23,17 @@ from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, Task
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
+from nextlabel.store import questions
 from nextlabel.store import statements as sql
+from nextlabel.store.bulk import ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
+from nextlabel.store.candidates import Candidates
+from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.prepared import Runner
-from nextlabel.store.row_mapping import (
-    changing_values,
-    event_from,
-    lease_from,
-    lease_values,
-    task_from,
-    task_values,
-    worker_from,
-    worker_values,
-)
-from nextlabel.store.tables import batches, states, workers
+from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
+from nextlabel.store.tables import batches
 
-#: Rows that are read or written at once.
-CHUNK = 10_000
+#: Rows that are read or written at once, and leases that expire first.
+CHUNK, EXPIRIES = 10_000, 16
 
 
 @dataclass(slots=True)
@@ -47,34 +47,29 @@ class CachedRows:
     crowd: CrowdModel | None = None  # it knows itself after which event
 
 
-@dataclass(slots=True)
-class Pending:
-    """What has yet to be written."""
+class FirstExpiries(NamedTuple):
+    """Open leases that expire first, as they are stored, at most ``many``: id and time."""
 
-    events: list[dict[str, Any]] = field(default_factory=list)
-    new_leases: dict[str, LeaseRow] = field(default_factory=dict)
-    leases: dict[str, LeaseRow] = field(default_factory=dict)
-    tasks: dict[int, TaskRow] = field(default_factory=dict)
-    groups: set[Group] = field(default_factory=set)
+    many: int
+    found: list[tuple[Any, ...]]
 
 
 class SqlLedger:
     """One campaign inside one transaction."""
 
-    def __init__(self, connection: Connection, number: int, row: CampaignRow, cached: CachedRows) -> None:
+    def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
         self.row, self.cached = row, cached
-        self._connection, self._number = connection, number
-        self._dialect = connection.dialect.name
-        self._runner = Runner(connection)
-        self._pending = Pending()
-        self._tasks: dict[int, TaskRow] = {}
-        self._workers: dict[str, WorkerRow] = {}
+        self.rows = LedgerRows(number)
+        self.candidates = Candidates(runner, row, self.rows, self._groups)
+        self._number, self._runner = number, runner
+        self._expiries: FirstExpiries | None = None
+        self._changed_groups: set[Group] = set()
         self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
 
     @property
     def connection(self) -> Connection:
         """The connection that the transaction is on."""
-        return self._connection
+        return self._runner.connection
 
     @property
     def number(self) -> int:
@@ -83,18 +78,17 @@ class SqlLedger:
 
     def forget_cached(self) -> None:
         """Remember nothing of the rows that were read before."""
-        self.cached = CachedRows()
-        self._tasks, self._workers = {}, {}
+        self.cached, self._changed_groups = CachedRows(), set()
+        self.rows.forget()
+        self._forget_questions()
 
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
         self.row.seq += 1
         self.row.last_at = at
-        text = json.dumps(data)
-        self._pending.events.append(
-            {"campaign": self._number, "seq": self.row.seq, "at": at, "kind": kind, "data": text}
-        )
-        return Event(self.row.seq, at, kind, data)
+        event = Event(self.row.seq, at, kind, data)
+        self.rows.append(event)
+        return event
 
     @property
     def crowd(self) -> CrowdModel | None:
@@ -107,19 +101,19 @@ class SqlLedger:
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number, those that are not written yet included."""
-        pending = self._pending.events
-        written = pending[0]["seq"] - 1 if pending else self.row.seq
+        pending = self.rows.pending_events
+        written = pending[0][0] - 1 if pending else self.row.seq
         found: list[Any] = []
         if after < written:
             found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
-        new = [(one["seq"], one["at"], one["kind"], one["data"]) for one in pending if one["seq"] > after]
+        new = [one for one in pending if one[0] > after]
         return [event_from(row) for row in [*found, *new][:limit]]
 
     def last_event(self, kind: str) -> int | None:
         """The last event of a kind."""
-        for one in reversed(self._pending.events):
-            if one["kind"] == kind:
-                return int(one["seq"])
+        for seq, _, pending_kind, _ in reversed(self.rows.pending_events):
+            if pending_kind == kind:
+                return int(seq)
         found = self._runner.one(sql.last_event, self._parameters(kind=kind))
         return None if found is None else int(found[0])
 
@@ -154,26 +148,29 @@ class SqlLedger:
     def save_batch(self, key: str, batch: BatchRow) -> None:
         """Remember a batch."""
         values = self._parameters(key=key, tasks=batch.tasks, digest=batch.digest)
-        self._runner.write(sql.upsert(self._dialect, batches), [values])
+        self._runner.write(sql.upsert(self._runner.dialect_name, batches), [values])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
         groups = self._groups()
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
-        for task in tasks:
-            groups[task.group] = groups.get(task.group, 0) + 1
-            self._pending.groups.add(task.group)
+        self.add_hidden_tasks(tasks)
+        for group, count in Counter(task.group for task in tasks).items():
+            groups[group] = groups.get(group, 0) + count
+            self._changed_groups.add(group)
+        self.candidates.forget()
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published: asks stop before their places."""
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        rows = [task_values(self._number, task) for task in tasks]
+        self._runner.write_rows(ADD_TASKS, [tuple(row[name] for name in ADD_TASKS.columns) for row in rows])
 
     def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
         """Count the hidden tasks."""
         groups = self._groups()
         for group, count in counts.items():
             groups[group] = groups.get(group, 0) + count
-        self._pending.groups.update(counts)
+        self._changed_groups.update(counts)
+        self.candidates.forget()
 
     def importing(self) -> bool:
         """Whether an import is under way."""
@@ -181,20 +178,19 @@ class SqlLedger:
 
     def task(self, number: int) -> TaskRow:
         """A task by number."""
-        if number not in self._tasks:
+        if number not in self.rows.tasks:
             found = self._runner.one(sql.task_by_number, self._parameters(number=number))
             assert found is not None
-            self._tasks[number] = task_from(found)
-        return self._tasks[number]
+            self.rows.know_task(task_from(found))
+        return self.rows.tasks[number]
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
         if not keys:
             return {}
-        self._write_tasks()
-        found = self._connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
-        rows = (task_from(tuple(row)) for row in found)
-        return {task.key: task for task in rows if task.number < self.row.tasks}
+        found = self.connection.execute(sql.tasks_by_key, self._parameters(keys=list(keys)))
+        tasks = [task_from(tuple(row)) for row in found]
+        return {task.key: self.rows.tasks.get(task.number, task) for task in tasks if task.number < self.row.tasks}
 
     def all_tasks(self, first: int = 0, until: int | None = None) -> Iterator[TaskRow]:
         """Every task, or those from number ``first`` to the one before ``until``."""
@@ -211,12 +207,10 @@ class SqlLedger:
     def move(self, task: TaskRow, state: TaskState, score: float | None) -> None:
         """Put a task into another state."""
         groups = self._groups()
-        groups[task.group] -= 1
-        self._pending.groups.add(task.group)
-        task.node, task.w, task.score = state.node, state.w, score
-        groups[task.group] = groups.get(task.group, 0) + 1
-        self._pending.groups.add(task.group)
-        self._pending.tasks[task.number] = self._tasks[task.number] = task
+        before, after = self.rows.move(task, state, score)
+        groups[before] -= 1
+        groups[after] = groups.get(after, 0) + 1
+        self._changed_groups |= {before, after}
 
     def rescore(
         self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
@@ -226,7 +220,8 @@ class SqlLedger:
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)
-        self._tasks = {}
+        self.rows.tasks = {}
+        self.candidates.forget()
 
     def groups(self) -> dict[Group, int]:
         """Tasks in each state."""
@@ -240,18 +235,11 @@ class SqlLedger:
 
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
-        self._write_tasks()
-        self._write_leases()
-        klass, node, w = group
-        end = float(self.row.rules.segments)
-        which = self._parameters(klass=klass, node=node, w=w, worker=worker, start=start, end=end)
-        return self._remember(self._runner.one(sql.pick_from, which) or self._runner.one(sql.pick_before, which))
+        return self.candidates.pick(group, worker, start)
 
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
-        self._write_tasks()
-        self._write_leases()
-        return self._remember(self._runner.one(sql.best_task, self._parameters(worker=worker)))
+        return self.candidates.best(worker)
 
     def any_score(self) -> bool:
         """Whether some task may have another label."""
@@ -260,13 +248,12 @@ class SqlLedger:
 
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
-        self._pending.new_leases[lease.id] = lease
+        self.rows.add_lease(lease)
         self._may_expire(lease)
 
     def save_lease(self, lease: LeaseRow) -> None:
         """A lease that has changed."""
-        where = self._pending.new_leases if lease.id in self._pending.new_leases else self._pending.leases
-        where[lease.id] = lease
+        self.rows.save_lease(lease)
         self._may_expire(lease)
 
     def _may_expire(self, lease: LeaseRow) -> None:
@@ -275,16 +262,19 @@ class SqlLedger:
 
     def lease(self, id: str) -> LeaseRow | None:
         """A lease by id."""
-        for some in (self._pending.new_leases, self._pending.leases):
-            if id in some:
-                return some[id]
-        found = self._runner.one(sql.lease_by_id, self._parameters(id=id))
-        return None if found is None else lease_from(found)
+        if id not in self.rows.leases:
+            found = self._runner.one(sql.lease_by_id, self._parameters(id=id))
+            if found is None:
+                return None
+            self.rows.know_lease(lease_from(found))
+        return self.rows.leases[id]
 
     def open_leases(self, worker: str) -> list[LeaseRow]:
         """The worker's leases that are out."""
-        self._write_leases()
-        return [lease_from(row) for row in self._runner.all(sql.open_leases, self._parameters(worker=worker))]
+        if worker not in self.rows.open:
+            found = self._runner.all(sql.open_leases, self._parameters(worker=worker))
+            self.rows.know_open(worker, [lease_from(row) for row in found])
+        return sorted(self.rows.open[worker].values(), key=lambda lease: lease.seq)
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
         """Leases whose time is over; while none can be, no question is asked."""
@@ -294,83 +284,84 @@ class SqlLedger:
         self.cached.expiry = math.inf if expiry is None else expiry
         if now < self.cached.expiry:
             return []
-        return [lease_from(row) for row in self._runner.all(sql.expired_leases, self._parameters(now=now, many=limit))]
+        self._write_leases()
+        found = self._runner.all(sql.expired_leases, self._parameters(now=now, many=limit))
+        return [self.rows.know_lease(lease_from(row)) for row in found]
 
     def next_expiry(self) -> float | None:
         """When the next lease expires."""
-        self._write_leases()
-        found = self._runner.one(sql.next_expiry, self._parameters())
-        return None if found is None or found[0] is None else float(found[0])
+        touched = self.rows.touched_leases
+        stored = self._next_stored_expiry(touched)
+        times = [lease.expires_at for lease in self.rows.open_touched()]
+        return min(times if stored is None else [*times, stored], default=None)
+
+    def _next_stored_expiry(self, touched: set[str]) -> float | None:
+        """When the first of the leases expires that are stored as they are."""
+        while True:
+            if self._expiries is not None:
+                for id, at in self._expiries.found:
+                    if id not in touched:
+                        return float(at)
+                if len(self._expiries.found) < self._expiries.many:
+                    return None
+            many = len(touched) + EXPIRIES
+            question = questions.first_expiries(self._runner.dialect_name)
+            self._expiries = FirstExpiries(many, self._runner.ask(question, self._parameters(many=many)))
 
     def shorten_leases(self, given: float, until: float) -> None:
         """No lease expires after ``until``."""
         self._write_leases()
         self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
         self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
+        self.rows.leases, self.rows.open = {}, {}
         self.cached.expiry = None
 
     def worker(self, worker: str) -> WorkerRow:
-        """A worker's worker_row."""
-        if worker not in self._workers:
+        """A worker's tally."""
+        if worker not in self.rows.workers:
             found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
-            self._workers[worker] = WorkerRow(worker) if found is None else worker_from(found)
-        return self._workers[worker]
+            self.rows.know_worker(WorkerRow(worker) if found is None else worker_from(found))
+        return self.rows.workers[worker]
 
     def flush(self) -> None:
         """Write all that is pending; the transaction's end makes it durable."""
-        self._write_tasks()
-        self._write_leases()
-        pending = self._pending
-        self._runner.write(sql.add_event, pending.events)
-        pending.events = []
-        self._write_groups()
-        worker_rows = [worker_values(self._number, worker_row) for worker_row in self._workers.values()]
-        self._runner.write(sql.upsert(self._dialect, workers), worker_rows)
+        self._runner.write_all(self.take())
+
+    def take(self) -> dict[BulkWrite, list[Values]]:
+        """All that is to be written; the caller does so."""
+        rows = self.rows
+        pending = {**rows.take_tasks(), **rows.take_leases(), **rows.take_events(), **rows.take_workers()}
+        pending[SAVE_STATES] = self._take_groups()
         values = changing_values(self.row)
         if values != self._as_loaded:
-            self._runner.write(sql.save_campaign, [{"b_number": self._number, **values}])
+            pending[SAVE_CAMPAIGNS] = [(self._number, *values.values())]
             self._as_loaded = values
         self.cached.seq = self.row.seq
-        self._runner.close()
+        self._forget_questions()
+        return pending
 
-    def _write_tasks(self) -> None:
-        if self._pending.tasks:
-            rows = [
-                {**task_values(self._number, task), "b_campaign": self._number, "b_number": task.number}
-                for task in self._pending.tasks.values()
-            ]
-            self._runner.write(sql.move_task, rows)
-            self._pending.tasks = {}
-
-    def _write_leases(self) -> None:
-        pending = self._pending
-        if pending.new_leases:
-            self._runner.write(sql.add_lease, [lease_values(self._number, one) for one in pending.new_leases.values()])
-            pending.new_leases = {}
-        if pending.leases:
-            self._runner.write(sql.save_lease, [lease_values(self._number, one) for one in pending.leases.values()])
-            pending.leases = {}
-
-    def _write_groups(self) -> None:
-        if not self._pending.groups:
-            return
-        groups = self._groups()
-        rows = [
-            self._parameters(klass=klass, node=node, w=w, count=groups[klass, node, w])
-            for klass, node, w in sorted(self._pending.groups)
-        ]
-        self._runner.write(sql.upsert(self._dialect, states), rows)
-        for group in self._pending.groups:
+    def _take_groups(self) -> list[Values]:
+        groups = self.cached.groups
+        if groups is None:  # nothing has moved since they were forgotten
+            return []
+        rows: list[Values] = [(self._number, *group, groups[group]) for group in sorted(self._changed_groups)]
+        for group in self._changed_groups:
             if groups[group] == 0:
                 del groups[group]
-        self._pending.groups = set()
+        self._changed_groups = set()
+        return rows
 
-    def _remember(self, found: tuple[Any, ...] | None) -> TaskRow | None:
-        if found is None:
-            return None
-        task = task_from(found)
-        self._tasks[task.number] = task
-        return task
+    def _write_tasks(self) -> None:
+        self._runner.write_all(self.rows.take_tasks())
+        self._forget_questions()
+
+    def _write_leases(self) -> None:
+        self._runner.write_all(self.rows.take_leases())
+        self._forget_questions()
+
+    def _forget_questions(self) -> None:
+        self.candidates.forget()
+        self._expiries = None
 
     def _parameters(self, **more: Any) -> dict[str, Any]:
         return {"campaign": self._number, **more}

@@ -42,8 +42,9 @@ _tasks_in = (
 _tasks_numbered = select(*TASK).where(
     tasks.c.campaign == _CAMPAIGN, tasks.c.number.in_(bindparam("numbers", expanding=True))
 )
-_leases_named = select(*LEASE).where(
-    leases.c.campaign == _CAMPAIGN, leases.c.id.in_(bindparam("names", expanding=True))
+# By ids alone, which no two campaigns share: with the campaign in it, SQLite reads all leases of the campaign.
+_leases_named = select(*LEASE, leases.c.campaign == _CAMPAIGN).where(
+    leases.c.id.in_(bindparam("names", expanding=True))
 )
 # Written out, not bound: a partial index serves only queries in which its condition stands.
 _open_leases = (
@@ -100,7 +101,8 @@ class SqlOverview:
 
     def leases_named(self, id: str, names: Iterable[str]) -> dict[str, LeaseRow]:
         """The leases with these ids, as far as there are any."""
-        found = (lease_from(row) for row in self._rows(id, _leases_named, names=sorted(set(names))))
+        rows = self._rows(id, _leases_named, names=sorted(set(names)))
+        found = (lease_from(tuple(row)) for *row, mine in rows if mine)
         return {lease.id: lease for lease in found}
 
     def open_leases(self, id: str, limit: int) -> list[LeaseRow]:

@@ -56,13 +56,6 @@ server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
 lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
 campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
 all_campaigns = select(*CAMPAIGN).order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
-save_campaign = (
-    update(campaigns)
-    .where(campaigns.c.number == bindparam("b_number"))
-    .values({column.name: bindparam(column.name) for column in CAMPAIGN if column.name not in FIXED})
-)
-
-add_event = insert(events).values(_all(events))
 events_after = (
     select(events.c.seq, events.c.at, events.c.kind, events.c.data)
     .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
@@ -115,50 +108,20 @@ task_classes = (
     .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number >= bindparam("first"), tasks.c.number < bindparam("end"))
     .order_by(tasks.c.number)
 )
-move_task = (
-    update(tasks)
-    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
-    .values({name: bindparam(name) for name in ("node", "w", "labels", "score", "last_seq", "closed_seq")})
-)
 score_task = (
     update(tasks)
     .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
     .values(score=bindparam("score"))
 )
 
-_never_held = ~(
-    select(literal_column("1"))
-    .select_from(leases)
-    .where(
-        leases.c.campaign == tasks.c.campaign, leases.c.task == tasks.c.number, leases.c.worker == bindparam("worker")
-    )
-    .exists()
-)
-_in_group = and_(
-    tasks.c.campaign == _CAMPAIGN,
-    tasks.c.klass == bindparam("klass"),
-    tasks.c.node == bindparam("node"),
-    tasks.c.w == bindparam("w"),
-)
-_by_place = select(*TASK).where(_in_group, _never_held).order_by(tasks.c.lot).limit(1)
-pick_from = _by_place.where(tasks.c.lot >= bindparam("start"), tasks.c.lot < bindparam("end"))
-pick_before = _by_place.where(tasks.c.lot < bindparam("start"))
 _scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
-best_task = select(*TASK).where(_scored, _never_held).order_by(tasks.c.score.desc(), tasks.c.lot.desc()).limit(1)
 scored_task = select(tasks.c.number).where(_scored).limit(1)
 
 states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).where(
     states.c.campaign == _CAMPAIGN, states.c.count > 0
 )
 
-add_tasks = insert(tasks).values(_all(tasks))
 add_class = insert(classes).values(_all(classes))
-add_lease = insert(leases).values(_all(leases))
-save_lease = (
-    update(leases)
-    .where(leases.c.id == bindparam("b_id"))
-    .values({name: bindparam(name) for name in ("status", "expires_at", "ended_at", "label", "counted")})
-)
 lease_by_id = select(*LEASE).where(leases.c.id == bindparam("id"), leases.c.campaign == _CAMPAIGN)
 open_leases = (
     select(*LEASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from nextlabel.cli.campaign.common import TASKS_FILE, Id, IdColumn, ScoreColumn, opened_tasks, service_at
+from nextlabel.cli.campaign.common import TASKS_FILE, Id, IdColumn, ScoreColumn, import_bar, opened_tasks, service_at
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.prose import counted
@@ -20,8 +20,12 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add tasks, all of them or none."""
-    with opened_tasks(tasks, id_column, score_column) as more, service_at(db) as service, working("Adding tasks"):
-        added = service.add_tasks(id, more)
+    with (
+        opened_tasks(tasks, id_column, score_column) as more,
+        service_at(db) as service,
+        working("Adding tasks") as progress,
+    ):
+        added = service.add_tasks(id, more, progress=import_bar(more, progress))
     read = say_read(more.report)
     if as_json:
         print_json({**asdict(added), "read": read})

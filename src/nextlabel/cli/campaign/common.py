@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from nextlabel.cli.options import text
 from nextlabel.cli.output import print_json, say
 
 if TYPE_CHECKING:
+    from nextlabel.campaign.imports import ImportRow
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.tasks import TaskReader
@@ -60,6 +61,22 @@ def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
         print_json(fields_of(row))
     else:
         say(sentence)
+
+
+#: The share of an import that reading and checking the tasks is, for the bar.
+READING = 0.4
+
+
+def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> Callable[[ImportRow, int], None]:
+    """Shows how far an import has got: first tasks are read, then published."""
+
+    def show(row: ImportRow, published: int) -> None:
+        if row.state == "staging":
+            progress(READING * (0.0 if reader is None else reader.share_read()))
+        else:
+            progress(READING + (1.0 - READING) * published / max(row.added, 1))
+
+    return show
 
 
 @contextmanager

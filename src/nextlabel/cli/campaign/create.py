@@ -14,6 +14,7 @@ from nextlabel.cli.campaign.common import (
     IdColumn,
     ScoreColumn,
     fields_of,
+    import_bar,
     number_of,
     opened_tasks,
     service_at,
@@ -83,8 +84,8 @@ def create(
     opened: AbstractContextManager[TaskReader | None] = (
         nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
     )
-    with opened as first, service_at(db, create=True) as service, working("Adding tasks"):
-        row = service.create(config, id, first or ())
+    with opened as first, service_at(db, create=True) as service, working("Adding tasks") as progress:
+        row = service.create(config, id, first or (), import_bar(first, progress))
     read = [] if first is None else say_read(first.report)
     if as_json:
         print_json({**fields_of(row), "read": read})

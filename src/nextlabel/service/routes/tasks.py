@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import replace
 from itertools import chain
-from threading import Thread
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -17,12 +13,12 @@ from starlette.responses import JSONResponse
 from nextlabel.campaign.imports import ImportRow
 from nextlabel.campaigns.import_status import find_import, import_status, imports_of
 from nextlabel.campaigns.imports import Progress
-from nextlabel.errors import InputError, MediaTypeError, NextlabelError
+from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
-from nextlabel.service.logs import request_log
+from nextlabel.service.background_imports import in_background
 from nextlabel.service.openapi import problems
 from nextlabel.service.request_models import Name, TasksQuery
 from nextlabel.service.response_models import AddedResponse, ImportResponse, ImportsResponse, to_json
@@ -124,27 +120,3 @@ def show_import(
 ) -> dict[str, Any]:
     """Show how far one import has got."""
     return to_json(find_import(app_state(request).campaign_service.store, campaign_id(campaign), id))
-
-
-def in_background(take_in: Callable[[Progress], dict[str, Any]]) -> ImportRow | dict[str, Any]:
-    """Run an import in a thread of its own; returns when it has its first chunk, or with its result if it is short."""
-    result: Future[ImportRow | dict[str, Any]] = Future()
-
-    def begin(row: ImportRow, published: int) -> None:
-        if not result.done():
-            result.set_result(replace(row))
-
-    def run() -> None:
-        try:
-            found = take_in(begin)
-        except BaseException as error:
-            if not result.done():
-                result.set_exception(error)
-            elif not isinstance(error, NextlabelError):
-                request_log.error("an import was broken off", exc_info=error)
-        else:
-            if not result.done():
-                result.set_result(found)
-
-    Thread(target=run, name="import", daemon=True).start()
-    return result.result()

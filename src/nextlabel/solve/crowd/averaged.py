@@ -71,13 +71,16 @@ def average_bounds(
     budget: float,
     *,
     confidence: float = CONFIDENCE,
+    effective: float = np.inf,
     grid: int | None = None,
+    interior: bool = False,
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> AveragedBound:
     """The mean of the bounds of crowds drawn independently, with its upper confidence limit.
 
-    If all crowds have one and the same bound, that is the limit. Prices are means over the crowds.
+    Crowds of a Markov chain count as at most ``effective`` independent ones. If all crowds have one and the same bound,
+    that is the limit. Prices are means over the crowds.
     """
     if len(crowds) < 2:
         raise ProblemError(f"{len(crowds)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
@@ -95,12 +98,13 @@ def average_bounds(
                 grid=grid,
                 tolerance=tolerance,
                 rewards=crowd.rewards,
+                interior=interior,
             )
         )
         if progress is not None:
             progress((k + 1) / len(crowds))
     values = np.array([one.value for one in found])
-    n = len(values)
+    n = max(2.0, min(float(len(values)), effective))
     mean = float(values.mean())
     above = float(t.ppf(confidence, n - 1)) * float(values.std(ddof=1)) / float(np.sqrt(n))
     return AveragedBound(

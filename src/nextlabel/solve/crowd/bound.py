@@ -44,7 +44,7 @@ def crowd_bound(
     begin = perf_counter()
     beliefs, members, rewards, unit = tasks_of(problem)
     if all(worker.channel is not None for worker in problem.workers):
-        types, names = _few(types_of(problem, unit))
+        types, names = few_types(types_of(problem, unit))
         found = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards)
         if problem.answers > 2 and len(rewards.utilities) == 1:
             other = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards, reachable=True)
@@ -140,7 +140,7 @@ def _by_type(problem: Problem, prices: Floats) -> Floats:
     return np.array([prices[end - n : end].mean() for end, n in zip(ends, several, strict=True)])
 
 
-def _few(types: Types) -> tuple[Types, Ints]:
+def few_types(types: Types) -> tuple[Types, Ints]:
     """The types as they are, or near-equal ones together where there are very many of two answers."""
     if len(types.supply) <= MOST_TYPES or types.channel.shape[1] != 2:
         return types, np.arange(len(types.supply))

@@ -101,6 +101,7 @@ def relax(
     rounds: int = ROUNDS,
     rewards: Rewards | None = None,
     reachable: bool = False,
+    interior: bool = False,
 ) -> Relaxation:
     """Solve the relaxation for ``members`` tasks at each of the ``beliefs``.
 
@@ -108,6 +109,8 @@ def relax(
     ``start`` is an earlier relaxation with the same types, whose grid, prices and plans are used again. Without
     ``rewards`` a task counts 1 if it comes out right. ``reachable``: instead of a grid of the simplex take beliefs that
     the tasks' own lead to, which is better from five answers on; values and plans are then on those alone.
+    ``interior``: use the interior-point method however few the types are, which is quicker where tasks stand at many
+    beliefs of two answers.
     """
     begin = perf_counter()
     C = beliefs.shape[1]
@@ -118,7 +121,7 @@ def relax(
     live = np.flatnonzero(teaches & (types.supply > 0)) if budget > 0 else np.zeros(0, dtype=np.int64)
     if start is not None and len(start.supply_prices) != len(types.supply):
         start = None
-    many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE)
+    many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE) or (interior and len(live) > 0)
     if many and grid is None and start is None:
         states = FEWER_STATES if len(live) > VERY_MANY_TYPES else INTERIOR_STATES
         grid = states // len(rewards.utilities)

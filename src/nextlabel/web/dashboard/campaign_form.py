@@ -10,9 +10,9 @@ from itertools import islice
 from typing import IO, Any
 
 from nextlabel.campaign.declaration import declared
-from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.imports import Progress
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.files.delimited import DelimitedTable
@@ -81,7 +81,7 @@ def create_campaign(
     upload: UploadedFile,
     file: IO[bytes],
     form: CampaignForm,
-    id: str | None = None,
+    progress: Progress | None = None,
 ) -> str:
     """Create the campaign and return its id."""
     now = campaign_service.clock()
@@ -89,9 +89,7 @@ def create_campaign(
     form.check_columns(upload)
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    id = new_campaign_id() if id is None else id
-    campaign_service.create_with(config, id, _tasks(config, file, form))
-    return id
+    return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
 
 
 def read_budget(text: str) -> int:

@@ -9,9 +9,11 @@ from threading import Lock
 from starlette.requests import Request
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.imports import ACTIVE
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.overview import overview_of
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard.background import BackgroundCache
@@ -25,6 +27,8 @@ from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary
 THREADS, CACHED_CAMPAIGNS = 2, 64
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
+#: Seconds for which an import that failed is shown.
+FAILURE_SHOWN_S = 600.0
 
 
 class DashboardState:
@@ -84,6 +88,12 @@ class DashboardState:
         known = self._workers.latest(row.id, row.seq)
         return None if known is None else known.value
 
+    def imports(self, row: CampaignRow) -> list[ImportStatus]:
+        """The import that is under way, or the last one if it failed a short time ago."""
+        last = imports_of(self.store, row.id, 1)
+        recent = [one for one in last if one.updated_at > self.store.clock() - FAILURE_SHOWN_S]
+        return [one for one in last if one.state in ACTIVE] or [one for one in recent if one.state == "failed"]
+
     def version(self, row: CampaignRow) -> str:
         """A text that changes with every value computed in the background."""
         values = (
@@ -93,7 +103,8 @@ class DashboardState:
         )
         certificate = self.certificate(row)
         proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at:.0f}"
-        return ".".join([proved, *("0" if value is None else str(value.version) for value in values)])
+        imported = "".join(f"{one.state}{one.rows}" for one in self.imports(row))
+        return ".".join([proved, imported, *("0" if value is None else str(value.version) for value in values)])
 
     def _compute_summary(self, id: str) -> StateSummary | None:
         row = self.store.row(id)

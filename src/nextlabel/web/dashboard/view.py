@@ -27,6 +27,7 @@ LONGEST_SUMMARY = 140
 #: The parts of the page that are updated while a campaign runs.
 PARTS = (
     "status",
+    "imports",
     "tiles",
     "certificate",
     "flow",
@@ -75,6 +76,7 @@ def campaign_view(
         "by_labels": _by_labels(summary),
         "by_probability": _by_probability(summary),
         "more": _more(certificate),
+        "imports": dashboard.imports(row),
     }
 
 

@@ -26,6 +26,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from nextlabel.campaign.needs import Need
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
@@ -147,7 +148,9 @@ async def renew(campaign: str, request: Request) -> Response:
     lease = (await _form(request)).get("lease", "")
     campaign_id_of_lease(lease, Principal(session.campaign, session.worker))
     app_state(request).limits.check_move(session.campaign, session.worker)
-    left = await app_state(request).command_queue.run(campaign, renewal(session.worker, lease))
+    left = await app_state(request).command_queue.run(
+        campaign, renewal(session.worker, lease), Need(session.worker, lease)
+    )
     return JSONResponse({"left": left})
 
 
@@ -182,14 +185,16 @@ async def _run_action(request: Request, session: WorkerSession, action: WorkerAc
     """Run the command; while tables are computed, only this worker waits, and not for long."""
     state = app_state(request)
     last = sessions.last_lease(request)
-    view = await state.command_queue.run(session.campaign, act_and_ask(session.worker, action, last))
+    need = Need(session.worker, None if action is None else action.lease, asks=True)
+    view = await state.command_queue.run(session.campaign, act_and_ask(session.worker, action, last), need)
     if view.pending is not None:
         done, _ = await asyncio.wait([asyncio.wrap_future(view.pending)], timeout=TABLES_WAIT_S)
         if done and done.pop().exception() is None:
             if view.told is not None and action is not None and action.move == "tell":
                 last = view.told.lease
             told, note = view.told, view.note
-            view = await state.command_queue.run(session.campaign, act_and_ask(session.worker, None, last))
+            need = Need(session.worker, asks=True)
+            view = await state.command_queue.run(session.campaign, act_and_ask(session.worker, None, last), need)
             view = replace(view, told=told, note=note)
     state.metrics.count_ask("leased" if isinstance(view.reply, Lease) else view.reply.reason)
     return view

@@ -13,10 +13,14 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import MOST_ANSWERS, declared
-from nextlabel.errors import InputError
+from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaigns.import_status import import_status
+from nextlabel.campaigns.imports import Progress
+from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.numbers import number
 from nextlabel.service.app_state import app_state
+from nextlabel.service.background_imports import in_background
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.budget_curve import BudgetCurve
 from nextlabel.web.dashboard.campaign_form import CampaignForm, create_campaign
@@ -28,6 +32,8 @@ from nextlabel.web.render import page
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 #: Seconds that a request waits for a curve; rows whose scores are used for it.
 CURVE_WAIT_S, SCORES = 20.0, 2000
+#: Seconds after which the page of an import is loaded again.
+RELOAD_S = 2
 
 
 @router.get("/new")
@@ -76,17 +82,34 @@ async def create(upload: str, request: Request) -> Response:
     form = CampaignForm.read(dict(sent), [str(name) for name in sent.getlist("shown")])
     kept = await to_thread.run_sync(dashboard.uploads.find, upload)
 
-    def run() -> str:
+    def run(progress: Progress) -> str:
         with dashboard.uploads.open(kept) as file:
-            id = create_campaign(app_state(request).campaign_service, kept, file, form)
+            id = create_campaign(app_state(request).campaign_service, kept, file, form, progress)
         dashboard.uploads.drop(kept)
         return id
 
     try:
-        id = await to_thread.run_sync(run)
+        begun = await to_thread.run_sync(in_background, run)
     except InputError as error:
         return _page(kept, form, None, _message(error), 422)
-    return RedirectResponse(f"/campaigns/{id}/links?made=1", 303)
+    if isinstance(begun, ImportRow):
+        return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
+    return RedirectResponse(f"/campaigns/{begun}/links?made=1", 303)
+
+
+@router.get("/new/{upload}/import/{id}")
+def importing(upload: str, id: str, request: Request) -> Response:
+    """How far the import of a campaign's items has got; then its links."""
+    dashboard = dashboard_state(request)
+    row = dashboard.store.imports.find(id)
+    if row is None:
+        raise NotFoundError("there is no such import.", "Look for the campaign in the list.")
+    if row.state in ("ranking", "done"):
+        return RedirectResponse(f"/campaigns/{row.campaign}/links?made=1", 303)
+    name = "" if row.state != "failed" else dashboard.uploads.find(upload).name
+    headers = {} if row.state == "failed" else {"Refresh": str(RELOAD_S)}
+    one = import_status(dashboard.store, row)
+    return page("dashboard/importing.html", headers=headers, one=one, upload=upload, upload_name=name, seconds=RELOAD_S)
 
 
 @router.get("/new/{upload}/curve")

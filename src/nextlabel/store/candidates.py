@@ -1,0 +1,158 @@
+"""The task that an ask gets: what the database says about stored tasks, and what memory says about touched ones.
+
+The rule is the contract's (``campaign.ledger``): of a group, the first task from a place on that the worker never held;
+of ranked tasks, the one of largest score. A stored answer counts if its task is untouched; touched tasks are compared
+with it here. So the choice is that of a ledger which writes every change before it asks.
+
+On PostgreSQL the first question about a group is asked for all workers who are expected to ask in the transaction, each
+with the place at which their lease will begin to look. A prediction that turns out wrong costs one more question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nextlabel.campaign.chance import starting_place
+from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
+from nextlabel.store import questions
+from nextlabel.store.ledger_rows import LedgerRows, key_of_place, key_of_score
+from nextlabel.store.prepared import Row, Runner
+from nextlabel.store.row_mapping import task_from
+
+#: Tasks that are asked for each worker where it is likely that others take some of them first: in a group that has
+#: fewer tasks than so many for each worker.
+SPARE, CROWDED = 3, 20
+
+
+class Candidates:
+    """Answers ``pick`` and ``best`` for one campaign in one transaction."""
+
+    def __init__(
+        self, runner: Runner, row: CampaignRow, rows: LedgerRows, groups: Callable[[], Mapping[Group, int]]
+    ) -> None:
+        self._runner, self._row, self._rows, self._groups = runner, row, rows, groups
+        self._dialect = runner.dialect_name
+        self._expected: list[str] = []
+        self._answers: dict[Group, dict[tuple[str, float], list[int]]] = {}
+        self._ranked: list[int] | None = None
+
+    def expect(self, workers: Sequence[str]) -> None:
+        """These workers are going to ask, in this order."""
+        self._expected = list(dict.fromkeys(workers))
+
+    def forget(self) -> None:
+        """Stored rows have changed: what was read before is no longer true."""
+        self._answers, self._ranked = {}, None
+
+    def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
+        """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
+        found = [self._rows.tasks[number] for number in self._rows.entered.get(group, ())]
+        found = [task for task in found if not self._held(task.number, worker)]
+        stored = self._first_stored(group, worker, start)
+        if stored is not None:
+            found.append(stored)
+        return min(found, key=lambda task: key_of_place(task, start), default=None)
+
+    def best(self, worker: str) -> TaskRow | None:
+        """Of the tasks with a score that the worker never held: the one with the largest, then the largest place."""
+        touched = (self._rows.tasks[number] for number in self._rows.stored_group)
+        found = [task for task in touched if task.score is not None and not self._held(task.number, worker)]
+        stored = self._best_stored(worker)
+        if stored is not None:
+            found.append(stored)
+        return max(found, key=key_of_score, default=None)
+
+    def _stored(self, group: Group) -> int:
+        """How many tasks are stored in the group."""
+        return self._groups().get(group, 0) - self._rows.group_change[group]
+
+    def _held(self, task: int, worker: str) -> bool:
+        if task not in self._rows.holders:
+            found = self._runner.ask(questions.holders(self._dialect), {"campaign": self._rows.number, "task": task})
+            self._rows.know_holders(task, [name for (name,) in found])
+        return worker in self._rows.holders[task]
+
+    def _first_stored(self, group: Group, worker: str, start: float) -> TaskRow | None:
+        """The first untouched task."""
+        if self._dialect == "postgresql" and worker in self._expected:
+            for number in self._foresee(group, worker, start):
+                if number not in self._rows.stored_group:
+                    return self._rows.tasks[number]
+        which = self._which(group, worker=worker, start=start, many=1 + self._rows.left[group])
+        first = self._first(questions.pick_from, which)
+        if first is not None:
+            return first
+        large = self._stored(group) > questions.MOST_EXAMINED
+        if not large or self._window_ends(which):
+            first = self._first(questions.pick_before, which)
+            if first is not None or not large:
+                return first
+        return self._search(group, which)
+
+    def _first(self, question: Callable[[str], questions.Question], which: dict[str, Any]) -> TaskRow | None:
+        """The first untouched task of an answer: as a rule the first of all, so that more are asked for only if not."""
+        for many in sorted({1, which["many"]}):
+            found = self._read(self._runner.ask(question(self._dialect), {**which, "many": many}))
+            for task in found:
+                if task.number not in self._rows.stored_group:
+                    return task
+            if len(found) < many:
+                return None
+        return None
+
+    def _window_ends(self, which: dict[str, Any]) -> bool:
+        """Whether the window from ``start`` on had all tasks that there are."""
+        ((examined,),) = self._runner.ask(questions.window_size(self._dialect), which)
+        return bool(examined < questions.MOST_EXAMINED)
+
+    def _search(self, group: Group, which: dict[str, Any]) -> TaskRow | None:
+        """The first untouched task, however many there are that the worker has held."""
+        first = self._first(questions.search_from, which)
+        return first if first is not None else self._first(questions.search_before, which)
+
+    def _foresee(self, group: Group, worker: str, start: float) -> list[int]:
+        """Tasks for the worker from ``start`` on, asked for together with those for the workers after them."""
+        answers = self._answers.setdefault(group, {})
+        if (worker, start) not in answers:
+            self._expected = self._expected[self._expected.index(worker) :]
+            seed, segments, first = self._row.config.seed, self._row.rules.segments, self._row.given
+            leases = range(first, first + len(self._expected))
+            starts = [starting_place(seed, lease, segments) for lease in leases]
+            if len(starts) < 2 or starts[0] != start:
+                return []
+            crowded = self._stored(group) < CROWDED * len(starts)
+            which = self._which(group, workers=self._expected, starts=starts, many=SPARE if crowded else 1)
+            answers.update({pair: [] for pair in zip(self._expected, starts, strict=True)})
+            begins = dict(zip(self._expected, starts, strict=True))
+            for name, *found in self._runner.ask(questions.picks_from(self._dialect), which):
+                (task,) = self._read([tuple(found)])
+                answers[name, begins[name]].append(task.number)
+            for numbers in answers.values():
+                numbers.sort(key=lambda number: self._rows.tasks[number].place)
+        return answers.get((worker, start), [])
+
+    def _best_stored(self, worker: str) -> TaskRow | None:
+        """The best untouched task: from the top of all, if there is one for the worker, else by a question."""
+        if self._ranked is None:
+            found = self._read(self._runner.ask(questions.best_of_all(self._dialect), {"campaign": self._rows.number}))
+            self._ranked = [task.number for task in found]
+        for number in self._ranked:
+            if number not in self._rows.stored_group and worker not in self._rows.holders[number]:
+                return self._rows.tasks[number]
+        if len(self._ranked) < questions.MOST_EXAMINED:
+            return None
+        which = {"campaign": self._rows.number, "worker": worker, "many": 1 + len(self._rows.stored_group)}
+        return self._first(questions.search_best, which)
+
+    def _read(self, found: Sequence[Row]) -> list[TaskRow]:
+        """Rows of tasks with their holders, remembered."""
+        return [
+            self._rows.know_task(task_from(tuple(task)), questions.holders_of(self._dialect, names))
+            for *task, names in found
+        ]
+
+    def _which(self, group: Group, **more: Any) -> dict[str, Any]:
+        klass, node, w = group
+        end = float(self._row.rules.segments)  # tasks that are not published have later places
+        return {"campaign": self._rows.number, "klass": klass, "node": node, "w": w, "end": end, **more}

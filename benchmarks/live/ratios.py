@@ -43,9 +43,7 @@ from benchmarks.live.server import Server
 HERE = Path(__file__).parents[2]
 CASES = ("sqlite", "postgres", "campaigns", "held")
 POLLS, GREEDY = 4, "greedy"
-HEADER = (
-    "| case | version | pairs per second | service's CPU per pair | PostgreSQL's CPU per pair | ask p50 | ask p99 |"
-)
+HEADER = "| case | version | pairs per second | service's CPU per pair | PostgreSQL's | ask p50 | ask p99 |"
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,11 @@ def processor_seconds(pids: list[int]) -> float:
     return used
 
 
-def servers_of_postgres() -> list[int]:
-    """The processes of PostgreSQL."""
-    return [int(comm.parent.name) for comm in Path("/proc").glob("[0-9]*/comm") if _reads(comm) == "postgres"]
+def servers_of_postgres(folder: Path) -> list[int]:
+    """The processes of the PostgreSQL that was started for the run."""
+    first = _reads(folder / "postgres" / "postmaster.pid").partition("\n")[0]
+    children = _reads(Path(f"/proc/{first}/task/{first}/children")).split() if first else []
+    return [int(pid) for pid in (first, *children) if pid]
 
 
 def _reads(path: Path) -> str:
@@ -190,10 +190,10 @@ async def beside_a_greedy_worker(subject: Subject, workers: int, pairs: int) -> 
         await asyncio.gather(*polls, return_exceptions=True)
 
 
-def turn(subject: Subject, load: Coroutine[Any, Any, Account]) -> Figures:
+def turn(subject: Subject, load: Coroutine[Any, Any, Account], folder: Path) -> Figures:
     """One turn of a service under load."""
     assert subject.server.process is not None
-    service, postgres = [subject.server.process.pid], servers_of_postgres()
+    service, postgres = [subject.server.process.pid], servers_of_postgres(folder)
     before = processor_seconds(service), processor_seconds(postgres)
     account = asyncio.run(load)
     after = processor_seconds(service), processor_seconds(postgres)
@@ -238,11 +238,11 @@ def compare(case: str, trees: dict[str, Path], folder: Path, options: argparse.N
             tokens[GREEDY] = token_of(trees[subject.name], urls[subject.name], id)
         for number in range(options.rounds + 1):
             for subject in subjects:
-                figures = turn(subject, load(subject, shape[2], options.pairs))
+                figures = turn(subject, load(subject, shape[2], options.pairs), folder)
                 if number:  # the first turn warms up
                     subject.turns.append(figures)
                 if case == "held":
-                    figures = turn(subject, beside_a_greedy_worker(subject, shape[2], options.polled_pairs))
+                    figures = turn(subject, beside_a_greedy_worker(subject, shape[2], options.polled_pairs), folder)
                     if number:
                         greedy[subject.name].append(figures)
     if case == "held":

@@ -76,6 +76,10 @@ class Runner:
         rows: list[Row] = self._cursor.fetchall()
         return rows
 
+    def tell(self, statement: Question, parameters: Mapping[str, Any]) -> None:
+        """Run a statement that has no answer."""
+        self._cursor.execute(statement.text, statement.values(self.dialect_name, parameters))
+
     def ask_all(self, questions: Sequence[tuple[Question, Mapping[str, Any]]]) -> list[list[Row]]:
         """The answers to questions that do not depend on one another."""
         if self.dialect_name != "postgresql" or len(questions) < 2:

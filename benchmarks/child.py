@@ -96,13 +96,13 @@ def crowd_campaign_job() -> dict[str, float]:
     from nextlabel.beliefs.fact import Fact
     from nextlabel.problem.problem import TaskClass
     from nextlabel.problem.workers import WorkerType
-    from nextlabel.simulation.crowd import CrowdSetting, play_replication, reference_values
+    from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values
 
     workers = tuple(WorkerType.of_accuracy(a, supply=200, count=5) for a in (0.9, 0.6))
     for problem in (nl.Problem((TaskClass(50, Fact(0.5)),), 150, workers=workers), large_crowd()):
         begin = perf_counter()
         setting, out = CrowdSetting.of(problem), np.zeros(7)
-        play_replication(setting, "crowd", True, True, reference_values(setting, True), 0, 0, out)
+        CrowdCampaigns(setting, "crowd", True, True, reference_values(setting, True), 0).play(0, out)
         spent = perf_counter() - begin
     bound = nl.upper_bound(problem)
     return {

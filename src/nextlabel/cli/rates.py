@@ -6,39 +6,26 @@ from typing import Annotated, Literal
 
 import typer
 
+from nextlabel.cli import options as opt
 from nextlabel.cli.label_source import label_source
-from nextlabel.cli.options import (
-    DB,
-    AssignedColumn,
-    Db,
-    Json,
-    LabelColumn,
-    Labels,
-    Out,
-    Positive,
-    Seed,
-    SubmittedColumn,
-    TaskColumn,
-    WorkerColumn,
-)
 from nextlabel.cli.output import print_json, say_read, working
 from nextlabel.cli.output_files import check_outputs, write_folder
 
 
 def rates(
     context: typer.Context,
-    labels: Labels,
+    labels: opt.Labels,
     unit: Annotated[Literal["s", "min", "hour", "day"], typer.Option(help="The unit of time of the rates.")] = "hour",
-    assigned_column: AssignedColumn = "assigned_at",
-    submitted_column: SubmittedColumn = "submitted_at",
-    task_column: TaskColumn = "task",
-    worker_column: WorkerColumn = "worker",
-    label_column: LabelColumn = "label",
-    positive: Positive = None,
-    db: Db = DB,
-    seed: Seed = 0,
-    out: Out = None,
-    as_json: Json = False,
+    assigned_column: opt.AssignedColumn = "assigned_at",
+    submitted_column: opt.SubmittedColumn = "submitted_at",
+    task_column: opt.TaskColumn = "task",
+    worker_column: opt.WorkerColumn = "worker",
+    label_column: opt.LabelColumn = "label",
+    positive: opt.Positive = None,
+    db: opt.Db = opt.DB,
+    seed: opt.Seed = 0,
+    out: opt.Out = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Estimate the arrival and completion rates, and how well the exponential assumption fits."""
     check_outputs(out)

@@ -23,11 +23,11 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, read_label_columns
-from nextlabel.files.frames import Frame, FrameTable, NamedColumns, is_frame
+from nextlabel.files.frames import Frame
 from nextlabel.files.label_names import code_labels, fold_spellings
 from nextlabel.files.label_studio import is_export, read_export
 from nextlabel.files.label_table import Duplicates, LabelTable, ReadReport
-from nextlabel.files.open_table import LONGEST, format_of, json_values, open_stream, open_table, table_of_objects
+from nextlabel.files.open_table import Table, read_source, table_of_objects
 
 
 def read_labels(
@@ -80,24 +80,18 @@ def read_columns(
     source: Any, roles: Mapping[str, str], positive: str | None = None, *, gold: bool = False
 ) -> LabelColumns:
     """The columns of a table by their role, in whichever form it is."""
-    if is_frame(source):
-        name = source.name if isinstance(source, NamedColumns) else "the data frame"
-        return read_label_columns(FrameTable(source, name), roles)
-    if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"labels cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."
-        )
-    name = os.fspath(source)
-    with open_stream(source) as stream:
-        kind = format_of(stream, name)
-        if kind != "json":
-            return read_label_columns(open_table(stream, name, kind), roles)
-        values = list(json_values(stream, name, kind, LONGEST))
-    if not is_export(values, name):
-        return read_label_columns(table_of_objects(values, name, kind), roles)
-    field = None if roles["task"] == "task" else roles["task"]
-    question = None if roles["label"] == "label" else roles["label"]
-    return read_export(values, name, field, question, positive, gold=gold)
+
+    def read(table: Table) -> LabelColumns:
+        return read_label_columns(table, roles)
+
+    def read_json(values: list[Any], name: str) -> LabelColumns:
+        if not is_export(values, name):
+            return read(table_of_objects(values, name, "json"))
+        field = None if roles["task"] == "task" else roles["task"]
+        question = None if roles["label"] == "label" else roles["label"]
+        return read_export(values, name, field, question, positive, gold=gold)
+
+    return read_source(source, "labels", read, read_json)
 
 
 def _table(found: LabelColumns, positive: str | None, rule: Duplicates) -> LabelTable:

@@ -10,20 +10,21 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Literal, Protocol, cast
+from typing import IO, Any, Literal, Protocol, TypeVar, cast
 
-from nextlabel.errors import FileFormatError
+from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.delimited import Batch, DelimitedTable
-from nextlabel.files.frames import FrameTable, ParquetTable
+from nextlabel.files.frames import FrameTable, NamedColumns, ParquetTable, is_frame
 from nextlabel.files.json_values import read_json_lines, read_json_list
 from nextlabel.files.report import TableReport
 
 Format = Literal["csv", "jsonl", "json", "parquet"]
+Read = TypeVar("Read")
 #: Formats by the ending of a name.
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
@@ -113,3 +114,25 @@ def table_of_objects(values: Sequence[Any], name: str, kind: Format) -> Table:
     keys = dict.fromkeys(chain.from_iterable(values))
     format = "JSON lines" if kind == "jsonl" else "JSON list"
     return FrameTable({key: [value.get(key) for value in values] for key in keys}, name, format)
+
+
+def read_source(
+    source: Any, what: str, read: Callable[[Table], Read], read_json: Callable[[list[Any], str], Read]
+) -> Read:
+    """What ``read`` makes of a table in a data frame or a file, or ``read_json`` of the values of a JSON file.
+
+    ``what`` is the name of what is read, for the message where it can be read from nothing of that kind.
+    """
+    if is_frame(source):
+        return read(FrameTable(source, source.name if isinstance(source, NamedColumns) else "the data frame"))
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"{what} cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."
+        )
+    name = os.fspath(source)
+    with open_stream(source) as stream:
+        kind = format_of(stream, name)
+        if kind != "json":
+            return read(open_table(stream, name, kind))
+        values = list(json_values(stream, name, kind, LONGEST))
+    return read_json(values, name)

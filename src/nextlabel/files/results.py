@@ -5,18 +5,16 @@ An optional column ``gold`` marks the tasks whose truth the method was told; it 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats
-from nextlabel.errors import FileFormatError, InputError
+from nextlabel.errors import FileFormatError
 from nextlabel.files.columns import cell_text, find_columns
-from nextlabel.files.frames import FrameTable, is_frame
 from nextlabel.files.numbers import with_point
-from nextlabel.files.open_table import LONGEST, Table, format_of, json_values, open_stream, open_table, table_of_objects
+from nextlabel.files.open_table import Table, read_source, table_of_objects
 from nextlabel.files.report import TableReport
 from nextlabel.prose import counted
 
@@ -49,18 +47,11 @@ class ResultTable:
 
 def read_results(source: Any, *, task: str = "task", label: str = "label") -> ResultTable:
     """Results from the path of a table or from a data frame."""
-    if is_frame(source):
-        return _read(FrameTable(source, "the data frame"), task, label)
-    if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"results cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."
-        )
-    name = os.fspath(source)
-    with open_stream(source) as stream:
-        kind = format_of(stream, name)
-        if kind != "json":
-            return _read(open_table(stream, name, kind), task, label)
-        return _read(table_of_objects(list(json_values(stream, name, kind, LONGEST)), name, kind), task, label)
+
+    def read(table: Table) -> ResultTable:
+        return _read(table, task, label)
+
+    return read_source(source, "results", read, lambda values, name: read(table_of_objects(values, name, "json")))
 
 
 def _read(table: Table, task: str, label: str) -> ResultTable:

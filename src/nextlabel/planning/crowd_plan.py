@@ -89,7 +89,7 @@ def plan_with_workers(
     needed_by_any = None if target is None else _least(problem, lines, float(bound[0]), target)
     curve = _simulated(problem, budgets, solved, turn_away, count, seed, engine, part(progress, 1, 2))
     reached = np.minimum(curve.mean, bound)
-    low, needed, high = needed_labels(budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
+    needs = needed_labels(budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
     if progress is not None:
         progress(1.0)
     return Plan(
@@ -102,11 +102,7 @@ def plan_with_workers(
         labels_used=curve.labels_used,
         overlaps=(),
         overlap=np.zeros(0),
-        target=target,
-        needed=needed,
-        needed_low=low,
-        needed_high=high,
-        needed_by_any=needed_by_any,
+        needs=needs,
         money=None,
         replications=count,
         seed=seed,

@@ -98,7 +98,7 @@ def plan(
         curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
-    low, needed, high = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
+    needs = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
     money = None
     if label_cost is not None:
         money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, count, seed, engine)
@@ -114,11 +114,7 @@ def plan(
         labels_used=curve.labels_used,
         overlaps=OVERLAPS,
         overlap=overlap_values(problem, np.array(OVERLAPS)),
-        target=target,
-        needed=needed,
-        needed_low=low,
-        needed_high=high,
-        needed_by_any=needed_by_any,
+        needs=needs,
         money=money,
         replications=count,
         seed=seed,

@@ -36,6 +36,17 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelsNeeded:
+    """Labels that the ``target`` takes: with the policy, at the ends of its interval, and with any policy, at least."""
+
+    target: float | None = None
+    needed: int | None = None
+    low: int | None = None
+    high: int | None = None
+    by_any: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The curve and the answers.
 
@@ -52,11 +63,7 @@ class Plan:
     labels_used: Floats = field(repr=False)
     overlaps: tuple[int, ...]
     overlap: Floats
-    target: float | None
-    needed: int | None
-    needed_low: int | None
-    needed_high: int | None
-    needed_by_any: int | None
+    needs: LabelsNeeded
     money: Money | None
     replications: int
     seed: int
@@ -68,6 +75,31 @@ class Plan:
     assumes: str = ""
     #: With workers who differ: what a label of each type is worth beyond the price of a label, at each budget.
     supply_prices: Floats | None = field(default=None, repr=False)
+
+    @property
+    def target(self) -> float | None:
+        """The share of tasks to get right, if one was given."""
+        return self.needs.target
+
+    @property
+    def needed(self) -> int | None:
+        """Labels with which the policy reaches the target; None if the curve does not get there."""
+        return self.needs.needed
+
+    @property
+    def needed_low(self) -> int | None:
+        """The lower end of the interval of ``needed``."""
+        return self.needs.low
+
+    @property
+    def needed_high(self) -> int | None:
+        """The upper end of the interval of ``needed``; None if it is beyond the curve."""
+        return self.needs.high
+
+    @property
+    def needed_by_any(self) -> int | None:
+        """No policy reaches the target with fewer labels."""
+        return self.needs.by_any
 
     def __str__(self) -> str:
         from nextlabel.planning.tables import plan_text
@@ -113,15 +145,16 @@ def needed_labels(
     half_width: Floats,
     target: float | None,
     needed_by_any: int | None,
-) -> tuple[int | None, int | None, int | None]:
+) -> LabelsNeeded:
     """Where the curve reaches the target, between the ends of its interval; what is proved narrows it.
 
     ``values`` are the simulated ones, and those that are shown, which are not above the bound.
     """
     if target is None:
-        return None, None, None
+        return LabelsNeeded()
     simulated, shown = values
     found = [crossing(budgets, ends, target) for ends in (simulated + half_width, shown, shown - half_width)]
     if needed_by_any is not None:
         found = [None if x is None else max(x, needed_by_any) for x in found]
-    return found[0], found[1], found[2]
+    low, needed, high = found
+    return LabelsNeeded(target, needed, low, high, needed_by_any)

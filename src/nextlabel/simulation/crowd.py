@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -78,8 +77,8 @@ def simulate_crowd(
     results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        chunk = partial(crowd_chunk, setting, policy.name, turn_away, channels == "learnt", values, seed)
-        out, _ = run_chunks(engine, chunk, replications, part(progress, k, len(policies)))
+        campaigns = CrowdCampaigns(setting, policy.name, turn_away, channels == "learnt", values, seed)
+        out, _ = run_chunks(engine, campaigns.chunk, replications, part(progress, k, len(policies)))
         results.append(_result(policy.name, setting, bound, out, perf_counter() - begin))
     if progress is not None:
         progress(1.0)
@@ -122,79 +121,72 @@ def reference_values(setting: CrowdSetting, turn_away: bool) -> Floats:
     return solver.solve(members, budget, by_type).values
 
 
-def crowd_chunk(
-    setting: CrowdSetting,
-    rule: str,
-    turn_away: bool,
-    learnt: bool,
-    values: Floats,
-    seed: int,
-    first: int,
-    count: int,
-) -> tuple[Floats, Ints]:
-    """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
-    out = np.zeros((count, 7))
-    for k in range(count):
-        play_replication(setting, rule, turn_away, learnt, values, seed, first + k, out[k])
-    return out, NOTHING
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdCampaigns:
+    """Campaigns of one rule; at module level, so that a cluster's workers can import it."""
 
+    setting: CrowdSetting
+    rule: str
+    turn_away: bool
+    learnt: bool
+    values: Floats
+    seed: int
 
-def play_replication(
-    setting: CrowdSetting,
-    rule: str,
-    turn_away: bool,
-    learnt: bool,
-    values: Floats,
-    seed: int,
-    replication: int,
-    out: Floats,
-) -> CrowdAllocator:
-    """One campaign; ``out`` gets what ``score_crowd`` says and what the labels cost."""
-    problem, people = setting.problem, len(setting.kind)
-    channels = setting.channels(seed, replication)
-    settings = CrowdSettings(rule, turn_away, named=learnt, seed=seed)
-    cost, order = setting.cost, setting.order(seed, replication)
-    allocator = CrowdAllocator(
-        setting.beliefs,
-        problem.budget,
-        settings,
-        workers=people,
-        channels=None if learnt else channels,
-        prior=_prior(setting) if learnt else None,
-        supply=None if learnt else setting.supply,
-        arrivals=setting.arrivals_left(order, 0, 0.0),
-        cost=cost / setting.value,
-        replication=replication,
-    )
-    if not learnt:
-        allocator.campaign.named[:] = setting.named
-    world = CrowdWorld(
-        draw_truths(setting.beliefs, seed, replication),
-        order,
-        channels,
-        np.arange(people),
-        allocator.grid if rule != "uniform" else Chain(channels[:1]).grid,
-        values,
-        problem.budget,
-        setting.timing(True),
-    )
-    run = new_crowd_run(world, setting.beliefs, seed, replication)
-    over, supply = False, setting.supply
-    while not over:
-        over = play_crowd(
-            world, run, allocator.campaign, allocator.plan, turn_away, seed, replication, allocator.next_due
+    def chunk(self, first: int, count: int) -> tuple[Floats, Ints]:
+        """Replications first .. first + count - 1."""
+        out = np.zeros((count, 7))
+        for k in range(count):
+            self.play(first + k, out[k])
+        return out, NOTHING
+
+    def play(self, replication: int, out: Floats) -> CrowdAllocator:
+        """One campaign; ``out`` gets what ``score_crowd`` says and what the labels cost."""
+        setting, seed, learnt = self.setting, self.seed, self.learnt
+        problem, people = setting.problem, len(setting.kind)
+        channels = setting.channels(seed, replication)
+        settings = CrowdSettings(self.rule, self.turn_away, named=learnt, seed=seed)
+        cost, order = setting.cost, setting.order(seed, replication)
+        allocator = CrowdAllocator(
+            setting.beliefs,
+            problem.budget,
+            settings,
+            workers=people,
+            channels=None if learnt else channels,
+            prior=_prior(setting) if learnt else None,
+            supply=None if learnt else setting.supply,
+            arrivals=setting.arrivals_left(order, 0, 0.0),
+            cost=cost / setting.value,
+            replication=replication,
         )
-        allocator.given = int(run.counters[GIVEN])
-        allocator.arrivals = setting.arrivals_left(order, int(run.counters[ARRIVED]), float(run.clock[0]))
-        if not learnt and setting.rates is None:
-            allocator.supply = np.maximum(supply - allocator.campaign.arrived, 0.0)
-        allocator.refit()
-        if not over:
-            allocator.resolve()
-    score_crowd(world, run, allocator.campaign, out)
-    n = int(allocator.campaign.history.size[0])
-    out[6] = float(cost[allocator.campaign.history.worker[:n]].sum())
-    return allocator
+        if not learnt:
+            allocator.campaign.named[:] = setting.named
+        world = CrowdWorld(
+            draw_truths(setting.beliefs, seed, replication),
+            order,
+            channels,
+            np.arange(people),
+            allocator.grid if self.rule != "uniform" else Chain(channels[:1]).grid,
+            self.values,
+            problem.budget,
+            setting.timing(True),
+        )
+        run = new_crowd_run(world, setting.beliefs, seed, replication)
+        over, supply = False, setting.supply
+        while not over:
+            over = play_crowd(
+                world, run, allocator.campaign, allocator.plan, self.turn_away, seed, replication, allocator.next_due
+            )
+            allocator.given = int(run.counters[GIVEN])
+            allocator.arrivals = setting.arrivals_left(order, int(run.counters[ARRIVED]), float(run.clock[0]))
+            if not learnt and setting.rates is None:
+                allocator.supply = np.maximum(supply - allocator.campaign.arrived, 0.0)
+            allocator.refit()
+            if not over:
+                allocator.resolve()
+        score_crowd(world, run, allocator.campaign, out)
+        n = int(allocator.campaign.history.size[0])
+        out[6] = float(cost[allocator.campaign.history.worker[:n]].sum())
+        return allocator
 
 
 def _prior(setting: CrowdSetting) -> CrowdPrior | None:

@@ -20,10 +20,9 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.kernels.ties import TIED
 
 READOUTS = ("workers", "majority")
-#: Beliefs that are nearer to each other than this are a tie.
-EVEN = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +45,7 @@ def read_out(labels: CrowdLabels, gold: Ints, prior: CrowdPrior | None = None) -
 
 def best_answers(scores: Floats) -> Bools:
     """(K, C) the answers with the highest score of their task; several of them are a tie."""
-    return np.asarray(scores >= scores.max(axis=1, keepdims=True) - EVEN)
+    return np.asarray(scores >= scores.max(axis=1, keepdims=True) - TIED)
 
 
 def share_right(scores: Floats, gold: Ints) -> Floats:

@@ -14,7 +14,7 @@ class Connection:
     """Keeps one connection to a service open and makes it anew when it breaks."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
-        self._host, self._port, self._token = host, port, token
+        self._host, self._port, self.token = host, port, token
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -27,7 +27,7 @@ class Connection:
                     self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
                 assert self._reader is not None
                 self._writer.write(
-                    f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self._token}\r\n"
+                    f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self.token}\r\n"
                     f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode()
                     + data
                 )

@@ -36,16 +36,14 @@ from statistics import median
 from typing import Any
 
 from benchmarks.__main__ import others, processor
-from benchmarks.live.crowd import Account, crowd, work
+from benchmarks.live.crowd import Account, crowd, label_of
 from benchmarks.live.http import BROKEN, Connection
 from benchmarks.live.server import Server
 
 HERE = Path(__file__).parents[2]
 CASES = ("sqlite", "postgres", "campaigns", "held")
 POLLS, GREEDY = 4, "greedy"
-HEADER = (
-    "| case | version | pairs per second | service's CPU per pair | PostgreSQL's CPU per pair | ask p50 | ask p99 |"
-)
+HEADER = "| case | version | pairs per second | service's CPU per pair | PostgreSQL's | ask p50 | ask p99 |"
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,11 @@ def processor_seconds(pids: list[int]) -> float:
     return used
 
 
-def servers_of_postgres() -> list[int]:
-    """The processes of PostgreSQL."""
-    return [int(comm.parent.name) for comm in Path("/proc").glob("[0-9]*/comm") if _reads(comm) == "postgres"]
+def servers_of_postgres(folder: Path) -> list[int]:
+    """The processes of the PostgreSQL that was started for the run."""
+    first = _reads(folder / "postgres" / "postmaster.pid").partition("\n")[0]
+    children = _reads(Path(f"/proc/{first}/task/{first}/children")).split() if first else []
+    return [int(pid) for pid in (first, *children) if pid]
 
 
 def _reads(path: Path) -> str:
@@ -156,10 +156,19 @@ async def many_campaigns(subject: Subject, workers: int, pairs: int) -> Account:
     account, random, ids = Account(), Random(len(subject.turns)), list(subject.campaigns)
 
     async def wander(worker: str) -> None:
+        connection = Connection("127.0.0.1", subject.server.port, "")
         while len(account.labels) < pairs:
             id = random.choice(ids)
-            few = min(pairs, len(account.labels) + 1)
-            await work("127.0.0.1", [subject.server.port], id, worker, subject.campaigns[id][worker], account, few)
+            connection.token = subject.campaigns[id][worker]
+            begun = loop.time()
+            _, said = await connection.post(f"/api/v1/campaigns/{id}/ask")
+            account.ask_s.append(loop.time() - begun)
+            lease = said["lease"]
+            if lease is not None:
+                label = label_of(lease["task"], worker)
+                _, told = await connection.post(f"/api/v1/leases/{lease['id']}/tell", {"label": label})
+                account.labels[lease["id"]] = (lease["task"], worker, label, bool(told["counted"]))
+        connection.close()
 
     loop = asyncio.get_running_loop()
     begun = loop.time()
@@ -190,10 +199,10 @@ async def beside_a_greedy_worker(subject: Subject, workers: int, pairs: int) -> 
         await asyncio.gather(*polls, return_exceptions=True)
 
 
-def turn(subject: Subject, load: Coroutine[Any, Any, Account]) -> Figures:
+def turn(subject: Subject, load: Coroutine[Any, Any, Account], folder: Path) -> Figures:
     """One turn of a service under load."""
     assert subject.server.process is not None
-    service, postgres = [subject.server.process.pid], servers_of_postgres()
+    service, postgres = [subject.server.process.pid], servers_of_postgres(folder)
     before = processor_seconds(service), processor_seconds(postgres)
     account = asyncio.run(load)
     after = processor_seconds(service), processor_seconds(postgres)
@@ -238,11 +247,11 @@ def compare(case: str, trees: dict[str, Path], folder: Path, options: argparse.N
             tokens[GREEDY] = token_of(trees[subject.name], urls[subject.name], id)
         for number in range(options.rounds + 1):
             for subject in subjects:
-                figures = turn(subject, load(subject, shape[2], options.pairs))
+                figures = turn(subject, load(subject, shape[2], options.pairs), folder)
                 if number:  # the first turn warms up
                     subject.turns.append(figures)
                 if case == "held":
-                    figures = turn(subject, beside_a_greedy_worker(subject, shape[2], options.polled_pairs))
+                    figures = turn(subject, beside_a_greedy_worker(subject, shape[2], options.polled_pairs), folder)
                     if number:
                         greedy[subject.name].append(figures)
     if case == "held":

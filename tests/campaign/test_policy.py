@@ -66,6 +66,7 @@ def played(
 
 
 @pytest.mark.parametrize("name", LIVE)
+@pytest.mark.no_cover
 def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(name: str) -> None:
     config = CampaignSettings(
         budget=90, labels=("no", "yes"), policy=name, lease_seconds=30.0, most_labels=8, most_in_flight=3, seed=5

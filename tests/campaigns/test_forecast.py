@@ -25,6 +25,7 @@ RATES = {"arrival_rate": 1.0, "completion_rate": 0.4}
 
 
 @pytest.mark.parametrize("policy", ["index", "okg", "thompson", "uniform"])
+@pytest.mark.no_cover
 def test_a_fresh_campaign_is_simulated_digit_for_digit(policy: str) -> None:
     classes = (TaskClass(20, Beta(1, 1)), TaskClass(15, Beta(2, 1)))
     problem = Problem(classes, 60, **RATES)

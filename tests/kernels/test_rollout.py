@@ -98,6 +98,7 @@ def test_heap_against_heapq(steps: list[float | None]) -> None:
 
 @pytest.mark.parametrize("name", BY_TABLES)
 @pytest.mark.parametrize("most", [None, 2])
+@pytest.mark.no_cover
 def test_labels_and_budget_are_conserved(name: str, most: int | None) -> None:
     for seed in range(4):
         problem = random_problem(np.random.default_rng([1, seed]), tasks=5, budget=9)

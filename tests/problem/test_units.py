@@ -80,6 +80,7 @@ def test_curves(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("horizon", [inf, 12.0])
+@pytest.mark.no_cover
 def test_index_tables(scale: float, horizon: float) -> None:
     def small(s: float) -> Problem:
         full = problem_of(s, horizon=horizon)
@@ -115,6 +116,7 @@ def test_exact_values_and_indexability(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("cost", [0.0, 0.03])
+@pytest.mark.no_cover
 def test_every_policy_decides_alike(scale: float, cost: float) -> None:
     names = sorted(set(POLICIES) - {"resolve"})
     one, other = (simulate(problem_of(s, label_cost=cost * s), names, replications=20, seed=1) for s in (1.0, scale))

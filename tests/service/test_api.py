@@ -466,7 +466,7 @@ def test_a_database_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Mon
         def down(*_: object) -> None:
             raise OperationalError("SELECT 1", {}, Exception("password=secret"))
 
-        for name in ("transaction", "ping", "row"):
+        for name in ("transactions", "ping", "row"):
             monkeypatch.setattr(service.campaign_service.store, name, down)
         for response in (http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}), http.get("/healthz"),
                          http.get(f"/campaigns/{id}")):  # fmt: skip

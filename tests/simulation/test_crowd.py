@@ -69,6 +69,7 @@ def test_a_worker_gets_a_task_once_and_the_budget_is_kept(learnt: bool, turn_awa
         assert (history.answer[:n] >= 0).all()  # all labels in flight came in
 
 
+@pytest.mark.no_cover
 def test_the_digits_do_not_depend_on_jobs_or_chunks() -> None:
     problem = crowd(12, 30, [(0.9, 20), (0.6, 40)], count=4)
     studies = [

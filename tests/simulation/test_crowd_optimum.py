@@ -71,6 +71,7 @@ def optima() -> list[float]:
 
 
 @pytest.mark.parametrize(("rule", "most_lost"), [("crowd", 0.035), ("crowd-uncertainty", 0.05), ("uniform", 0.07)])
+@pytest.mark.no_cover
 def test_no_rule_is_above_the_exact_optimum(rule: str, most_lost: float, optima: list[float]) -> None:
     lost = []
     for k, (crowd, optimum) in enumerate(zip(SMALL, optima, strict=True)):

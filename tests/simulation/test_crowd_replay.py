@@ -37,6 +37,7 @@ def recorded_rows(record: CrowdRecord, given: CrowdLabels) -> list[int]:
     ("replay", "turn_away"), [("task-first", False), ("worker-first", False), ("worker-first", True)]
 )
 @pytest.mark.parametrize("answers", [2, 4])
+@pytest.mark.no_cover
 def test_a_recorded_label_is_used_once_and_the_budget_to_the_last(
     policy: str, replay: str, turn_away: bool, answers: int
 ) -> None:

@@ -60,6 +60,7 @@ def crowd(kind: str, share: float, answers: int, seed: int, tasks: int = 300, ea
         ("many and tiny", 0.7, 2), ("mixed", 0.9, 2), ("mixed", 0.25, 4), ("mixed", 0.7, 3),
     ],
 )  # fmt: skip
+@pytest.mark.no_cover
 def test_least_certain_first_is_safe_from_the_first_label_on(kind: str, share: float, answers: int) -> None:
     found: dict[str, list[list[float]]] = {"least certain": [], "going round": [], "majority": []}
     for seed in (1, 2):

@@ -148,6 +148,7 @@ def test_arrivals_when_the_rate_varies(now: float, amount: float) -> None:
 
 @pytest.mark.parametrize("policy", ["okg", "uniform", "uncertainty", "random", "kg-random", "apt"])
 @pytest.mark.parametrize("pending", ["wait", "discard"])
+@pytest.mark.no_cover
 def test_both_engines_agree(policy: str, pending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     problem = Problem.from_priors([tuple(x) for x in rng.uniform(0.5, 4, (12, 2))], 30, arrival_rate=0.1)

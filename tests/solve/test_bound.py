@@ -180,6 +180,7 @@ def test_time_only_helps() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.no_cover
 def test_against_the_linear_program(seed: int) -> None:
     problem = random_problem(np.random.default_rng([1, seed]), tasks=5, budget=8 if seed % 3 else 6)
     U = problem.budget

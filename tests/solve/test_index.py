@@ -52,7 +52,7 @@ def test_models_figure_is_of_a_cap() -> None:
 
 
 def test_settled_rows_are_those_of_longer_tables(paper: IndexTable) -> None:
-    assert 30 <= paper.settled <= 70
+    assert 20 <= paper.settled <= 70
     longer = index_table(Problem.identical(1000, 1200), left=4 * paper.settled)
     for state in ((0, 0), (1, 0), (2, 0), (2, 1), (3, 1)):
         for w in range(3):

@@ -290,6 +290,7 @@ def test_labels_of_other_tasks_may_come_back() -> None:
     assert more.upper == pytest.approx(standing_bound(classes, groups, 4, 1, sure=True).upper, abs=1e-9)
 
 
+@pytest.mark.no_cover
 def test_many_classes_are_learnt_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(75)
     classes = [TaskClass(1, Beta(*np.exp(rng.uniform(-0.5, 1.5, 2)))) for _ in range(600)]
@@ -303,6 +304,7 @@ def test_many_classes_are_learnt_from_a_sample(monkeypatch: pytest.MonkeyPatch) 
     assert many.curve([100])[0] == pytest.approx(few.curve([100])[0], abs=1e-4)
 
 
+@pytest.mark.no_cover
 def test_deep_tasks_and_shallow_lattices_are_bounded_too() -> None:
     """With many answers the lattice ends early: loose, and it says so."""
     far = TaskClass(2, Dirichlet((1.0,) * 6))

@@ -335,6 +335,8 @@ class Commands:
             task = self.ledger.pick(group, worker, start)
             if task is not None:
                 return task, {"left": n, "rho": tables.rho}
+            if self.ledger.held_all(worker):
+                return "nothing_left_for_you"  # as it would be when all groups have been tried
             barred.append(group)
 
     def _choose_for(self, worker: str, n: int) -> tuple[TaskRow, dict[str, Any]] | Reason:
@@ -388,10 +390,11 @@ class Commands:
 
     def _refuse(self, reason: Reason) -> NoTask:
         retry: float | None = None
-        expiry = self.ledger.next_expiry()
         low, high = RETRY_RANGE
-        if reason == "all_leased" or (reason in ("below_price", "finished", "budget_spent") and expiry is not None):
-            retry = min(max((expiry or self.now) - self.now, low), high)
+        if reason in ("all_leased", "below_price", "finished", "budget_spent"):
+            expiry = self.ledger.next_expiry()
+            if reason == "all_leased" or expiry is not None:
+                retry = min(max((expiry or self.now) - self.now, low), high)
         elif reason in ("paused", "nothing_left_for_you", "preparing"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))

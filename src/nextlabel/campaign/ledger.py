@@ -116,6 +116,10 @@ class Ledger(Protocol):
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         ...
 
+    def held_all(self, worker: str) -> bool:
+        """Whether the worker is known to have held every task; False if that is not known."""
+        ...
+
     def best(self, worker: str) -> TaskRow | None:
         """Of the tasks with a score that the worker never held: the one with the largest, then the largest place."""
         ...

@@ -43,7 +43,7 @@ from nextlabel.store.disk_keys import KeysOnDisk
 #: Seconds after which a process that was not heard of has lost its import, and between two signs of life.
 SILENT_S, BEAT_S = 60.0, 1.0
 #: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
-STEP, RANKED, CLEARED = 500, 500, 20
+STEP, RANKED, CLEARED = 250, 250, 40
 #: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
 PATIENCE_S, TABLES_S = 60.0, 30.0
 #: Seconds for which imports that have ended are remembered.

@@ -16,9 +16,9 @@ E log A weight      (W C, C)  expected log channel, laid out like ``seen``
 
 plus, where the crowd's pseudo-counts a are learnt too (``crowd_mean``), the log prior density of where they stand.
 Each sweep sets one factor to its optimum given the others, so the evidence bound never falls. A climb starts from the
-votes: started elsewhere it may end with two truths exchanged or with every task in one class. Then sweeps follow that
-weigh each label by its worker's *other* labels (``crowd_sweep.settle``) until the beliefs are at rest, because a label
-that helps to judge itself makes beliefs too sure; these beliefs are what is kept, and the bound is that of the climb.
+votes: started elsewhere it may end with two truths exchanged or with every task in one class. The last ``SETTLING``
+sweeps weigh each label by its worker's *other* labels (``crowd_sweep.settle``), because a label that helps to judge
+itself makes beliefs too sure; these beliefs are what is kept, and the bound is that of the climb.
 Where the crowd is learnt, the shares are held more firmly while few tasks have two labels (``stiffness``).
 Guarantee: the bound climbs; deterministic. Cost: about 5 ns per sweep and label for two answers.
 """
@@ -38,8 +38,8 @@ from nextlabel.kernels.jit import jit
 
 __all__ = ["CrowdState", "channel_of", "clamp", "new_state", "refit", "stiffness", "stream_label"]
 
-#: Sweeps at most that weigh each label by its worker's other labels, and how far beliefs move when they are at rest.
-SETTLING, STILL = 20, 1e-3
+#: Sweeps that weigh each label by its worker's other labels.
+SETTLING = 2
 #: What two labels on the same task tell about the shares of the truths, in tasks whose truth is known.
 PAIR = 0.1
 
@@ -88,8 +88,7 @@ def refit(
         made += 1
         converged = made > 1 and bounds[made - 1] - bounds[made - 2] <= tolerance * n
     for _ in range(SETTLING):
-        if settle(first, code, gold, state, seen) <= STILL:
-            break
+        settle(first, code, gold, state, seen)
     for j in range(W):
         for c in range(C):
             for y in range(C):

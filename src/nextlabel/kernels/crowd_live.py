@@ -19,7 +19,6 @@ from nextlabel.kernels.jit import jit
 @jit
 def lease_out(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int, open_: bool) -> None:
     """Task x is given to the worker."""
-    campaign.arrived[worker] += 1
     assign(campaign, plan, x, worker)
     _place(campaign, plan, x, open_)
 

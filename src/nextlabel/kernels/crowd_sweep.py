@@ -148,11 +148,8 @@ def _sweep_two(
 
 
 @jit
-def settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats) -> float:
-    """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow.
-
-    Returns how far the beliefs of the labelled tasks have moved, on average.
-    """
+def settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats) -> None:
+    """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow."""
     K, C = state.belief.shape
     table = np.empty((seen.shape[0], 2 * C))  # of each code: counts of the answer, counts of all answers, by truth
     for j in range(seen.shape[0] // C):
@@ -166,13 +163,9 @@ def settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats
     shares = state.share_pseudo + state.total
     seen[:] = 0.0
     state.total[:] = 0.0
-    moved, tasks = 0.0, 0
-    before = np.empty(C)
     for x in range(K):
         begin, end = first[x], first[x + 1]
         p, q = state.belief[x], state.logp[x]
-        for c in range(C):
-            before[c] = p[c]
         if gold[x] >= 0:
             for c in range(C):
                 q[c] = 0.0 if c == gold[x] else -math.inf
@@ -191,15 +184,12 @@ def settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats
         normalise(q, p)
         if begin == end and gold[x] < 0:
             continue
-        tasks += 1
         for c in range(C):
             state.total[c] += p[c]
-            moved += 0.5 * abs(p[c] - before[c])
         for i in range(begin, end):
             row_of = seen[code[i]]
             for c in range(C):
                 row_of[c] += p[c]
-    return moved / max(tasks, 1)
 
 
 @jit

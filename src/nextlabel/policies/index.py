@@ -11,9 +11,8 @@ from nextlabel.problem.problem import Problem
 from nextlabel.solve.index.table import ClassIndex, IndexTable, index_table
 from nextlabel.solve.progress import Progress
 
-#: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal. With many
-#: labels in flight a sweep has thousands of rows and the last digit would cost minutes.
-TOLERANCE, MANY_IN_FLIGHT, LOOSER = 1e-6, 5.0, 1e-5
+#: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal.
+TOLERANCE = 1e-6
 
 
 class Index(Policy):
@@ -35,8 +34,7 @@ class Index(Policy):
 
 def solve_table(problem: Problem, cap: int | None = None, progress: Progress | None = None) -> IndexTable:
     """The table, as accurate as a policy needs it."""
-    tolerance = TOLERANCE if problem.rho < MANY_IN_FLIGHT else LOOSER
-    return index_table(problem, cap=cap, tolerance=tolerance, progress=progress)
+    return index_table(problem, cap=cap, tolerance=TOLERANCE, progress=progress)
 
 
 def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> ScoreTables:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, Table
 
 from nextlabel.store.statements import FIXED
-from nextlabel.store.tables import campaigns, events, leases, states, tasks, workers
+from nextlabel.store.tables import campaigns, events, held_counts, leases, states, tasks, workers
 
 Values = tuple[Any, ...]
 
@@ -41,11 +41,12 @@ def insert_rows(table: Table) -> BulkWrite:
     return _write(table, names, f"{head} VALUES ({_marks(names)})", f"{head} SELECT * FROM {_unnest(table, names)}")
 
 
-def upsert_rows(table: Table) -> BulkWrite:
-    """New rows, or other values in those with the same primary key."""
+def upsert_rows(table: Table, adding: bool = False) -> BulkWrite:
+    """New rows, or other values in those with the same primary key; ``adding``: theirs plus these."""
     keys = tuple(column.name for column in table.primary_key)
     names = tuple(column.name for column in table.c)
-    change = ", ".join(f'"{name}" = excluded."{name}"' for name in names if name not in keys)
+    old = f'{table.name}."{{0}}" + ' if adding else ""
+    change = ", ".join(f'"{{0}}" = {old}excluded."{{0}}"'.format(name) for name in names if name not in keys)
     on_conflict = f"ON CONFLICT ({_quoted(keys)}) DO UPDATE SET {change}"
     new = insert_rows(table)
     return _write(table, names, f"{new.sqlite} {on_conflict}", f"{new.postgresql} {on_conflict}")
@@ -102,6 +103,7 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
     return None
 
 
+ADD_TASKS = insert_rows(tasks)
 ADD_EVENTS = insert_rows(events)
 ADD_LEASES = insert_rows(leases)
 SAVE_LEASES = update_rows(leases, ("id",), ("status", "expires_at", "ended_at", "label", "counted"))
@@ -109,9 +111,10 @@ MOVE_TASKS = update_rows(tasks, ("campaign", "number"), ("node", "w", "labels", 
 SAVE_STATES = upsert_rows(states)
 SAVE_WORKERS = upsert_rows(workers)
 CHANGING = tuple(column.name for column in campaigns.c if column.name not in FIXED)
+ADD_HELD_COUNTS = upsert_rows(held_counts, adding=True)
 SAVE_CAMPAIGNS = update_rows(campaigns, ("number",), CHANGING)
 #: The order in which they are written.
-WRITES = (MOVE_TASKS, ADD_LEASES, SAVE_LEASES, ADD_EVENTS, SAVE_STATES, SAVE_WORKERS, SAVE_CAMPAIGNS)
+WRITES = (MOVE_TASKS, ADD_LEASES, SAVE_LEASES, ADD_EVENTS, SAVE_STATES, SAVE_WORKERS, ADD_HELD_COUNTS, SAVE_CAMPAIGNS)
 
 
 def together(pending: Sequence[Mapping[BulkWrite, Sequence[Values]]]) -> dict[BulkWrite, list[Values]]:

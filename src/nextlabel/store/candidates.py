@@ -11,14 +11,17 @@ with the place at which their lease will begin to look. A prediction that turns 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nextlabel.campaign.chance import starting_place
-from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
+from nextlabel.campaign.rows import Group, TaskRow
 from nextlabel.store import questions
-from nextlabel.store.ledger_rows import LedgerRows, key_of_place, key_of_score
+from nextlabel.store.ledger_rows import key_of_place, key_of_score
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import task_from
+
+if TYPE_CHECKING:
+    from nextlabel.store.sql_ledger import SqlLedger
 
 #: Tasks that are asked for each worker where it is likely that others take some of them first: in a group that has
 #: fewer tasks than so many for each worker.
@@ -28,10 +31,8 @@ SPARE, CROWDED = 3, 20
 class Candidates:
     """Answers ``pick`` and ``best`` for one campaign in one transaction."""
 
-    def __init__(
-        self, runner: Runner, row: CampaignRow, rows: LedgerRows, groups: Callable[[], Mapping[Group, int]]
-    ) -> None:
-        self._runner, self._row, self._rows, self._groups = runner, row, rows, groups
+    def __init__(self, ledger: SqlLedger, runner: Runner) -> None:
+        self._ledger, self._runner, self._row, self._rows = ledger, runner, ledger.row, ledger.rows
         self._dialect = runner.dialect_name
         self._expected: list[str] = []
         self._answers: dict[Group, dict[tuple[str, float], list[int]]] = {}
@@ -45,8 +46,19 @@ class Candidates:
         """Stored rows have changed: what was read before is no longer true."""
         self._answers, self._ranked = {}, None
 
+    def held_all(self, worker: str) -> bool:
+        """Whether the worker is known to have held every task that is there."""
+        if self._ledger.worker(worker).given >= self._row.tasks:
+            return True
+        counts = self._ledger.held_counts.known(worker)
+        if not counts or any(not self._held(number, worker) for number in self._rows.stored_group):
+            return False
+        return all(self._exhausted(group, counts) for group, tasks in self._ledger.groups().items() if tasks)
+
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
+        if self._ledger.worker(worker).given >= self._row.tasks:
+            return None  # a worker has each task once
         found = [self._rows.tasks[number] for number in self._rows.entered.get(group, ())]
         found = [task for task in found if not self._held(task.number, worker)]
         stored = self._first_stored(group, worker, start)
@@ -56,6 +68,8 @@ class Candidates:
 
     def best(self, worker: str) -> TaskRow | None:
         """Of the tasks with a score that the worker never held: the one with the largest, then the largest place."""
+        if self._ledger.worker(worker).given >= self._row.tasks:
+            return None
         touched = (self._rows.tasks[number] for number in self._rows.stored_group)
         found = [task for task in touched if task.score is not None and not self._held(task.number, worker)]
         stored = self._best_stored(worker)
@@ -65,7 +79,11 @@ class Candidates:
 
     def _stored(self, group: Group) -> int:
         """How many tasks are stored in the group."""
-        return self._groups().get(group, 0) - self._rows.group_change[group]
+        return self._ledger.groups().get(group, 0) - self._rows.group_change[group]
+
+    def _exhausted(self, group: Group, counts: Mapping[Group, int]) -> bool:
+        """Whether a worker with these counts has held every task that is stored in the group."""
+        return bool(counts) and counts.get(group, 0) >= self._stored(group)
 
     def _held(self, task: int, worker: str) -> bool:
         if task not in self._rows.holders:
@@ -75,6 +93,8 @@ class Candidates:
 
     def _first_stored(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """The first untouched task."""
+        if self._exhausted(group, self._ledger.held_counts.known(worker)):
+            return None
         if self._dialect == "postgresql" and worker in self._expected:
             for number in self._foresee(group, worker, start):
                 if number not in self._rows.stored_group:
@@ -107,7 +127,13 @@ class Candidates:
         return bool(examined < questions.MOST_EXAMINED)
 
     def _search(self, group: Group, which: dict[str, Any]) -> TaskRow | None:
-        """The first untouched task, however many there are that the worker has held."""
+        """The first untouched task, however many there are that the worker has held; from now on they are counted."""
+        counts = self._ledger.held_counts.read(which["worker"])
+        if not counts:
+            self._ledger.write_rows()
+            counts = self._ledger.held_counts.begin(which["worker"])
+        if self._exhausted(group, counts):
+            return None
         first = self._first(questions.search_from, which)
         return first if first is not None else self._first(questions.search_before, which)
 

@@ -127,6 +127,10 @@ class LedgerRows:
         else:
             known.pop(lease.id, None)
 
+    def new_leases(self) -> Iterator[LeaseRow]:
+        """Leases that the database does not have."""
+        return (self.leases[id] for id in self._new_leases)
+
     @property
     def touched_leases(self) -> set[str]:
         """Leases that the database does not have, or not as they are."""

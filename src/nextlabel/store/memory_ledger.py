@@ -149,6 +149,10 @@ class MemoryLedger:
         number = next(free, None)
         return None if number is None else self.task(number)
 
+    def held_all(self, worker: str) -> bool:
+        """Whether the worker has held every task."""
+        return len(self._held.get(worker, ())) >= self.row.tasks
+
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
         held = self._held.get(worker, ())

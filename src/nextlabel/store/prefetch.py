@@ -5,7 +5,8 @@ a command                              needs
 ====================================== ============================================================
 names a lease                          the lease, its task, and who has held that task
 is sent by a worker                    the worker's tally
-asks for a task                        the worker's open leases, and the tasks of each state
+asks for a task                        the worker's open leases, what is counted of the tasks that they have
+                                       held, and the tasks of each state
 ====================================== ============================================================
 
 A command that needs more reads it when it gets there.
@@ -46,6 +47,8 @@ def prefetch(runner: Runner, needs: Sequence[tuple[SqlLedger, Sequence[Need]]]) 
         wanted.append((_take_workers, questions.workers_by_name(dialect), questions.as_columns(workers)))
     if asking:
         wanted.append((_take_open, questions.open_leases(dialect), questions.as_columns(asking)))
+        wanted.append((_take_counts, questions.held_counts_of_many(dialect), questions.as_columns(asking)))
+    wanted.append((_take_counted, questions.campaigns_with_counts(dialect), {"campaigns": sorted(ledgers)}))
     if stale:
         wanted.append((_take_states, questions.states_of_many(dialect), {"campaigns": stale}))
     answers = runner.ask_all([(question, parameters) for _, question, parameters in wanted])
@@ -89,6 +92,17 @@ def _take_open(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
         ledgers[campaign].rows.know_lease(lease_from(tuple(lease)))
 
 
+def _take_counts(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
+    for campaign, worker, klass, node, w, count in rows:
+        ledgers[campaign].held_counts.know(worker, {(klass, node, w): count})
+
+
+def _take_counted(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
+    counted = {campaign for (campaign,) in rows}
+    for campaign, ledger in ledgers.items():
+        ledger.held_counts.know_whether(campaign in counted)
+
+
 def _take_states(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
     for campaign, klass, node, w, count in rows:
         groups = ledgers[campaign].cached.groups
@@ -107,6 +121,7 @@ def _settle(
         ledgers[campaign].rows.know_worker(WorkerRow(worker))
     expected: dict[int, list[str]] = {}
     for campaign, worker in asking:
+        ledgers[campaign].held_counts.know(worker, {})
         rows = ledgers[campaign].rows
         rows.know_open(worker, [lease for lease in rows.leases.values() if lease.worker == worker])
         if rows.open[worker].keys() <= ending:

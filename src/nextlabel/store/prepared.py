@@ -76,6 +76,10 @@ class Runner:
         rows: list[Row] = self._cursor.fetchall()
         return rows
 
+    def tell(self, statement: Question, parameters: Mapping[str, Any]) -> None:
+        """Run a statement that has no answer."""
+        self._cursor.execute(statement.text, statement.values(self.dialect_name, parameters))
+
     def ask_all(self, questions: Sequence[tuple[Question, Mapping[str, Any]]]) -> list[list[Row]]:
         """The answers to questions that do not depend on one another."""
         if self.dialect_name != "postgresql" or len(questions) < 2:
@@ -99,15 +103,18 @@ class Runner:
         """Write the rows of several tables, one statement for each table."""
         with self._pipeline():
             for write in WRITES:
-                rows = pending.get(write)
-                if not rows:
-                    continue
-                if self.dialect_name == "postgresql":
-                    self._cursor.execute(write.postgresql, write.arrays(rows))
-                elif len(rows) == 1:
-                    self._cursor.execute(write.sqlite, rows[0])
-                else:
-                    self._cursor.executemany(write.sqlite, rows)
+                self.write_rows(write, pending.get(write, ()))
+
+    def write_rows(self, write: BulkWrite, rows: Sequence[Values]) -> None:
+        """Write the rows of one table by one statement."""
+        if not rows:
+            return
+        if self.dialect_name == "postgresql":
+            self._cursor.execute(write.postgresql, write.arrays(rows))
+        elif len(rows) == 1:
+            self._cursor.execute(write.sqlite, rows[0])
+        else:
+            self._cursor.executemany(write.sqlite, rows)
 
     @contextmanager
     def _pipeline(self) -> Iterator[None]:

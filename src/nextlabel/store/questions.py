@@ -177,6 +177,61 @@ def search_best(dialect: str) -> Question:
 
 
 @cache
+def held_counts(dialect: str) -> Question:
+    """How many tasks of each group a worker has held, if that is counted."""
+    return _question(
+        dialect, {}, "SELECT klass, node, w, count FROM held_counts WHERE campaign = :campaign AND worker = :worker"
+    )
+
+
+@cache
+def held_counts_of_many(dialect: str) -> Question:
+    """The same for workers, with the number of their campaign and their name first."""
+    return _question(
+        dialect, {"campaigns": "int4", "workers": "text"},
+        "SELECT h.campaign, h.worker, h.klass, h.node, h.w, h.count FROM {rows} CROSS JOIN held_counts h "
+        "WHERE h.campaign = q.campaigns AND h.worker = q.workers",
+    )  # fmt: skip
+
+
+@cache
+def campaigns_with_counts(dialect: str) -> Question:
+    """Those of the campaigns in which somebody's tasks are counted."""
+    return _question(
+        dialect, {"campaigns": "int4"},
+        "SELECT q.campaigns FROM {rows} WHERE EXISTS (SELECT 1 FROM held_counts h WHERE h.campaign = q.campaigns)",
+    )  # fmt: skip
+
+
+@cache
+def counted_holders(dialect: str) -> Question:
+    """Who has held tasks of a campaign, of those whose tasks are counted."""
+    return _question(
+        dialect, {"campaigns": "int4", "tasks": "int8"},
+        "SELECT l.task, l.worker FROM {rows} CROSS JOIN leases l WHERE l.campaign = q.campaigns AND l.task = q.tasks "
+        "AND EXISTS (SELECT 1 FROM held_counts h WHERE h.campaign = l.campaign AND h.worker = l.worker)",
+    )  # fmt: skip
+
+
+@cache
+def count_held(dialect: str) -> Question:
+    """Count a worker's tasks."""
+    return _question(
+        dialect, {},
+        "INSERT INTO held_counts (campaign, worker, klass, node, w, count) "
+        "SELECT l.campaign, l.worker, t.klass, t.node, t.w, count(*) FROM leases l CROSS JOIN tasks t "
+        "WHERE l.campaign = :campaign AND l.worker = :worker AND t.campaign = l.campaign AND t.number = l.task "
+        "GROUP BY l.campaign, l.worker, t.klass, t.node, t.w",
+    )  # fmt: skip
+
+
+@cache
+def drop_held(dialect: str) -> Question:
+    """Count nobody's tasks any longer."""
+    return _question(dialect, {}, "DELETE FROM held_counts WHERE campaign = :campaign")
+
+
+@cache
 def holders(dialect: str) -> Question:
     """Everybody who has held a task."""
     return _question(dialect, {}, "SELECT worker FROM leases WHERE campaign = :campaign AND task = :task")

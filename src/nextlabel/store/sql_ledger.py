@@ -25,8 +25,9 @@ from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import questions
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
+from nextlabel.store.bulk import ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
+from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
@@ -60,7 +61,8 @@ class SqlLedger:
     def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
         self.row, self.cached = row, cached
         self.rows = LedgerRows(number)
-        self.candidates = Candidates(runner, row, self.rows, self._groups)
+        self.held_counts = HeldCounts(runner, self.rows)
+        self.candidates = Candidates(self, runner)
         self._number, self._runner = number, runner
         self._expiries: FirstExpiries | None = None
         self._changed_groups: set[Group] = set()
@@ -77,7 +79,8 @@ class SqlLedger:
         return self._number
 
     def forget_cached(self) -> None:
-        """Remember nothing of the rows that were read before."""
+        """Remember nothing of the rows that were read before, and count nothing that follows from them."""
+        self.held_counts.forget()
         self.cached, self._changed_groups = CachedRows(), set()
         self.rows.forget()
         self._forget_questions()
@@ -153,7 +156,7 @@ class SqlLedger:
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
         groups = self._groups()
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        self.add_hidden_tasks(tasks)
         for group, count in Counter(task.group for task in tasks).items():
             groups[group] = groups.get(group, 0) + count
             self._changed_groups.add(group)
@@ -161,7 +164,8 @@ class SqlLedger:
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published: asks stop before their places."""
-        self._runner.write(sql.add_tasks, [task_values(self._number, task) for task in tasks])
+        rows = [task_values(self._number, task) for task in tasks]
+        self._runner.write_rows(ADD_TASKS, [tuple(row[name] for name in ADD_TASKS.columns) for row in rows])
 
     def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:
         """Count the hidden tasks."""
@@ -193,7 +197,7 @@ class SqlLedger:
 
     def all_tasks(self, first: int = 0, until: int | None = None) -> Iterator[TaskRow]:
         """Every task, or those from number ``first`` to the one before ``until``."""
-        self._write_tasks()
+        self.write_rows()
         after, end = first - 1, self.row.tasks if until is None else until
         while True:
             which = self._parameters(after=after, until=end, many=CHUNK)
@@ -236,13 +240,17 @@ class SqlLedger:
         """A task of the group that the worker never held."""
         return self.candidates.pick(group, worker, start)
 
+    def held_all(self, worker: str) -> bool:
+        """Whether the worker is known to have held every task."""
+        return self.candidates.held_all(worker)
+
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
         return self.candidates.best(worker)
 
     def any_score(self) -> bool:
         """Whether some task may have another label."""
-        self._write_tasks()
+        self.write_rows()
         return self._runner.one(sql.scored_task, self._parameters()) is not None
 
     def add_lease(self, lease: LeaseRow) -> None:
@@ -283,7 +291,7 @@ class SqlLedger:
         self.cached.expiry = math.inf if expiry is None else expiry
         if now < self.cached.expiry:
             return []
-        self._write_leases()
+        self.write_rows()
         found = self._runner.all(sql.expired_leases, self._parameters(now=now, many=limit))
         return [self.rows.know_lease(lease_from(row)) for row in found]
 
@@ -309,7 +317,7 @@ class SqlLedger:
 
     def shorten_leases(self, given: float, until: float) -> None:
         """No lease expires after ``until``."""
-        self._write_leases()
+        self.write_rows()
         self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
         self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
         self.rows.leases, self.rows.open = {}, {}
@@ -329,7 +337,13 @@ class SqlLedger:
     def take(self) -> dict[BulkWrite, list[Values]]:
         """All that is to be written; the caller does so."""
         rows = self.rows
-        pending = {**rows.take_tasks(), **rows.take_leases(), **rows.take_events(), **rows.take_workers()}
+        pending = {
+            **self.held_counts.take(),
+            **rows.take_tasks(),
+            **rows.take_leases(),
+            **rows.take_events(),
+            **rows.take_workers(),
+        }
         pending[SAVE_STATES] = self._take_groups()
         values = changing_values(self.row)
         if values != self._as_loaded:
@@ -350,12 +364,9 @@ class SqlLedger:
         self._changed_groups = set()
         return rows
 
-    def _write_tasks(self) -> None:
-        self._runner.write_all(self.rows.take_tasks())
-        self._forget_questions()
-
-    def _write_leases(self) -> None:
-        self._runner.write_all(self.rows.take_leases())
+    def write_rows(self) -> None:
+        """Write tasks and leases, for a question that needs all of them as they are."""
+        self._runner.write_all({**self.held_counts.take(), **self.rows.take_tasks(), **self.rows.take_leases()})
         self._forget_questions()
 
     def _forget_questions(self) -> None:

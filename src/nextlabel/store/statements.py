@@ -121,7 +121,6 @@ states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).wh
     states.c.campaign == _CAMPAIGN, states.c.count > 0
 )
 
-add_tasks = insert(tasks).values(_all(tasks))
 add_class = insert(classes).values(_all(classes))
 lease_by_id = select(*LEASE).where(leases.c.id == bindparam("id"), leases.c.campaign == _CAMPAIGN)
 open_leases = (

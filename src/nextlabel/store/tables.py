@@ -17,6 +17,7 @@ tasks        one row per task: payload, class (``klass``), place (``lot``), beli
 states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
+held_counts  how many tasks of each state some workers have held (``store.held_counts``)
 ============ =======================================================================================
 
 All but ``settings``, ``shelf``, ``events`` and the records of access and imports follow from the events. Times are
@@ -45,7 +46,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0004"
+HEAD = "0005"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -294,4 +295,16 @@ workers = Table(
     Column("seconds", Double, nullable=False),
     Column("last_at", Double, nullable=False),
     PrimaryKeyConstraint("campaign", "worker"),
+)
+
+held_counts = Table(
+    "held_counts",
+    metadata,
+    _campaign(),
+    Column("worker", String(200), nullable=False),
+    Column("klass", Integer, nullable=False),
+    Column("node", Integer, nullable=False),
+    Column("w", Integer, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign", "worker", "klass", "node", "w"),
 )

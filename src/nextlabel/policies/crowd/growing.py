@@ -147,7 +147,6 @@ class GrowingCrowd(CrowdAllocator):
         history.earlier[k], history.last[task] = history.last[task], k
         history.size[0] = k + 1
         self._count(task, worker, 1)
-        self.campaign.arrived[worker] += 1
 
     def label(self, entry: int, answer: int) -> None:
         """The label of that entry has come in and counts, perhaps after it was given up."""
@@ -204,6 +203,8 @@ class GrowingCrowd(CrowdAllocator):
     def learn(self, version: int, given: int, left: int) -> None:
         """Learn workers and tasks from all labels, and solve for the ``left`` labels to come after ``given``."""
         self.given, self.budget = given, given + left
+        # Who came and handed nothing in will be as little help next time.
+        self.campaign.arrived[:] = self.campaign.worked
         self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
         self.refit()
         flight = self.flight

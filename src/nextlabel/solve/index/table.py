@@ -10,14 +10,14 @@ tau_k       tau       (layers,)          time left (one layer, inf, when T is in
 
     lam*(i,w,n) = max{ lam : V(i,w+1,n-1; lam) - lam >= V(i,w,n-1; lam) }.
 
-The rows settle as n grows (``settled``); later arrivals use the last row. From DENSE arrivals left on the roots are
-found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if labels came
-at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it over the
-nodes that the w labels in flight can lead to.
+The rows settle as n grows (``settled``, within the tolerance); later arrivals use the last row. From DENSE arrivals
+left on the roots are found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if
+labels came at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it
+over the nodes that the w labels in flight can lead to.
 Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE, of the greatest root found (of the greatest
 root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
 piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. Interpolated
-rows are within some 1e-5 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
+rows are within some 1e-6 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
 they are between the two.
 """
 
@@ -50,9 +50,9 @@ from nextlabel.solve.truncation import Cut, make_cut
 
 TOLERANCE = 1e-7
 #: Rows tried first, and so many more for each label in flight; more until the last ones agree.
-FIRST_ROWS, ROWS_PER_RHO = 64, 56
+FIRST_ROWS, ROWS_PER_RHO = 64, 20
 #: Every n up to the first number has roots of its own; then so many n as n doubles, and lines in log n between them.
-DENSE, PER_DOUBLING = 256, 16
+DENSE, PER_DOUBLING = 256, 32
 #: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
 FIRST_STEPS = 64
 TABLE_SIZE = 600_000
@@ -280,7 +280,7 @@ def _class_index(
         at = row_knots(rows)
         roots, proved = work.roots(at, tolerance, progress)
         table = between_knots(at, roots)
-        settled = _settled_at(table)
+        settled = _settled_at(table, tolerance)
         if rows == most or 4 * settled <= 3 * rows:
             break
         rows = most if 6 * rows >= most else 4 * rows
@@ -320,7 +320,7 @@ def between_knots(at: Ints, table: Floats) -> Floats:
     return np.asarray((1.0 - share) * table[right - 1] + share * table[right], dtype=np.float64)
 
 
-def _settled_at(table: Floats) -> int:
-    """The first number of arrivals left from which all later rows agree with the last one."""
-    far = np.abs(table - table[-1]).reshape(len(table), -1).max(axis=1) > 10 * ROOT
+def _settled_at(table: Floats, tolerance: float) -> int:
+    """The first number of arrivals left from which all later rows agree with the last one, within the tolerance."""
+    far = np.abs(table - table[-1]).reshape(len(table), -1).max(axis=1) > max(10 * ROOT, 0.3 * tolerance)
     return int(np.flatnonzero(far)[-1]) + 2 if far.any() else 1

@@ -12,7 +12,8 @@ left = 120  # arrivals left, the present one included
 # task -> (ones seen, zeros seen, labels in flight)
 tasks = {"ant": (0, 0, 1), "bee": (1, 0, 0), "cow": (1, 1, 0), "dog": (2, 0, 0), "elk": (2, 2, 1), "fly": (5, 4, 0)}
 
-ranked = sorted(((table.index(0, (a, b), w, left), name) for name, (a, b, w) in tasks.items()), reverse=True)
+# Indices are exact to nine digits; tasks that are tied come in the order of their names.
+ranked = sorted((-round(table.index(0, (a, b), w, left), 9), name) for name, (a, b, w) in tasks.items())
 for value, name in ranked:
-    print(f"{name}  {tasks[name]}  index {value:.6f}")
+    print(f"{name}  {tasks[name]}  index {-value:.6f}")
 print(f"give the next worker: {ranked[0][1]}")

@@ -1,6 +1,6 @@
 # make demo   install what is needed and run a whole campaign here: service, simulated crowd, certificate
-# make test   every test, in a random order whose seed is printed (SEED=n for another), with coverage;
-#             make test-fast leaves the slow ones out
+# make test   every test, in a random order whose seed is printed (SEED=n for another);
+#             make test-fast leaves the slow ones out, make coverage counts the lines that tests reach
 # make test-long  the tests that take minutes: 2,000 random horizons against an oracle that shares no code with the solver
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
@@ -13,7 +13,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip --disable-pip-version-check -q
-WORKERS ?= auto
+# Half of a test's time is waiting for servers and browsers, so that two processes per core keep a small machine busy.
+WORKERS ?= $(shell cores=$$(nproc 2> /dev/null || echo 2); echo $$((cores < 5 ? 2 * cores : cores)))
 DATA ?= data
 QUICK ?=
 SEED ?= 20161
@@ -26,7 +27,7 @@ BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser
 
-.PHONY: demo test test-fast test-long test-elsewhere check docs docs-serve bench bench-live reproduce format clean
+.PHONY: demo test test-fast coverage test-long test-elsewhere check docs docs-serve bench bench-live reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -53,7 +54,10 @@ demo: $(BASE)
 	$(BIN)/nextlabel demo
 
 test: $(DEV) $(BROWSER)
-	$(PYTEST) --durations=15 --cov --cov-report=term
+	$(PYTEST) --durations=15
+
+coverage: $(DEV) $(BROWSER)
+	$(PYTEST) --cov --cov-report=term
 
 test-fast: $(DEV) $(BROWSER)
 	$(PYTEST) -m 'not slow'

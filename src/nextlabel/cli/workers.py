@@ -36,7 +36,7 @@ def workers(
     budget: Annotated[
         int | None,
         opt.whole(
-            "--budget", "N", 1, "1000", "Also bound what any rule can do with so many more labels of these workers."
+            "--budget", "U", 1, "1000", "Also bound what any rule can do with so many more labels of these workers."
         ),
     ] = None,
     arrivals: Annotated[

@@ -343,17 +343,17 @@ class TestCampaign:
         service.campaign("down")
         labelled(service, "down", "ann")
         page.goto("/campaigns/down")
-        page.get_by_text("Results", exact=True).click()
-        with page.expect_download() as caught:
-            page.get_by_role("link", name="CSV").click()
-        lines = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
-        assert lines[0].startswith("task,label,probability") and len(lines) == 6
-        page.get_by_text("Results", exact=True).click()
-        page.get_by_text("Results", exact=True).click()
-        with page.expect_download() as caught:
-            page.get_by_role("link", name="JSON lines").click()
-        found = [json.loads(line) for line in Path(caught.value.path()).read_text(encoding="utf-8").splitlines()]
+        texts = {}
+        for name in ("Results, CSV", "Results, JSON lines", "All labels, CSV"):
+            page.get_by_text("Download", exact=True).click()
+            with page.expect_download() as caught:
+                page.get_by_role("link", name=name).click()
+            texts[name] = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
+            page.goto("/campaigns/down")
+        assert texts["Results, CSV"][0].startswith("task,label,probability") and len(texts["Results, CSV"]) == 6
+        found = [json.loads(line) for line in texts["Results, JSON lines"]]
         assert sorted(one["task"] for one in found) == [f"t{k}" for k in range(5)]
+        assert [line.split(",")[1] for line in texts["All labels, CSV"]] == ["worker", "ann"]
 
     def test_nothing_that_is_shown_runs(self, service: Service, page: Page) -> None:
         labels = [SCRIPT[:60], '"><b>']

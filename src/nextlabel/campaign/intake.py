@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
-from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.new_tasks import NewTask
+from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.task_records import record_batch, record_tasks
 from nextlabel.errors import BusyError, ConflictError, InputError
 from nextlabel.problem.tables import prior_table
 
@@ -141,16 +142,16 @@ class Intake:
         return key
 
 
-def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
+def add_tasks(campaign: Recording, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
     """Take tasks in; a ``batch`` that was taken in before is not taken in again, and must be the same."""
-    ledger = commands.ledger
+    ledger = campaign.ledger
     same = None if batch is None else ledger.batch(batch)
     if same is not None:
         check_repeated(str(batch), tasks, same)
         return Added(0, same.tasks, ledger.row.tasks)
     if ledger.importing():
         raise being_imported(ledger.row.id)
-    commands.settle()
+    campaign.settle()
     intake = Intake(ledger.classes(), ledger.row.tasks, ledger.tasks_by_key, KeysInMemory(), batch is not None)
     recorded = True
     for chunk in chunks(tasks):
@@ -161,9 +162,9 @@ def add_tasks(commands: Commands, tasks: Iterable[NewTask], batch: str | None = 
             ranked = will_rank(ledger.row.config, before, len(intake.classes))
             if ranked and not before and ledger.row.tasks > RANKED_AT_ONCE:
                 raise ManyScoresError
-            commands.record_tasks(found.tasks, found.priors, ranked, batch, intake.digest)
+            record_tasks(campaign, found.tasks, found.priors, ranked, batch, intake.digest)
     if batch is not None and not recorded:
-        commands.record_batch(batch, str(intake.digest))
+        record_batch(campaign, batch, str(intake.digest))
     return Added(intake.added, intake.known, ledger.row.tasks)
 
 

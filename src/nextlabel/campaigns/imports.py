@@ -27,14 +27,15 @@ from threading import Event, Lock
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.imports import ImportRow
 from nextlabel.campaign.intake import Intake, being_imported, check_repeated, chunks, will_rank
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask
+from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.task_records import publish_tasks, rank_tasks, record_batch, record_hidden_tasks
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.problem.tables import prior_from
@@ -196,7 +197,7 @@ class Imports:
                 raise ConflictError(f"there is a campaign {row.campaign!r} already.", "Choose another id.")
             return
         with self._store.create(row.campaign, config, self._clock()) as ledger:
-            Commands(ledger, self._tables, ledger.row.created_at).begin()
+            Recording(ledger, self._tables, ledger.row.created_at).begin()
 
     def _publish_chunk(self, row: ImportRow, hidden: int) -> None:
         data = self._store.imports.staged(row.id, hidden)
@@ -208,28 +209,28 @@ class Imports:
         begun = time.monotonic()
         with self._store.transaction(row.campaign) as ledger:
             if ledger.row.rules.hidden == hidden and ledger.row.tasks == row.first:
-                Commands(ledger, self._tables, self._clock()).record_hidden_tasks(tasks, row.added)
+                record_hidden_tasks(Recording(ledger, self._tables, self._clock()), tasks, row.added)
         time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
 
     def _publish_all(self, row: ImportRow) -> None:
         with self._store.transaction(row.campaign) as ledger:
             if ledger.row.tasks != row.first or ledger.row.rules.hidden != row.added:
                 return
-            commands = Commands(ledger, self._tables, self._clock())
+            campaign = Recording(ledger, self._tables, self._clock())
             if row.added == 0:
                 if row.batch is not None and ledger.batch(row.batch) is None:
-                    commands.record_batch(row.batch, str(row.digest))
+                    record_batch(campaign, row.batch, str(row.digest))
                 return
             priors = json.loads(row.priors)
             ranked = will_rank(ledger.row.config, ledger.row.rules.ranked, ledger.row.classes + len(priors))
-            commands.publish_tasks(priors, json.loads(row.counts), ranked, row.batch, row.digest)
+            publish_tasks(campaign, priors, json.loads(row.counts), ranked, row.batch, row.digest)
 
     def _rank(self, row: ImportRow) -> bool:
         if self._store.row(row.campaign).rules.unranked_from is None:
             return False
         begun = time.monotonic()
         with self._store.transaction(row.campaign) as ledger:
-            more = Commands(ledger, self._tables, self._clock()).rank_tasks(RANKED)
+            more = rank_tasks(Recording(ledger, self._tables, self._clock()), RANKED)
         time.sleep(time.monotonic() - begun)
         return more
 

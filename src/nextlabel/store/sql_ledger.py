@@ -7,12 +7,11 @@ table (``store.ledger_rows``). The few questions that need stored rows to be up 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -20,21 +19,20 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
-from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
-from nextlabel.store import questions
 from nextlabel.store import statements as sql
 from nextlabel.store.bulk import ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
+from nextlabel.store.expiries import Expiries
 from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
 from nextlabel.store.tables import batches
 
-#: Rows that are read or written at once, and leases that expire first.
-CHUNK, EXPIRIES = 10_000, 16
+#: Rows that are read or written at once.
+CHUNK = 10_000
 
 
 @dataclass(slots=True)
@@ -48,13 +46,6 @@ class CachedRows:
     crowd: CrowdModel | None = None  # it knows itself after which event
 
 
-class FirstExpiries(NamedTuple):
-    """Open leases that expire first, as they are stored, at most ``many``: id and time."""
-
-    many: int
-    found: list[tuple[Any, ...]]
-
-
 class SqlLedger:
     """One campaign inside one transaction."""
 
@@ -63,8 +54,8 @@ class SqlLedger:
         self.rows = LedgerRows(number)
         self.held_counts = HeldCounts(runner, self.rows)
         self.candidates = Candidates(self, runner)
+        self.expiries = Expiries(self, runner)
         self._number, self._runner = number, runner
-        self._expiries: FirstExpiries | None = None
         self._changed_groups: set[Group] = set()
         self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
 
@@ -256,16 +247,12 @@ class SqlLedger:
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
         self.rows.add_lease(lease)
-        self._may_expire(lease)
+        self.expiries.note(lease)
 
     def save_lease(self, lease: LeaseRow) -> None:
         """A lease that has changed."""
         self.rows.save_lease(lease)
-        self._may_expire(lease)
-
-    def _may_expire(self, lease: LeaseRow) -> None:
-        if self.cached.expiry is not None and lease.status == LEASED:
-            self.cached.expiry = min(self.cached.expiry, lease.expires_at)
+        self.expiries.note(lease)
 
     def lease(self, id: str) -> LeaseRow | None:
         """A lease by id."""
@@ -284,36 +271,12 @@ class SqlLedger:
         return sorted(self.rows.open[worker].values(), key=lambda lease: lease.seq)
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
-        """Leases whose time is over; while none can be, no question is asked."""
-        if self.cached.expiry is not None and now < self.cached.expiry:
-            return []
-        expiry = self.next_expiry()
-        self.cached.expiry = math.inf if expiry is None else expiry
-        if now < self.cached.expiry:
-            return []
-        self.write_rows()
-        found = self._runner.all(sql.expired_leases, self._parameters(now=now, many=limit))
-        return [self.rows.know_lease(lease_from(row)) for row in found]
+        """Leases whose time is over."""
+        return self.expiries.expired(now, limit)
 
     def next_expiry(self) -> float | None:
         """When the next lease expires."""
-        touched = self.rows.touched_leases
-        stored = self._next_stored_expiry(touched)
-        times = [lease.expires_at for lease in self.rows.open_touched()]
-        return min(times if stored is None else [*times, stored], default=None)
-
-    def _next_stored_expiry(self, touched: set[str]) -> float | None:
-        """When the first of the leases expires that are stored as they are."""
-        while True:
-            if self._expiries is not None:
-                for id, at in self._expiries.found:
-                    if id not in touched:
-                        return float(at)
-                if len(self._expiries.found) < self._expiries.many:
-                    return None
-            many = len(touched) + EXPIRIES
-            question = questions.first_expiries(self._runner.dialect_name)
-            self._expiries = FirstExpiries(many, self._runner.ask(question, self._parameters(many=many)))
+        return self.expiries.next()
 
     def shorten_leases(self, given: float, until: float) -> None:
         """No lease expires after ``until``."""
@@ -371,7 +334,7 @@ class SqlLedger:
 
     def _forget_questions(self) -> None:
         self.candidates.forget()
-        self._expiries = None
+        self.expiries.forget()
 
     def _parameters(self, **more: Any) -> dict[str, Any]:
         return {"campaign": self._number, **more}

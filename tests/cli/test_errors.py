@@ -155,3 +155,31 @@ def test_interrupted_leaves_nothing_half_written(folder: Path) -> None:
     assert (process.returncode, out) == (130, "")
     assert err.endswith("error: interrupted, nothing was written.\n")
     assert sorted(folder.iterdir()) == before
+
+
+LOST = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from nextlabel.cli import app
+
+def compile_kernels(*_, **__):
+    if sys.argv[1] == "pressed":
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+    raise RuntimeError("no compiled object yet")
+
+app.app = compile_kernels
+sys.exit(app.run([]))
+"""
+
+
+def test_an_interrupt_that_the_compiler_has_swallowed(folder: Path) -> None:
+    """Ctrl-C in a callback of LLVM ends the compilation with another error."""
+    pressed, not_pressed = (
+        subprocess.run([sys.executable, "-c", LOST, word], capture_output=True, text=True, timeout=60)
+        for word in ("pressed", "not")
+    )
+    assert (pressed.returncode, pressed.stderr) == (130, "error: interrupted, nothing was written.\n")
+    assert not_pressed.returncode == 1 and "RuntimeError: no compiled object yet" in not_pressed.stderr

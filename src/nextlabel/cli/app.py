@@ -15,6 +15,7 @@ from nextlabel.cli.campaign import app as campaign
 from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
+from nextlabel.cli.interrupts import interrupts
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
@@ -82,6 +83,16 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
+    with interrupts() as pressed:
+        try:
+            return _run(arguments)
+        except Exception:
+            if not pressed:
+                raise
+            return _interrupted()
+
+
+def _run(arguments: list[str]) -> int:
     try:
         _refuse_passwords(arguments)
         code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
@@ -95,14 +106,16 @@ def run(arguments: list[str]) -> int:
     except MemoryError:
         return _complain("the problem does not fit in this machine's memory. Give a smaller one.", 1)
     except (KeyboardInterrupt, typer.Abort):
-        code = 130
+        return _interrupted()
     except BrokenPipeError:
         # The reader went away (`| head`): no complaint, and nothing left for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    if code == 130:
-        return _complain("interrupted, nothing was written.", 130)
-    return int(code or 0)
+    return _interrupted() if code == 130 else int(code or 0)
+
+
+def _interrupted() -> int:
+    return _complain("interrupted, nothing was written.", 130)
 
 
 def _refuse_passwords(arguments: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nextlabel.campaign import commands, legacy_log, rates, scoring, settings
+from nextlabel.campaign import choice, legacy_log, policy_tables, rates, recording, scoring, settings
 from nextlabel.campaigns.service import CampaignService
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
@@ -51,9 +51,10 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     monkeypatch.setattr(scoring, "DEPTH", 5)
     monkeypatch.setattr(scoring, "FLIGHT", 2)
     monkeypatch.setattr(rates, "RATE_MEMORY", 7)
-    monkeypatch.setattr(commands, "RATE_MEMORY", 7)
+    monkeypatch.setattr(recording, "RATE_MEMORY", 7)
     monkeypatch.setattr(settings, "MOST_LABELS", 4)
-    monkeypatch.setattr(commands, "chance", lambda seed, what, number: 0.5)
+    monkeypatch.setattr(policy_tables, "chance", lambda seed, what, number: 0.5)
+    monkeypatch.setattr(choice, "starting_place", lambda seed, lease, segments: 0.5)
     monkeypatch.setattr(legacy_log, "MOST_LABELS", 1)
     scoring.score.cache_clear()
     service.rebuild(id)

@@ -258,12 +258,6 @@ def count_held(dialect: str) -> Question:
 
 
 @cache
-def drop_held(dialect: str) -> Question:
-    """Count nobody's tasks any longer."""
-    return _question(dialect, {}, "DELETE FROM held_counts WHERE campaign = :campaign")
-
-
-@cache
 def holders(dialect: str) -> Question:
     """Everybody who has held a task."""
     return _question(dialect, {}, "SELECT worker FROM leases WHERE campaign = :campaign AND task = :task")

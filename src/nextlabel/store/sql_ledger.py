@@ -72,7 +72,7 @@ class SqlLedger:
         return self._number
 
     def forget_cached(self) -> None:
-        """Remember nothing of the rows that were read before, and count nothing that follows from them."""
+        """Remember nothing of the rows that were read before."""
         self.held_counts.forget()
         self.cached, self._changed_groups = CachedRows(), set()
         self.rows.forget()

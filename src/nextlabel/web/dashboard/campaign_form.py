@@ -34,6 +34,7 @@ class CampaignForm:
     name: str = ""
     question: str = ""
     labels: str = declared("labels").example.replace(",", "\n")
+    language: str = ""
     budget: str = ""
     shown: tuple[str, ...] = ()
     id_column: str = ""
@@ -44,7 +45,17 @@ class CampaignForm:
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
         """Read a submitted form."""
-        names = ("name", "question", "labels", "budget", "id_column", "score_column", "deadline", "label_cost")
+        names = (
+            "name",
+            "question",
+            "labels",
+            "language",
+            "budget",
+            "id_column",
+            "score_column",
+            "deadline",
+            "label_cost",
+        )
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
     @classmethod
@@ -67,7 +78,8 @@ class CampaignForm:
         cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            deadline=deadline, label_cost=cost, policy=PRICED_POLICY if cost > 0 else declared("policy").default,
+            language=self.language or None, deadline=deadline, label_cost=cost,
+            policy=PRICED_POLICY if cost > 0 else declared("policy").default,
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:

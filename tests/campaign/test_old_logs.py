@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nextlabel.campaign.events import KINDS
+from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
 from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.scoring import rank_all
@@ -44,8 +45,14 @@ def replayed(store: Any, log: dict[str, Any]) -> dict[str, Any]:
     rows = everything(store, row["id"])
     campaign = asdict(rows["row"])
     del campaign["rules"]  # new since the recording
+    settings = rows["row"].config.to_dict()
+    for (
+        name,
+        value,
+    ) in LEGACY_SETTINGS.items():  # new since the recording too, with the values that logs without them have
+        assert settings.pop(name) == value
     return {
-        "row": {**campaign, "config": rows["row"].config.to_dict()},
+        "row": {**campaign, "config": settings},
         "classes": [prior_table(prior) for prior in rows["classes"]],
         "tasks": [{OLD_NAMES.get(name, name): value for name, value in asdict(t).items()} for t in rows["tasks"]],
         "groups": sorted([*group, count] for group, count in rows["groups"].items()),

@@ -18,6 +18,11 @@ MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
 MOST_LABELS, MOST_IN_FLIGHT = 64, 24
+#: Languages of the workers' page, by their codes, as they call themselves.
+LANGUAGES: Final[dict[str, str]] = {
+    "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "pt": "Português", "zh": "中文",
+    "hi": "हिन्दी", "ar": "العربية",
+}  # fmt: skip
 #: The largest whole number.
 LARGEST = 10**9
 
@@ -53,6 +58,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "name": Setting("What the campaign is called.", "", {"max_length": LONGEST_NAME}),
     "question": Setting("What workers are asked.", "", {"max_length": LONGEST_QUESTION}),
+    "language": Setting(
+        "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
+        None, example="de",
+    ),
     "deadline": Setting(
         "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds since "
         "1970.", None, example="2026-07-01T12:00:00Z",
@@ -61,7 +70,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         "How long a worker may hold a task. Left out, it is learnt from completion times.",
         None, {"ge": LEASE_RANGE[0], "le": LEASE_RANGE[1]}, "600",
     ),
-    "policy": Setting("The policy that chooses the next task.", "index"),
+    "policy": Setting(
+        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "crowd"
+    ),
     "prior": Setting(
         "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left out, "
         "every answer is equally likely.", None, example="1,1",

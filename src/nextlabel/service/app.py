@@ -67,6 +67,7 @@ def create_app(
     campaign_service = (
         service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
     )
+    campaign_service.refit_in_background()
     settings = settings if settings is not None else ServiceSettings()
     access = AccessCache(campaign_service.store)
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)

@@ -47,7 +47,7 @@ class BodyLimitMiddleware:
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """The whole body of a request, if it is not larger than ``limit``."""
     await _check_announced(scope, receive, limit)
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":

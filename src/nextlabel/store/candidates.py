@@ -112,12 +112,17 @@ class Candidates:
 
     def _first(self, question: Callable[[str], questions.Question], which: dict[str, Any]) -> TaskRow | None:
         """The first untouched task of an answer: as a rule the first of all, so that more are asked for only if not."""
+        if self._dialect == "sqlite":  # rows are found as they are read
+            for row in self._runner.stream(question(self._dialect), which):
+                if row[0] not in self._rows.stored_group:
+                    return self._read([row])[0]
+            return None
         for many in sorted({1, which["many"]}):
-            found = self._read(self._runner.ask(question(self._dialect), {**which, "many": many}))
-            for task in found:
-                if task.number not in self._rows.stored_group:
-                    return task
-            if len(found) < many:
+            rows = self._runner.ask(question(self._dialect), {**which, "many": many})
+            for row in rows:
+                if row[0] not in self._rows.stored_group:
+                    return self._read([row])[0]
+            if len(rows) < many:
                 return None
         return None
 

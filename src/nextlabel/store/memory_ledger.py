@@ -207,6 +207,17 @@ class MemoryLedger:
                 lease.leased_at = min(lease.leased_at, given)
             self._give_out(lease)
 
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        held = (self._leases[id] for task in self._held.get(worker, ()) for id in self._by_task[task])
+        mine = [one for one in held if one.worker == worker and one.counted and one.dropped == dropped]
+        return [replace(one) for one in sorted(mine, key=lambda one: one.seq) if one.seq > after][:limit]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self._workers.get(worker)
+        return None if found is None or found.given == 0 else found
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""
         return self._workers.setdefault(worker, WorkerRow(worker))

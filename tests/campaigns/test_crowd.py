@@ -107,10 +107,26 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
             service.add_tasks(id, tasks(20, 26))
         if step == 70:
             service.change(id, {"budget": 70})
+        if step in (60, 95):
+            service.drop_labels(id, WORKERS[-1], "guesses")
+            service.set_standing(id, WORKERS[-1], "blocked")
+        if step == 80:
+            service.set_standing(id, WORKERS[-1], "active")
+            service.restore_labels(id, WORKERS[-1])
         if step % 26 == 25:
             assert_same(model_of(service, id, fresh=False), model_of(service, id, fresh=True))
     kinds = {event.kind for event in service.store.events(id, 0, 1000)}
-    assert {"labelled", "late", "expired", "released", "undone", "refitted", "changed"} <= kinds
+    assert {
+        "labelled",
+        "late",
+        "expired",
+        "released",
+        "undone",
+        "refitted",
+        "changed",
+        "labels_dropped",
+        "labels_restored",
+    } <= kinds
     assert service.verify(id).right
     service.rebuild(id)
     assert_same(model_of(service, id, fresh=False), model_of(service, id, fresh=True))

@@ -21,7 +21,7 @@ from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.campaign.worker_commands import check_may_undo
+from nextlabel.campaign.worker_commands import check_may_undo, is_blocked
 from nextlabel.errors import ConflictError, InputError
 
 #: The seconds after which it is worth asking again.
@@ -79,7 +79,7 @@ class Commands(Recording):
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and task.labels < most
         else:
-            counted = row.left > 0 and task.labels + task.w < most and not self._is_blocked(lease.worker)
+            counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
         last = counted and task.labels + 1 >= most and task.closed_seq is None
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
         self.closing_reason()
@@ -170,10 +170,6 @@ class Commands(Recording):
         if tally.standing != "active":
             return "worker_blocked" if tally.standing == "blocked" else "worker_paused"
         return "quota_reached" if most is not None and tally.labels >= most else None
-
-    def _is_blocked(self, worker: str) -> bool:
-        tally = self.ledger.find_worker(worker)
-        return tally is not None and tally.standing == "blocked"
 
     def _refuse(self, reason: Reason) -> NoTask:
         retry: float | None = None

@@ -50,8 +50,8 @@ def given_labels(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else names[lease.label],
-            started=_moment(lease.leased_at),
-            submitted=None if lease.label is None or lease.ended_at is None else _moment(lease.ended_at),
+            started=moment(lease.leased_at),
+            submitted=None if lease.label is None or lease.ended_at is None else moment(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
             dropped=lease.dropped,
@@ -61,5 +61,6 @@ def given_labels(
     ]
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
+    """A time in UTC, e.g. 2026-07-01T12:00:00.000Z."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -97,12 +97,17 @@ def known_worker(campaign: Recording, worker: str) -> WorkerRow:
     return found
 
 
+def is_blocked(campaign: Recording, worker: str) -> bool:
+    """Whether a worker gets no task, and no answer of theirs counts."""
+    found = campaign.ledger.find_worker(worker)
+    return found is not None and found.standing == "blocked"
+
+
 def check_may_undo(campaign: Recording, worker: str, dropped: bool) -> None:
     """Refuse to give an item back to somebody who is blocked, or to undo a label that was dropped."""
     if dropped:
         raise ConflictError("the label was dropped by the requester: it cannot be undone.", "Leave it as it is.")
-    tally = campaign.ledger.find_worker(worker)
-    if tally is not None and tally.standing == "blocked":
+    if is_blocked(campaign, worker):
         raise ConflictError("the worker is blocked: the answer stays.", "Ask the requester to restore the worker.")
 
 

@@ -28,6 +28,7 @@ from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class CampaignService:
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
+        self.worker_reports = WorkerReports(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
 
     def create(
@@ -206,17 +208,17 @@ class CampaignService:
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
         row, classes = self.store.row(id), self.store.classes(id)
-        for tasks in self._tasks(id, CHUNK):
+        for tasks in self.task_chunks(id, CHUNK):
             yield from self.results_of(row, classes, tasks)
 
     def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
         names = self.store.row(id).config.labels
-        for tasks in self._tasks(id, TASKS_WITH_LEASES):
+        for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
             yield from given_labels(names, tasks, leases, unanswered, dropped)
 
-    def _tasks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+    def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
         after = -1
         while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):

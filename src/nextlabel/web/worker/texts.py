@@ -27,6 +27,15 @@ REASONS: Final = {
         "You have seen every item that still needs a label. Thank you for your help.",
         True,
     ),
+    "worker_blocked": Reason("Thank you for your help", "There are no more items for you in this campaign.", True),
+    "quota_reached": Reason(
+        "Thank you for your help", "You have given as many labels as one person may give in this campaign.", True
+    ),
+    "worker_paused": Reason(
+        "A short break",
+        "There is no item for you at the moment. Your answers are saved; please come back later.",
+        False,
+    ),
     "all_leased": Reason(
         "Just a moment", "All items that need a label are with other people right now. One may become free soon.", False
     ),
@@ -40,6 +49,7 @@ REASONS: Final = {
 
 #: Notes on actions that did not have the usual effect.
 NOTES: Final = {
+    "taken_back": "That item is no longer assigned to you. Your answer was kept, but does not count.",
     "again": "Your answer had already been saved. Here is the current item.",
     "answered": "You had already answered that item, and your first answer stands. Here is the current item.",
     "late": "The time for that item had run out, but your answer was kept.",

@@ -6,7 +6,8 @@ field                  meaning
 labels, bought         labels told; those that the budget paid for; ``dropped`` of these are left out of the results
 seconds                time on labels told in time
 amount                 bought labels times the pay per label; dropped ones have been worked for, and are paid
-agreement              share of the labels that agree with the likeliest truth, with Wilson's interval
+agreement              share of the labels that agree with the likeliest truth, with Wilson's interval; of somebody
+                       whose labels were all dropped, with what the others say
 accuracy               chance that a label is right, with an interval (``crowd.skill``)
 flags                  what stands out (``crowd.flags``)
 ====================== ==============================================================================================
@@ -80,7 +81,7 @@ class Skill(NamedTuple):
     """What was learnt of one worker: means with the ends of their intervals, and what stands out."""
 
     agreement: tuple[float, float, float]
-    accuracy: tuple[float, float, float]
+    accuracy: tuple[float, float, float] | None
     flags: tuple[str, ...]
 
 
@@ -89,7 +90,7 @@ def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> W
     in_time = row.labels - row.late
     unknown = None, None, None
     agreement, agreement_low, agreement_high = unknown if skill is None else skill.agreement
-    accuracy, accuracy_low, accuracy_high = unknown if skill is None else skill.accuracy
+    accuracy, accuracy_low, accuracy_high = (None if skill is None else skill.accuracy) or unknown
     return WorkerReport(
         row.worker, row.labels, row.bought, row.dropped, row.seconds, row.seconds / in_time if in_time > 0 else None,
         round(row.bought * pay, 6), agreement, agreement_low, agreement_high, accuracy, accuracy_low, accuracy_high,
@@ -145,11 +146,16 @@ class WorkerReports:
     def _learn(self, id: str) -> dict[str, Skill]:
         answers = self._service.store.row(id).config.answers
         rows: list[tuple[int, int, int]] = []
+        dropped: list[tuple[int, str, int]] = []
         names: dict[str, int] = {}
         tasks = 0
         for some in self._service.task_chunks(id, TASKS_WITH_LEASES):
             for lease in self._service.store.leases(id, [task.number for task in some]):
-                if lease.counted and not lease.dropped and lease.label is not None:
+                if not lease.counted or lease.label is None:
+                    continue
+                if lease.dropped:
+                    dropped.append((lease.task, lease.worker, lease.label))
+                else:
                     rows.append((lease.task, names.setdefault(lease.worker, len(names)), lease.label))
             tasks = some[-1].number + 1
         task, worker, answer = np.array(rows, dtype=np.int64).reshape(-1, 3).T
@@ -161,8 +167,12 @@ class WorkerReports:
         copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
         flags = flags_by_worker(labels, fit, balanced, copiers)
         many = np.bincount(worker, minlength=len(names))
-        agreeing = np.bincount(worker, fit.beliefs.argmax(axis=1)[task] == answer, len(names))
-        return {
+        best = fit.beliefs.argmax(axis=1)
+        agreeing = np.bincount(worker, best[task] == answer, len(names))
+        judged: dict[str, list[bool]] = {}
+        for where, who, said in dropped:  # who has nothing else is held against what the others say
+            judged.setdefault(who, []).append(bool(best[where] == said))
+        return {who: Skill(wilson(sum(right), len(right)), None, ()) for who, right in judged.items()} | {
             name: Skill(
                 wilson(int(agreeing[j]), int(many[j])),
                 (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),

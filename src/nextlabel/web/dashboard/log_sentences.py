@@ -98,7 +98,7 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
 
 
 def _because(data: Mapping[str, Any]) -> str:
-    return f": {data['reason']}" if data.get("reason") else "."
+    return f": {data['reason'].rstrip('.')}." if data.get("reason") else "."
 
 
 def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:

@@ -51,9 +51,11 @@ def replayed(store: Any, log: dict[str, Any]) -> dict[str, Any]:
         rank_all(ledger)
     rows = everything(store, row["id"])
     campaign = asdict(rows["row"])
-    config = {name: value for name, value in rows["row"].config.to_dict().items() if name not in LEGACY_SETTINGS}
+    settings = rows["row"].config.to_dict()
+    for name, value in LEGACY_SETTINGS.items():  # new since the recording, with the values that logs without them have
+        assert settings.pop(name) == value
     return {
-        "row": {**without(campaign, "rules", "amended"), "config": config},
+        "row": {**without(campaign, "rules", "amended"), "config": settings},
         "classes": [prior_table(prior) for prior in rows["classes"]],
         "tasks": [{OLD_NAMES.get(name, name): value for name, value in asdict(t).items()} for t in rows["tasks"]],
         "groups": sorted([*group, count] for group, count in rows["groups"].items()),

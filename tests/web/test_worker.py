@@ -15,14 +15,15 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
-from nextlabel.campaign import replies
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
-from nextlabel.web.worker import routes, texts
+from nextlabel.web.worker import routes
+from nextlabel.web.worker.choices import choices
 from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
 from nextlabel.web.worker.session import LAST_LEASE_COOKIE, SESSION_COOKIE, checked_completion
+from nextlabel.web.worker.texts import worker_texts
 from service_fixtures import Service, on_sqlite
 
 __all__ = ["chromium"]
@@ -129,22 +130,13 @@ def test_what_is_no_address(value: str) -> None:
 
 
 def test_keys_are_digits_and_letters_of_their_own() -> None:
-    assert [choice.keys for choice in texts.choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
-    assert [choice.keys for choice in texts.choices(("same", "Cat", "cow", "undo", "9"))] == [
+    assert [choice.keys for choice in choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
+    assert [choice.keys for choice in choices(("same", "Cat", "cow", "undo", "9"))] == [
         ("1",), ("2",), ("3",), ("4",), ("5",)
     ]  # fmt: skip
-    many = texts.choices(tuple("abcdefghijklm"))
+    many = choices(tuple("abcdefghijklm"))
     assert many[8].keys == ("9", "i")
     assert many[9].keys == ("j",)
-
-
-def test_time_left_in_words() -> None:
-    said = [texts.time_left(s) for s in (-1, 59.2, 600, 7200, 10 * 86_400)]
-    assert said == ["time is up", "60 seconds left", "10 minutes left", "2 hours left", "10 days left"]
-
-
-def test_every_reason_has_words() -> None:
-    assert set(texts.REASONS) == set(replies.REASONS)
 
 
 @pytest.mark.parametrize("address", [
@@ -635,7 +627,7 @@ def test_reasons(service: Service, chromium: Browser) -> None:
         with at(chromium, PHONE) as page:
             enter(page, service, id)
             expect(page.locator(f"[data-reason={reason}]")).to_be_visible()
-            expect(page.get_by_role("heading", level=1)).to_have_text(texts.REASONS[reason].heading)
+            expect(page.get_by_role("heading", level=1)).to_have_text(worker_texts("en")(f"reasons.{reason}.heading"))
             check_accessible(page)
             if reason == "all_leased":
                 expect(page.get_by_text("checks again")).to_be_visible()

@@ -18,6 +18,11 @@ MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
 MOST_LABELS, MOST_IN_FLIGHT = 64, 24
+#: Languages of the workers' page, by their codes, as they call themselves.
+LANGUAGES: Final[dict[str, str]] = {
+    "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "pt": "Português", "zh": "中文",
+    "hi": "हिन्दी", "ar": "العربية",
+}  # fmt: skip
 #: The largest whole number.
 LARGEST = 10**9
 
@@ -53,6 +58,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "name": Setting("What the campaign is called.", "", {"max_length": LONGEST_NAME}),
     "question": Setting("What workers are asked.", "", {"max_length": LONGEST_QUESTION}),
+    "language": Setting(
+        "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
+        None, example="de",
+    ),
     "deadline": Setting(
         "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds since "
         "1970.", None, example="2026-07-01T12:00:00Z",

@@ -116,6 +116,14 @@ class Ledger(Protocol):
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         ...
 
+    def begin_search(self) -> None:
+        """A new ask: ``pick`` and ``best`` may examine some tasks for it, however many there are, and give up then."""
+        ...
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything; if not, the worker's next ask carries on with it."""
+        ...
+
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task; False if that is not known."""
         ...

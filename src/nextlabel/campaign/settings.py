@@ -16,6 +16,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
+    LANGUAGES,
     LEASE_RANGE,
     LONGEST_LABEL,
     LONGEST_NAME,
@@ -52,6 +53,7 @@ class SettingOptions(TypedDict, total=False):
     labels: Sequence[str]
     name: str
     question: str
+    language: str | None
     deadline: datetime | str | float | None
     lease_seconds: float | None
     policy: str | Policy
@@ -77,6 +79,7 @@ class CampaignSettings:
     labels: tuple[str, ...] = SETTINGS["labels"].default
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
+    language: str | None = SETTINGS["language"].default
     deadline: float | None = SETTINGS["deadline"].default
     lease_seconds: float | None = SETTINGS["lease_seconds"].default
     policy: str = SETTINGS["policy"].default
@@ -103,6 +106,7 @@ class CampaignSettings:
         set_(self, "budget", checked_budget(self.budget))
         set_(self, "name", _text("name", self.name, LONGEST_NAME))
         set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
+        set_(self, "language", checked_language(self.language))
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
@@ -242,6 +246,14 @@ def checked_labels(labels: Any) -> tuple[str, ...]:
 def checked_budget(budget: Any) -> int:
     """Labels that may be bought."""
     return whole("budget", budget, 1, "Give the number of labels that may be bought, e.g. 1200.")
+
+
+def checked_language(language: Any) -> str | None:
+    """A language of the workers' page, or none to follow each worker's browser."""
+    if language is not None and language not in LANGUAGES:
+        known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
+        raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
+    return None if language is None else str(language)
 
 
 def checked_deadline(deadline: Any) -> float | None:

@@ -13,6 +13,7 @@ from nextlabel.campaign.standing import LONGEST_REASON, Standing
 B = TypeVar("B", bound="RequestBody")
 #: Cursors fit into the whole numbers of JavaScript.
 LARGEST_CURSOR = 2**53
+Language = Literal["en", "de", "fr", "es", "pt", "zh", "hi", "ar"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
@@ -97,6 +98,7 @@ class CreateCampaignRequest(RequestBody):
     labels: list[str] = setting_field("labels")
     name: str = setting_field("name")
     question: str = setting_field("question")
+    language: Language | None = setting_field("language")
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
     policy: str = setting_field("policy")

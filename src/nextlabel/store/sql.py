@@ -295,7 +295,7 @@ class SqlStore:
             cached = self._cached.pop(id, None)
         if cached is not None and cached.seq == seq:
             return cached
-        return CachedRows(crowd=None if cached is None else cached.crowd)
+        return CachedRows() if cached is None else CachedRows(crowd=cached.crowd, searches=cached.searches)
 
     def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
         """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""

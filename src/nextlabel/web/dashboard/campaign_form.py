@@ -32,6 +32,7 @@ class CampaignForm:
     name: str = ""
     question: str = ""
     labels: str = declared("labels").example.replace(",", "\n")
+    language: str = ""
     budget: str = ""
     shown: tuple[str, ...] = ()
     id_column: str = ""
@@ -42,7 +43,17 @@ class CampaignForm:
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
         """Read a submitted form."""
-        names = ("name", "question", "labels", "budget", "id_column", "score_column", "deadline", "label_cost")
+        names = (
+            "name",
+            "question",
+            "labels",
+            "language",
+            "budget",
+            "id_column",
+            "score_column",
+            "deadline",
+            "label_cost",
+        )
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
     @classmethod
@@ -64,7 +75,7 @@ class CampaignForm:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            deadline=deadline, label_cost=_cost(self.label_cost),
+            language=self.language or None, deadline=deadline, label_cost=_cost(self.label_cost),
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:

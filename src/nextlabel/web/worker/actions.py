@@ -38,6 +38,7 @@ class WorkerView:
 
     name: str
     question: str
+    language: str | None
     labels: tuple[str, ...]
     spent: int
     budget: int
@@ -67,7 +68,8 @@ def act_and_ask(worker: str, action: WorkerAction | None, last: str) -> Callable
         # Reading a worker's row creates it, so it is read only for workers who have had a lease.
         known = known or told is not None or isinstance(reply, Lease)
         return WorkerView(
-            row.config.name or row.id, row.config.question, row.config.labels, row.spent, row.budget, reply,
+            row.config.name or row.id, row.config.question, row.config.language, row.config.labels,
+            row.spent, row.budget, reply,
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             commands.ledger.worker(worker).labels if known else None,
             undoable, told, note, pending,
@@ -86,7 +88,7 @@ def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
 
 
 def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
-    """The result of an action, and a key of ``texts.NOTES`` if something unusual happened; that is not an error."""
+    """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
     labels = commands.ledger.row.config.labels
     if action.move == "tell" and not 0 <= action.answer < len(labels):
         raise InputError("this answer does not exist.", "Use one of the buttons.")

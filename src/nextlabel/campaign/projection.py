@@ -276,6 +276,7 @@ _PROJECTIONS: dict[str, Projection] = {
     "resumed": _resumed,
     "changed": _changed,
     "tuned": _tuned,
+    "refitting": _refitted,
     "refitted": _refitted,
     "closed": _closed,
     "reopened": _reopened,

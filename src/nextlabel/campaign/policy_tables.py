@@ -109,7 +109,6 @@ class PolicyTables:
             return NO_ROOM if chosen == -1 else BELOW_PRICE
         return some[int(np.flatnonzero(states == chosen)[0])][0]
 
-
     def _by_table(
         self, some: Sequence[tuple[Group, int]], n: int, seed: int, number: int
     ) -> Group | Literal["no room", "below price"]:

@@ -1,10 +1,12 @@
 """``python -m benchmarks.live.soak [--minutes 30] [--store postgresql] [--workers 24]``: everything at once, for long.
 
 Workers on three campaigns (tables, ranked tasks, workers who are learnt) ask, tell, release, renew, take back, come
-late and have their links revoked; a requester imports tasks, pauses, resumes and changes campaigns; two dashboards and
-a program read everything that there is to read. Said are the statuses of all requests, the memory of the service over
-time, and whether replaying the logs leads to the same state. The exit code is 1 if a request was answered with a 5xx
-other than a 503 with Retry-After, if memory grew by more than a tenth in the second half, or if a state is wrong.
+late, are blocked and have their links revoked; a requester imports tasks, pauses, resumes and changes campaigns, and
+drops and restores labels; two dashboards and a program read everything that there is to read.
+
+Said are the statuses of all requests, the memory of the service over time, and whether replaying the logs leads to the
+same state. The exit code is 1 if a request was answered with a 5xx other than a 503 with Retry-After, if memory grew by
+more than a tenth in the second half, or if a state is wrong.
 """
 
 from __future__ import annotations
@@ -136,18 +138,27 @@ class Soak:
         return str(reply.json()["links"][0]["token"])
 
     async def change(self, random: Random) -> None:
-        """Pause and resume, change the budget, revoke a worker's link."""
+        """Pause and resume, change the budget, revoke a worker's link, block a worker or drop their labels."""
         id = random.choice(list(CAMPAIGNS))
-        kind = random.randrange(3)
+        kind, worker = random.randrange(5), f"{id}-w{random.randrange(8)}"
         if kind == 0:
             await self.api("POST", f"/campaigns/{id}/pause")
             await self._pause(1.0)
             await self.api("POST", f"/campaigns/{id}/resume")
         elif kind == 1:
             await self.api("PATCH", f"/campaigns/{id}", json={"budget": BUDGET + random.randrange(1000)})
+        elif kind == 2:
+            await self.api("POST", f"/campaigns/{id}/links/revoke", json={"workers": [worker]})
+        elif kind == 3:
+            for standing in ("blocked", "active"):
+                await self.api(
+                    "POST", f"/campaigns/{id}/workers/standing", json={"worker": worker, "standing": standing}
+                )
+                await self._pause(3.0)
         else:
-            body = {"workers": [f"{id}-w{random.randrange(8)}"]}
-            await self.api("POST", f"/campaigns/{id}/links/revoke", json=body)
+            for what in ("drop-labels", "restore-labels"):
+                await self.api("POST", f"/campaigns/{id}/workers/{what}", json={"worker": worker})
+                await self._pause(3.0)
 
     async def bring_in(self, random: Random) -> None:
         """An import in steps, sent twice: the second time nothing is added."""

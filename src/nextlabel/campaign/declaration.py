@@ -70,7 +70,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         "How long a worker may hold a task. Left out, it is learnt from completion times.",
         None, {"ge": LEASE_RANGE[0], "le": LEASE_RANGE[1]}, "600",
     ),
-    "policy": Setting("The policy that chooses the next task.", "index"),
+    "policy": Setting(
+        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "crowd"
+    ),
     "prior": Setting(
         "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left out, "
         "every answer is equally likely.", None, example="1,1",
@@ -93,10 +95,17 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
     "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
+    "pay_per_label": Setting(
+        "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
+        "0.05",
+    ),
+    "most_labels_per_worker": Setting(
+        "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
+    ),
 }  # fmt: skip
 
 #: Settings that may change while a campaign runs.
-CHANGEABLE: Final = ("budget", "deadline", "lease_seconds")
+CHANGEABLE: Final = ("budget", "deadline", "lease_seconds", "pay_per_label", "most_labels_per_worker")
 
 
 def declared(name: str) -> Setting:

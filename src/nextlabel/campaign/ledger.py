@@ -164,6 +164,14 @@ class Ledger(Protocol):
         """No lease expires after ``until``, and those that are out were given at ``given`` at the latest."""
         ...
 
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
+        ...
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """The tally of a worker who has had a task, else None; not to be changed."""
+        ...
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally (zeros for a new one); what is changed on it is written at the end of the transaction."""
         ...
@@ -213,6 +221,18 @@ class Store(Protocol):
 
     def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
+        ...
+
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        ...
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
         ...
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:

@@ -1,4 +1,4 @@
-"""A campaign's log, its workers and its certificate."""
+"""A campaign's log and its certificate."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.status import report_of
 from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import PageQuery, WorkersQuery
-from nextlabel.service.response_models import CertificateResponse, EventsResponse, WorkersResponse, to_json
+from nextlabel.service.request_models import PageQuery
+from nextlabel.service.response_models import CertificateResponse, EventsResponse, to_json
 
 #: Seconds that a request waits for a certificate.
 CERTIFICATE_S = 10.0
@@ -38,13 +37,6 @@ def show_events(
     rows = [to_json(event) for event in events]
     following = events[-1].seq if events and events[-1].seq < store.row(id).seq else None
     return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
-
-
-@router.get("/campaigns/{campaign}/workers", responses=problems(404), response_model=WorkersResponse)
-def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> dict[str, Any]:
-    """Show what each worker has done, those with the most labels first."""
-    rows = app_state(request).campaign_service.store.workers(campaign_id(campaign), page.limit)
-    return {"workers": [to_json(report_of(row)) for row in rows]}
 
 
 @router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409), response_model=CertificateResponse)

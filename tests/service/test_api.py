@@ -308,7 +308,7 @@ class TestReading:
         waiting = [one for one in map(json.loads, lines) if one not in found]
         assert len(lines) == 9 and [(one["worker"], one["label"]) for one in waiting] == [("cat", None)]
         csv = http.get(f"/campaigns/{id}/labels", params={"format": "csv"}).text.splitlines()
-        assert csv[0] == "task,worker,label,started,submitted,state,counted" and len(csv) == 9
+        assert csv[0] == "task,worker,label,started,submitted,state,counted,dropped" and len(csv) == 9
         assert sum(",'=bob," in line for line in csv) == 4
 
     def test_events_by_cursor(self, shared: Service, http: httpx.Client) -> None:

@@ -82,7 +82,7 @@ def test_an_old_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: P
 
 
 #: Kinds of events that logs have had since the recording.
-NEW_KINDS = {"clock_accepted", "batch_ended", "rebuilt", "tasks_published", "tasks_ranked", "refitted"}
+NEW_KINDS = {"clock_accepted", "batch_ended", "rebuilt", "tasks_published", "tasks_ranked", "refitted", "predicted"}
 
 
 def test_the_old_logs_have_every_kind_of_event() -> None:

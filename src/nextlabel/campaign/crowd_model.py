@@ -83,6 +83,7 @@ class CrowdModel:
         self.seq = self.version = 0
         self._due = self._labels = self._budget = 0
         self._skip = 0
+        self._revised = False
 
     # Following the log ------------------------------------------------------------------------------------------
 
@@ -110,6 +111,8 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "predicted":
+            self._predicted(data)
         elif kind == "refitted" and event.seq >= self._skip and data["version"] > self.version:
             self._refit(ledger, data)
         self.seq = event.seq
@@ -120,6 +123,16 @@ class CrowdModel:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
 
+    def _predicted(self, data: dict[str, Any]) -> None:
+        """A model's labels: the next task is chosen by what is learnt with them."""
+        name = data["worker"]
+        if name not in self.workers:
+            self.workers[name] = self.crowd.add_worker(comes=False)
+        self.crowd.reserve_tasks(max(data["tasks"]) + 1)
+        for task, label in zip(data["tasks"], data["labels"], strict=True):
+            self.crowd.predict(task, self.workers[name], label)
+        self._revised = True
+
     # Refitting --------------------------------------------------------------------------------------------------
 
     def is_due(self, row: CampaignRow) -> bool:
@@ -127,6 +140,7 @@ class CrowdModel:
         new = row.tasks - self.crowd.tasks
         return (
             self.version == 0
+            or self._revised
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
             or new > OF_TASKS * self.crowd.tasks
@@ -134,7 +148,7 @@ class CrowdModel:
 
     def has_news(self, row: CampaignRow) -> bool:
         """Whether labels have come in, or tasks been added, since the last refit."""
-        return self.version == 0 or row.spent != self._labels or row.tasks != self.crowd.tasks
+        return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
     def refit(self, ledger: Ledger, left: int) -> dict[str, Any]:
         """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next."""
@@ -156,7 +170,7 @@ class CrowdModel:
             crowd.add_tasks(self._tilts(ledger.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
-        self._labels = data["labels"]
+        self._labels, self._revised = data["labels"], False
 
     def _tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""

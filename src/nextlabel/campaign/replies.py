@@ -65,6 +65,16 @@ class Added:
     tasks: int
 
 
+@dataclass(frozen=True, slots=True)
+class AddedPredictions:
+    """Predictions that are new, those that were there, and the labels of the budget that they cost."""
+
+    model: str
+    added: int
+    known: int
+    charged: int
+
+
 def lease_id_of(lease: Lease | str) -> str:
     """The id of a lease, which may be given itself."""
     if isinstance(lease, Lease):

@@ -113,6 +113,8 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
 def test_a_repeated_upload_changes_nothing_and_another_label_is_a_conflict(service: CampaignService) -> None:
     id = campaign(service)
     service.add_predictions(id, "m", said(0, 10))
+    sure = {one.task for one in service.results(id) if one.probability > 0.55}
+    assert sure == {f"t{k}" for k in range(10)}  # before anybody has asked for a task
     seq = service.store.row(id).seq
     again = service.add_predictions(id, "model:m", said(0, 10))
     assert (again.added, again.known) == (0, 10)
@@ -154,7 +156,7 @@ def test_many_predictions_are_written_in_steps_and_an_upload_that_was_broken_off
 
     def broken(id: str, command: Any) -> Any:
         calls.append(1)
-        if len(calls) == 3:
+        if len(calls) == 3:  # two steps of five are written
             raise KeyboardInterrupt
         return run(id, command)
 

@@ -70,10 +70,10 @@ def _by_workers(campaign: Recording, worker: str, n: int) -> Choice:
     """The task that is best for this worker, by what is known of them and of all tasks."""
     row, model = campaign.ledger.row, campaign.crowd()
     if model.is_due(row):
-        campaign.refit()
+        model = campaign.refit(wait=model.version == 0)
     task = model.choose(worker)
     if task is None and model.crowd.tasks < row.tasks:
-        campaign.refit()
+        model = campaign.refit(wait=True)
         task = model.choose(worker)
     if task is None:
         return "nothing_left_for_you" if model.crowd.any_open else "all_leased"

@@ -215,6 +215,18 @@ class Store(Protocol):
         """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
         ...
 
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        ...
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
+        ...
+
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold every row of a campaign against its events; with ``repair``, write what they say where it differs."""
         ...

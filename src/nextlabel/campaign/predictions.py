@@ -65,7 +65,7 @@ def check_policy(row: CampaignRow) -> None:
         raise ConflictError(
             f"campaign {row.id!r} has the policy {row.config.policy!r}, which takes all workers to be alike: a model "
             "among them would count like a person.",
-            "Use a campaign with the policy crowd, or give the model's scores as priors of the tasks (--score).",
+            "Use a campaign with the policy crowd, or give the model's scores as priors of the tasks (--score-column).",
         )
 
 

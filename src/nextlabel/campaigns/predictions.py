@@ -66,6 +66,7 @@ def add_predictions(
             return AddedPredictions(name, 0, len(checked), 0)
         charged = _write(service, id, new, price, seen, progress)
         if charged is not None:
+            service.run(id, _learn)
             return AddedPredictions(name, len(new), len(checked) - len(new), charged)
 
 
@@ -108,6 +109,12 @@ def _write(
         if done < len(new):
             time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
     return charged
+
+
+def _learn(commands: Commands) -> None:
+    """Results follow the predictions at once, not only when somebody asks for a task."""
+    if commands.crowd().is_due(commands.ledger.row):
+        commands.refit()
 
 
 def _checked(

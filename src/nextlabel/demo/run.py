@@ -46,7 +46,13 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     """Start the service on a database in ``folder`` and create the campaign; both last as long as the block."""
     sample, belief = items(number, seed), prior()
     config = CampaignSettings(
-        round(labels_an_item * number), LABELS, "Demo: product reviews", QUESTION, prior=belief, seed=seed
+        round(labels_an_item * number),
+        LABELS,
+        "Demo: product reviews",
+        QUESTION,
+        policy="index",
+        prior=belief,
+        seed=seed,
     )
     settings = ServiceSettings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +62,7 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
         campaign = client.create(
             budget=config.budget, labels=list(LABELS), name=config.name, question=QUESTION, prior=prior_table(belief),
-            seed=seed,
+            policy=config.policy, seed=seed,
         )  # fmt: skip
         client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
         campaign_service.table_cache.wait(config, [belief], config.rho)

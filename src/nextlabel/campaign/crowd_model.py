@@ -190,6 +190,11 @@ class CrowdModel:
             self.crowd.take_back(lease_number(data["lease"]))
         elif kind == "predicted":
             self._predicted(data)
+        elif kind == "worker_blocked":
+            for lease in data["leases"]:
+                self.crowd.give_up(lease_number(lease))
+        elif kind in ("labels_dropped", "labels_restored"):
+            self._change_labels(data["leases"], kind == "labels_dropped")
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
@@ -205,6 +210,17 @@ class CrowdModel:
         self.crowd.reserve_tasks(max(data["tasks"]) + 1)
         for task, label in zip(data["tasks"], data["labels"], strict=True):
             self.crowd.predict(task, self.workers[name], label)
+        self._revised = True
+
+    def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
+        """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
+        for lease, label in leases:
+            entry = lease_number(lease)
+            if drop:
+                self.crowd.take_back(entry)
+                self.crowd.give_up(entry)
+            else:
+                self.crowd.label(entry, label)
         self._revised = True
 
     # Refitting --------------------------------------------------------------------------------------------------
@@ -273,7 +289,7 @@ class CrowdModel:
             crowd.add_tasks(self._tilts(log.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
-        self._labels, self._revised, self.missed = data["labels"], False, None
+        self._labels, self.missed, self._revised = data["labels"], None, False
 
     def _tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""

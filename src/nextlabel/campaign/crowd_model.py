@@ -150,6 +150,7 @@ class CrowdModel:
         #: [labels, expected accuracy, ends of its interval] at the refits so far.
         self.history: list[list[float]] = []
         self._due = self._labels = self._budget = 0
+        self._revised = False
         self._target: Event | None = None
 
     # Following the log ------------------------------------------------------------------------------------------
@@ -213,12 +214,40 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "predicted":
+            self._predicted(data)
+        elif kind == "worker_blocked":
+            for lease in data["leases"]:
+                self.crowd.give_up(lease_number(lease))
+        elif kind in ("labels_dropped", "labels_restored"):
+            self._change_labels(data["leases"], kind == "labels_dropped")
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
         if name not in self.workers:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
+
+    def _predicted(self, data: dict[str, Any]) -> None:
+        """A model's labels: the next task is chosen by what is learnt with them."""
+        name = data["worker"]
+        if name not in self.workers:
+            self.workers[name] = self.crowd.add_worker(comes=False)
+        self.crowd.reserve_tasks(max(data["tasks"]) + 1)
+        for task, label in zip(data["tasks"], data["labels"], strict=True):
+            self.crowd.predict(task, self.workers[name], label)
+        self._revised = True
+
+    def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
+        """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
+        for lease, label in leases:
+            entry = lease_number(lease)
+            if drop:
+                self.crowd.take_back(entry)
+                self.crowd.give_up(entry)
+            else:
+                self.crowd.label(entry, label)
+        self._revised = True
 
     # Refitting --------------------------------------------------------------------------------------------------
 
@@ -227,6 +256,7 @@ class CrowdModel:
         new = row.tasks - self.crowd.tasks
         return (
             self.version == 0
+            or self._revised
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
             or new > OF_TASKS * self.crowd.tasks
@@ -234,7 +264,7 @@ class CrowdModel:
 
     def has_news(self, row: CampaignRow) -> bool:
         """Whether labels have come in, or tasks been added, since the last refit."""
-        return self.version == 0 or row.spent != self._labels or row.tasks != self.crowd.tasks
+        return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
     def begin_refit(self, row: CampaignRow, left: int) -> dict[str, Any]:
         """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
@@ -290,7 +320,7 @@ class CrowdModel:
             crowd.add_tasks(self._tilts(log.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
-        self._labels, self.missed = data["labels"], None
+        self._labels, self.missed, self._revised = data["labels"], None, False
 
     def _tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
@@ -312,11 +342,13 @@ class CrowdModel:
         if tasks > crowd.tasks:  # without labels until the next refit
             classes = np.asarray(ledger.task_classes(crowd.tasks, tasks), dtype=np.int64)
             tilt[crowd.tasks :] = self._tilts(ledger.classes())[classes]
-        odds = shares * np.exp(tilt[told == 0])
-        beliefs[told == 0] = odds / odds.sum(axis=1, keepdims=True)
         history = crowd.campaign.history
         came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        bare = np.bincount(task, minlength=tasks)[:tasks] == 0
+        bare[crowd.tasks :] = True  # until the next refit
+        odds = shares * np.exp(tilt[bare])
+        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
         agree = answer == beliefs.argmax(axis=1)[task]
         answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
         return CrowdSnapshot(

@@ -18,6 +18,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.predictions import PREFIX
 from nextlabel.policies.crowd.chain import Chain
 from nextlabel.policies.crowd.solver import LEARNT_GAP, RelaxationSolver
 from nextlabel.policies.crowd.types import group_workers
@@ -41,9 +42,9 @@ class CrowdOutlook:
 
 def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int) -> CrowdOutlook:
     """The outlook with ``left`` labels to come, and with fewer or with up to ``most_extra`` more of them."""
-    weights = crowd.labels.astype(np.float64) if crowd.labels.sum() else np.ones(1)
-    channels = crowd.channels if crowd.labels.sum() else crowd.stranger[None]
-    types = group_workers(channels, weights)
+    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and not name.startswith(PREFIX)]
+    channels = crowd.channels[people] if people else crowd.stranger[None]
+    types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
     chain = Chain(types.channels)
     free = np.zeros(len(types.share))
     members = _members(crowd.beliefs, chain.grid)

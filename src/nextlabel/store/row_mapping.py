@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
+from nextlabel.campaign.amendments import amend
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.rules import rules_from_json, rules_to_json
@@ -16,6 +18,9 @@ from nextlabel.store.tables import campaigns
 
 _NAMES = tuple(column.name for column in campaigns.c)
 _CHANGING = tuple(name for name in _NAMES if name not in FIXED)
+_RULES, SEQ = _CHANGING.index("rules"), _NAMES.index("seq")
+ID, NUMBER = _NAMES.index("id"), _NAMES.index("number")
+_changing = attrgetter(*_CHANGING)
 
 
 @lru_cache(maxsize=1024)
@@ -27,7 +32,7 @@ def campaign_from(row: Row) -> tuple[int, CampaignRow]:
     """A row of ``campaigns``: the campaign's number in the database, and the rest."""
     values = dict(zip(_NAMES, row, strict=True))
     number = int(values.pop("number"))
-    values["config"] = _config(values["config"])
+    values["config"] = amend(_config(values["config"]), values["amended"])
     values["paused"] = bool(values["paused"])
     values["rules"] = rules_from_json(values["rules"])
     return number, CampaignRow(**values)
@@ -41,6 +46,12 @@ def campaign_values(row: CampaignRow) -> dict[str, Any]:
 def changing_values(row: CampaignRow) -> dict[str, Any]:
     """What may change in the life of a campaign."""
     return {**{name: getattr(row, name) for name in _CHANGING}, "rules": rules_to_json(row.rules)}
+
+
+def changing_columns(row: CampaignRow) -> tuple[Any, ...]:
+    """The values of the same, in the same order."""
+    values = _changing(row)
+    return (*values[:_RULES], rules_to_json(row.rules), *values[_RULES + 1 :])
 
 
 def event_from(row: Row) -> Event:
@@ -69,6 +80,7 @@ def lease_from(row: Row) -> LeaseRow:
     lease = LeaseRow(*row)
     if lease.counted is not None:
         lease.counted = bool(lease.counted)
+    lease.dropped = bool(lease.dropped)
     return lease
 
 

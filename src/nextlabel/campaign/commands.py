@@ -18,6 +18,7 @@ from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.shown_columns import shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
@@ -191,8 +192,9 @@ class Commands(Recording):
         return lease
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
+        payload = shown_payload(self.ledger.row.config.show, task.payload)
         return Lease(
-            lease.id, self.ledger.row.id, task.key, task.payload, lease.worker, lease.status, lease.leased_at,
+            lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,
         )  # fmt: skip
 

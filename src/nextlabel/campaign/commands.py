@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from typing import Any
 
 from nextlabel.campaign import scoring
@@ -192,7 +193,8 @@ class Commands(Recording):
         return lease
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
-        payload = shown_payload(self.ledger.row.config.show, task.payload)
+        # A store may remember the task: what a program does with its payload must not be seen by others.
+        payload = deepcopy(shown_payload(self.ledger.row.config.show, task.payload))
         return Lease(
             lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,

@@ -213,7 +213,7 @@ def _lease(campaign: str, found: Mapping[str, Any]) -> Lease | NoTask:
 
 def _links(found: Mapping[str, Any]) -> CampaignLinks:
     personal = tuple(_made(WorkerLink, one) for one in found["links"])
-    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]))
+    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]), found.get("warning"))
 
 
 def _certificate(found: Mapping[str, Any]) -> Certificate:

@@ -146,6 +146,6 @@ async function follow() {
   setTimeout(follow, POLL_MS);
 }
 
-slider?.addEventListener("input", whatIf);
+slider?.addEventListener("input", whatIf); // a campaign that tells workers apart has none
 draw();
 setTimeout(follow, POLL_MS / 2);

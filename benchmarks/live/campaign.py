@@ -15,7 +15,9 @@ from nextlabel.store.open import open_store
 def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object) -> tuple[str, dict[str, str]]:
     """A new campaign, and a token for each worker."""
     campaign_service = CampaignService(open_store(url))
-    config = CampaignSettings(**{"budget": budget, "labels": ("no", "yes"), "lease_seconds": 600.0, **settings})
+    config = CampaignSettings(
+        **{"budget": budget, "labels": ("no", "yes"), "policy": "index", "lease_seconds": 600.0, **settings}
+    )
     id = campaign_service.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
     if config.policy == "index":
         campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)

@@ -115,6 +115,48 @@ def test_a_worker_who_is_counted_gets_what_is_new_for_them(kind: str, tmp_path: 
         service.table_cache.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    "damage", ["UPDATE held_counts SET count = count + 7 WHERE node > 0", "UPDATE held_counts SET count = 0",
+               "DELETE FROM held_counts WHERE node = 0", "UPDATE held_counts SET worker = 'bob', node = node + 1"],
+)  # fmt: skip
+def test_counts_that_are_wrong_are_found_and_repaired(kind: str, damage: str, tmp_path: Path) -> None:
+    """Wrong counts hide tasks from a worker: they are compared and rebuilt as all that follows from the log."""
+    with opened(kind, tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        service = service_of_store(store, Clock())
+        id = service.create(simple(500, most_labels=2), tasks=[f"item {k}" for k in range(30)]).id
+
+        def hold_some(commands: Commands) -> None:
+            for k in range(24):
+                lease = commands.ask("greedy")
+                commands.tell(lease.id, "yes") if k % 2 else commands.release(lease.id)  # type: ignore[union-attr]
+            commands.ledger.write_rows()  # type: ignore[attr-defined]
+            commands.ledger.held_counts.begin("greedy")  # type: ignore[attr-defined]
+
+        service.run(id, hold_some)
+        before = counts_in(store)
+        assert len(before) > 1 and service.verify(id).right
+        with store.engine.execution_options(writes=True).begin() as connection:
+            connection.execute(sa.text(damage))
+        wrong = counts_in(store)
+        found = service.verify(id)
+        assert found.differing.keys() == {"held_counts"} and counts_in(store) == wrong
+        assert service.verify(id, repair=True).repaired
+        repaired = counts_in(store)
+        assert repaired == (before if "bob" not in damage else {})
+        assert service.verify(id).right
+        assert {poll(service, id, "greedy").task for _ in range(3)}
+        assert service.verify(id).right
+        service.table_cache.close()
+
+
+def counts_in(store: SqlStore) -> dict[Any, int]:
+    with store.engine.connect() as connection:
+        found = connection.execute(sa.text("SELECT worker, klass, node, w, count FROM held_counts"))
+        return {tuple(key): count for *key, count in found if count}
+
+
 def test_an_old_database_counts_from_its_leases(tmp_path: Path) -> None:
     """A database from before the counts: the first long search makes them."""
     from alembic import command

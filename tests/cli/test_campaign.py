@@ -102,7 +102,7 @@ def test_labels_of_no_campaign_are_refused(folder: Path, capsys: pytest.CaptureF
 
 
 def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert create() == 0
+    assert create("--policy", "index") == 0
     for words, said in (
         (["pause", "mine"], "mine is paused"),
         (["resume", "mine"], "mine is open"),

@@ -48,7 +48,7 @@ def test_sample_items_come_from_the_prior_that_the_campaign_is_told() -> None:
 
 
 def test_fixed_overlap_is_compared_at_the_same_expected_accuracy() -> None:
-    config = CampaignSettings(300, LABELS, prior=prior())
+    config = CampaignSettings(300, LABELS, policy="index", prior=prior())
     sample = items(100, 0)
     labelled = {item.id: item.truth for item in sample}
     values = outcome(config, sample, labelled, 300, 0.7, 0.9, []).overlap_values

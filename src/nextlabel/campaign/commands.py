@@ -45,7 +45,7 @@ class Commands(Recording):
             return self._refuse("all_leased")
         chosen = choose(self, worker)
         if isinstance(chosen, str):
-            return self._refuse(chosen)
+            return self._refuse(chosen, soon=not self.ledger.search_ended())
         task, how = chosen
         until = self.now + lease_seconds(row)
         if row.deadline is not None:
@@ -161,13 +161,14 @@ class Commands(Recording):
             self.reopen()
         self.closing_reason()
 
-    def _refuse(self, reason: Reason) -> NoTask:
+    def _refuse(self, reason: Reason, soon: bool = False) -> NoTask:
+        """Why there is no task, and when to ask again; ``soon``: the search for one goes on then."""
         retry: float | None = None
         low, high = RETRY_RANGE
         if reason in ("all_leased", "below_price", "finished", "budget_spent"):
             expiry = self.ledger.next_expiry()
             if reason == "all_leased" or expiry is not None:
-                retry = min(max((expiry or self.now) - self.now, low), high)
+                retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
         elif reason in ("paused", "nothing_left_for_you", "preparing"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))

@@ -70,7 +70,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         "How long a worker may hold a task. Left out, it is learnt from completion times.",
         None, {"ge": LEASE_RANGE[0], "le": LEASE_RANGE[1]}, "600",
     ),
-    "policy": Setting("The policy that chooses the next task.", "index"),
+    "policy": Setting(
+        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "crowd"
+    ),
     "prior": Setting(
         "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left out, "
         "every answer is equally likely.", None, example="1,1",

@@ -25,7 +25,9 @@ resumed      --
 changed      budget, deadline or lease_seconds: the new value of each that changed
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
-             truths), next (labels given at which it is due again)
+             truths), next (labels given at which it is due again), upto (the last event that it looked at, if it was
+             made in the background: the events since then move it like any others)
+refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
@@ -46,7 +48,7 @@ from typing import Any, Final
 KINDS: Final = (
     "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
     "released", "renewed", "undone",
-    "paused", "resumed", "changed", "tuned", "refitted", "closed", "reopened", "clock_accepted",
+    "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt",
 )  # fmt: skip
 

@@ -116,6 +116,14 @@ class Ledger(Protocol):
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         ...
 
+    def begin_search(self) -> None:
+        """A new ask: ``pick`` and ``best`` may examine some tasks for it, however many there are, and give up then."""
+        ...
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything; if not, the worker's next ask carries on with it."""
+        ...
+
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task; False if that is not known."""
         ...
@@ -205,6 +213,18 @@ class Store(Protocol):
 
     def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
+        ...
+
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        ...
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
         ...
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:

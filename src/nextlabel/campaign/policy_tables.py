@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Literal, Protocol
@@ -19,7 +20,7 @@ import numpy as np
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.chance import TIES, chance, draw_key
-from nextlabel.campaign.rows import Group
+from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
@@ -110,6 +111,14 @@ class TableSource(Protocol):
 
     def crowd_ready(self) -> None:
         """Return once the policy ``crowd``, which has no tables, is compiled."""
+        ...
+
+    def crowd_loaded(self, row: CampaignRow) -> None:
+        """Return if what was learnt of the campaign's crowd may be read from the log here and now."""
+        ...
+
+    def refit_later(self, id: str) -> Future[None] | None:
+        """A refit of the campaign's crowd that goes on in the background; None if it is to be made here and now."""
         ...
 
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:

@@ -305,6 +305,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "resumed": _resumed,
     "changed": _changed,
     "tuned": _tuned,
+    "refitting": _refitted,
     "refitted": _refitted,
     "closed": _closed,
     "reopened": _reopened,

@@ -12,6 +12,7 @@ from typing import Any, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
@@ -122,6 +123,11 @@ class CampaignSettings:
         policy = make_policy(self.policy)
         if self.knows_workers:
             self._check_crowd()
+        elif isinstance(self.prior, Fact):
+            raise InputError(
+                f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
+                'Use the policy crowd, or a prior such as kind = "one-coin".',
+            )
         elif policy.planned_ahead:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
@@ -136,7 +142,7 @@ class CampaignSettings:
 
     def _check_crowd(self) -> None:
         """Refuse what the model of workers who differ has no place for."""
-        hint = "Leave it out, or use index."
+        hint = "Leave it out, or choose the policy index, which takes workers to be alike."
         if self.threshold != SETTINGS["threshold"].default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
         if self.reward != Accuracy():

@@ -23,6 +23,7 @@ from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
+from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
@@ -212,11 +213,18 @@ class CampaignService:
         self.verify(id, True, progress)
         return self.store.row(id)
 
+    def refit_in_background(self) -> None:
+        """From now on nobody waits while workers and tasks of a campaign are learnt anew (policy ``crowd``)."""
+        if self.table_cache.refits is None:
+            self.table_cache.refits = BackgroundRefits(self)
+
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
         if row.config.knows_workers:
             crowd_compiled()
+            if row.tasks:
+                self.table_cache.refit_later(id)
         elif row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 

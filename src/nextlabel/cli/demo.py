@@ -129,7 +129,7 @@ def _print(campaign: DemoRun, found: Outcome, seconds: float) -> None:
         level = "not reached" if one.saved is None else f"after {one.level:,} labels: {one.saved:.0%} saved"
         rows.append(["    the campaign was there", level])
     caption = (
-        f"Shares are of these {found.items} items and vary by about {_spread(found):.1%} from one set of items to another. "
+        f"Shares are of these {found.items} items and vary by about {_spread(found):.1%} with the set of items. "
         f"{USUAL} labels for every item are {USUAL * found.items:,}, by the same people. {seconds:.0f} seconds."
     )
     print_table("Certificate", ["", ""], rows, caption)

@@ -17,7 +17,7 @@ from nextlabel.arrays import Floats
 from nextlabel.crowd.flags import AGAINST, AT_CHANCE
 from nextlabel.crowd.learn import learn_crowd
 from nextlabel.crowd.learnt import Estimate, LearntCrowd
-from nextlabel.demo.sample import CONTRARIAN, LABELS, MODEL, MODEL_NAME, PEOPLE, SPAMMER, Answer, Item, prediction
+from nextlabel.demo.sample import CONTRARIAN, MODEL, MODEL_NAME, PEOPLE, SPAMMER, Answer, Item, prediction
 
 #: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.
 OVERLAPS, PLAYED, USUAL = (1, 3, 5, 7), 4, 5

@@ -62,7 +62,6 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
             labels=list(LABELS),
             name="Demo: product reviews",
             question=QUESTION,
-            policy="crowd",
             seed=seed,
         )
         client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])

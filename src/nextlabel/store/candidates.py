@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.campaign.chance import starting_place
 from nextlabel.campaign.rows import Group, TaskRow
-from nextlabel.store import questions
+from nextlabel.store import long_searches, questions
 from nextlabel.store.ledger_rows import key_of_place, key_of_score
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import task_from
@@ -134,6 +134,8 @@ class Candidates:
             counts = self._ledger.held_counts.begin(which["worker"])
         if self._exhausted(group, counts):
             return None
+        if self._stored(group) > long_searches.MOST_SEARCHED:
+            return self._ledger.cached.searches.in_group(which["worker"], group, which["start"], self._places(which))
         first = self._first(questions.search_from, which)
         return first if first is not None else self._first(questions.search_before, which)
 
@@ -169,7 +171,39 @@ class Candidates:
         if len(self._ranked) < questions.MOST_EXAMINED:
             return None
         which = {"campaign": self._rows.number, "worker": worker, "many": 1 + len(self._rows.stored_group)}
+        if self._row.tasks > long_searches.MOST_SEARCHED:
+            return self._ledger.cached.searches.in_ranked(worker, self._row.tasks, self._scores(which))
         return self._first(questions.search_best, which)
+
+    def _places(self, which: dict[str, Any]) -> long_searches.Window[float]:
+        """Windows of a group, from a place on."""
+
+        def window(start: float, until: float, examined: int) -> tuple[TaskRow | None, float | None]:
+            asked = {**which, "start": start, "examined": examined}
+            first = self._first(questions.window_from, asked)
+            if first is not None:
+                return first, None
+            del asked["many"], asked["worker"]
+            last = self._runner.ask(questions.last_from(self._dialect), asked)
+            return None, last[0][0] if last else None
+
+        return window
+
+    def _scores(self, which: dict[str, Any]) -> long_searches.Window[long_searches.Score]:
+        """Windows of ranked tasks, from a score down to another."""
+
+        def window(
+            start: long_searches.Score, until: long_searches.Score, examined: int
+        ) -> tuple[TaskRow | None, long_searches.Score | None]:
+            between = {"score": start[0], "place": start[1], "least": until[0], "least_place": until[1]}
+            first = self._first(questions.best_window, {**which, **between, "examined": examined})
+            if first is not None:
+                return first, None
+            asked = {"campaign": which["campaign"], **between, "examined": examined}
+            last = self._runner.ask(questions.last_of_best(self._dialect), asked)
+            return None, (last[0][0], last[0][1]) if last else None
+
+        return window
 
     def _read(self, found: Sequence[Row]) -> list[TaskRow]:
         """Rows of tasks with their holders, remembered."""

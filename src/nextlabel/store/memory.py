@@ -105,6 +105,21 @@ class MemoryStore:
             some = self._ledger(id).events[after : after + limit]
         return _first_bytes(some, max_bytes, lambda event: len(json.dumps(event.data)))
 
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        with self._lock:
+            return self._ledger(id).log(after, limit)
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The last event of a kind."""
+        with self._lock:
+            return self._ledger(id).last_event(kind)
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        with self._lock:
+            return self._ledger(id).task_classes(first, end)
+
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._lock:

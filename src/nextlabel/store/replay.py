@@ -48,6 +48,13 @@ class Replay:
         with self._ledger() as ledger:
             scoring.rank_all(ledger)
 
+    def count_held(self, workers: Sequence[str]) -> None:
+        """Count the tasks that these workers have held, from now on with each event."""
+        with self._ledger() as ledger:
+            for worker in workers:
+                if not ledger.held_counts.read(worker):
+                    ledger.held_counts.begin(worker)
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """To read the rows."""

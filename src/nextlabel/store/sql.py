@@ -152,6 +152,28 @@ class SqlStore:
                 event_from(row) for row in _first_bytes(connection, sql.events_after, parameters, "data", max_bytes)
             ]
 
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number, without the data of those that added tasks."""
+        with self._read() as connection:
+            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            return [event_from(tuple(row)) for row in connection.execute(sql.light_events_after, parameters)]
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The last event of a kind."""
+        with self._read() as connection:
+            parameters = {"campaign": _find_campaign(connection, id)[0], "kind": kind}
+            found = connection.execute(sql.last_event, parameters).scalar()
+        return None if found is None else int(found)
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        with self._read() as connection:
+            number, row = _find_campaign(connection, id)
+            if row.classes == 1:
+                return [0] * (end - first)
+            parameters = {"campaign": number, "first": first, "end": end}
+            return [klass for (klass,) in connection.execute(sql.task_classes, parameters)]
+
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._read() as connection:
@@ -295,7 +317,7 @@ class SqlStore:
             cached = self._cached.pop(id, None)
         if cached is not None and cached.seq == seq:
             return cached
-        return CachedRows(crowd=None if cached is None else cached.crowd)
+        return CachedRows() if cached is None else CachedRows(crowd=cached.crowd, searches=cached.searches)
 
     def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
         """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,7 @@ from nextlabel.store.candidates import Candidates
 from nextlabel.store.expiries import Expiries
 from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
+from nextlabel.store.long_searches import LongSearches
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
 from nextlabel.store.tables import batches
@@ -44,6 +45,7 @@ class CachedRows:
     groups: dict[Group, int] | None = None
     expiry: float | None = None  # no lease expires before; None: not known
     crowd: CrowdModel | None = None  # it knows itself after which event
+    searches: LongSearches = field(default_factory=LongSearches)  # true after any event
 
 
 class SqlLedger:
@@ -70,7 +72,7 @@ class SqlLedger:
         return self._number
 
     def forget_cached(self) -> None:
-        """Remember nothing of the rows that were read before, and count nothing that follows from them."""
+        """Remember nothing of the rows that were read before."""
         self.held_counts.forget()
         self.cached, self._changed_groups = CachedRows(), set()
         self.rows.forget()
@@ -230,6 +232,14 @@ class SqlLedger:
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         return self.candidates.pick(group, worker, start)
+
+    def begin_search(self) -> None:
+        """A new ask."""
+        self.cached.searches.begin()
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything."""
+        return self.cached.searches.ended
 
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task."""

@@ -117,6 +117,7 @@ class CrowdAllocator:
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, 2 * len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
         )
+        self.campaign = self.campaign._replace(state=self.campaign.state._replace(hold=float(self.prior.hold)))
         self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
         self.campaign.state.logp[:] += self._tilt
         self.campaign.state.belief[:] = beliefs

@@ -35,12 +35,15 @@ A = TypeVar("A", Floats, Ints)
 
 
 class GrowingCrowd(CrowdAllocator):
-    """Tasks, workers and what was given out, by number; ``share`` (C,) is what a task is believed to be at first."""
+    """Tasks, workers and what was given out, by number; ``share`` (C,) is what a task is believed to be at first.
 
-    def __init__(self, share: Floats, rule: str = "crowd", seed: int = 0) -> None:
+    ``prior`` says what workers are like (that of any crowd, unless one is given); its shares are not looked at.
+    """
+
+    def __init__(self, share: Floats, rule: str = "crowd", seed: int = 0, prior: CrowdPrior | None = None) -> None:
         start = np.maximum(np.asarray(share, dtype=np.float64), LEAST)
         start = start / start.sum()
-        usual = CrowdPrior.default(len(start))
+        usual = CrowdPrior.default(len(start)) if prior is None else prior
         self.tasks = self.people = self.entries = 0
         self.planned = False
         super().__init__(

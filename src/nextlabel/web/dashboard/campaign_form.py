@@ -23,6 +23,8 @@ from nextlabel.web.dashboard.uploads import UploadedFile
 
 #: Labels per task in the suggested budget; rows whose ids are compared with the earlier ones at once.
 LABELS_PER_TASK, ROWS = 3, 1000
+#: The policy of a campaign whose labels have a cost: the usual one spends its budget.
+PRICED_POLICY = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ class CampaignForm:
         deadline = read_time(self.deadline)
         if deadline is not None and deadline <= now:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
+        cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            language=self.language or None, deadline=deadline, label_cost=_cost(self.label_cost),
+            language=self.language or None, deadline=deadline, label_cost=cost,
+            policy=PRICED_POLICY if cost > 0 else declared("policy").default,
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:

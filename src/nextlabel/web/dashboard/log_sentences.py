@@ -125,6 +125,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
+    "refitting": lambda c, who, what, d: f"Workers and items are being learnt anew from {count(d['labels'])} labels.",
     "refitted": _refitted,
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",

@@ -17,6 +17,7 @@ from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
+    from nextlabel.crowd.learnt import Estimate
     from nextlabel.demo.outcome import Found, Outcome, Overlap
     from nextlabel.demo.run import DemoRun
 
@@ -112,12 +113,12 @@ def _print(campaign: DemoRun, found: Outcome, seconds: float) -> None:
 
     print_table(
         "Workers",
-        ["worker", "who they are", "labels", "right", "as the campaign learnt it", "flagged"],
+        ["worker", "is", "labels", "right", "learnt", "flagged"],
         [
-            [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}", f"{one.learnt:.0%}", ", ".join(one.flags)]
+            [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}", _learnt(one.learnt), ", ".join(one.flags)]
             for one in found.workers
         ],
-        "'right' is hidden from the campaign. Brackets: 95% intervals.",
+        "'right' is hidden from the campaign; 'learnt' is how often it thinks they are right, with a 95% interval.",
     )
     rows = [
         ["labels bought", f"{found.labels:,} of {campaign.budget:,}"],
@@ -133,6 +134,10 @@ def _print(campaign: DemoRun, found: Outcome, seconds: float) -> None:
         f"{USUAL} labels for every item are {USUAL * found.items:,}, by the same people. {seconds:.0f} seconds."
     )
     print_table("Certificate", ["", ""], rows, caption)
+
+
+def _learnt(one: Estimate) -> str:
+    return f"{one.mean:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})"
 
 
 def _worker(one: Found) -> dict[str, Any]:

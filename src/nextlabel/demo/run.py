@@ -13,7 +13,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.demo.background import served
 from nextlabel.demo.crowd import crowd
-from nextlabel.demo.sample import LABELS, PEOPLE, QUESTION, Answer, Item, items
+from nextlabel.demo.sample import LABELS, MODEL_NAME, PEOPLE, QUESTION, Answer, Item, items, prediction
 from nextlabel.service import tokens
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
@@ -65,6 +65,9 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
             seed=seed,
         )
         client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
+        client.add_predictions(
+            campaign.id, MODEL_NAME, [{"task": item.id, "label": prediction(item.text)} for item in sample]
+        )
         yield DemoRun(settings.base_url, token, campaign.id, budget, sample, seed, client)
 
 

@@ -131,10 +131,17 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
             service.add_tasks(id, tasks(20, 26))
         if step == 70:
             service.change(id, {"budget": 70})
+        if step in (60, 95):
+            service.drop_labels(id, WORKERS[-1], "guesses")
+            service.set_standing(id, WORKERS[-1], "blocked")
+        if step == 80:
+            service.set_standing(id, WORKERS[-1], "active")
+            service.restore_labels(id, WORKERS[-1])
         if step % 26 == 25:
             assert_same_as_fresh(service, id)
     settled(service, id)
     events = service.store.events(id, 0, 1000)
+    assert {"labels_dropped", "labels_restored", "worker_blocked"} <= {one.kind for one in events}
     assert {"labelled", "late", "expired", "released", "undone", "refitted", "changed"} <= {one.kind for one in events}
     refits = [event for event in events if event.kind == "refitted"]
     assert [event.data["version"] for event in refits] == list(range(1, len(refits) + 1))

@@ -754,3 +754,33 @@ def test_json_is_only_for_the_script(service: Service) -> None:
         body = http.get("/work/asjson", headers={"accept": "application/json"}).json()
         assert set(body) == {"panel", "title", "lease"}
         json.dumps(body)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Browser, scripts: bool) -> None:
+    """The item goes to others, a late answer and one from a second tab are kept or refused, and none counts."""
+    id = campaign(service, f"thanked_{scripts}".lower())
+    row = service.campaign_service.store.row
+    with context(chromium, java_script_enabled=scripts) as windows:
+        first, second = windows.new_page(), windows.new_page()
+        for page in (first, second):
+            page.goto(f"{links(service, id)[0]}?completion={PROLIFIC}")
+        lease = lease_on(first)
+        assert lease == lease_on(second)
+        service.campaign_service.set_standing(id, "ann", "blocked", "guesses")
+        assert row(id).reserved == 0
+        if scripts:
+            first.wait_for_timeout(SETTLED_MS)
+        first.get_by_role("button", name="yes", exact=True).click()
+        expect(first.get_by_role("heading", name="Thank you for your help")).to_be_visible()
+        expect(first.locator("#note")).to_contain_text("Your answer was kept, but does not count")
+        expect(first.get_by_role("link", name="Finish at app.prolific.com")).to_be_visible()
+        assert "guesses" not in first.content() and "block" not in first.content().replace("worker_blocked", "")
+        second.get_by_role("button", name="no", exact=True).click()
+        expect(second.get_by_role("heading", name="Thank you for your help")).to_be_visible()
+        expect(second.locator("#note")).to_contain_text("your first answer stands")
+        check_accessible(first) if scripts else None
+        assert labels(service, id) == [("late", "yes")] and row(id).spent == 0
+        service.campaign_service.set_standing(id, "ann", "active")
+        first.goto(f"{service.url}/work/{id}")
+        assert lease_on(first) not in (None, lease)

@@ -125,6 +125,7 @@ class CrowdModel:
         self.shadow: CrowdModel | None = None
         self.last_refit = 0
         self._due = self._labels = self._budget = 0
+        self._revised = False
         self._target: Event | None = None
 
     # Following the log ------------------------------------------------------------------------------------------
@@ -187,12 +188,28 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "worker_blocked":
+            for lease in data["leases"]:
+                self.crowd.give_up(lease_number(lease))
+        elif kind in ("labels_dropped", "labels_restored"):
+            self._change_labels(data["leases"], kind == "labels_dropped")
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
         if name not in self.workers:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
+
+    def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
+        """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
+        for lease, label in leases:
+            entry = lease_number(lease)
+            if drop:
+                self.crowd.take_back(entry)
+                self.crowd.give_up(entry)
+            else:
+                self.crowd.label(entry, label)
+        self._revised = True
 
     # Refitting --------------------------------------------------------------------------------------------------
 
@@ -201,6 +218,7 @@ class CrowdModel:
         new = row.tasks - self.crowd.tasks
         return (
             self.version == 0
+            or self._revised
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
             or new > OF_TASKS * self.crowd.tasks
@@ -208,7 +226,7 @@ class CrowdModel:
 
     def has_news(self, row: CampaignRow) -> bool:
         """Whether labels have come in, or tasks been added, since the last refit."""
-        return self.version == 0 or row.spent != self._labels or row.tasks != self.crowd.tasks
+        return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
     def begin_refit(self, row: CampaignRow, left: int) -> dict[str, Any]:
         """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
@@ -259,7 +277,7 @@ class CrowdModel:
             crowd.add_tasks(self._tilts(log.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
-        self._labels, self.missed = data["labels"], None
+        self._labels, self.missed, self._revised = data["labels"], None, False
 
     def _tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""

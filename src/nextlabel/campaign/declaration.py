@@ -95,10 +95,17 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
     "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
+    "pay_per_label": Setting(
+        "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
+        "0.05",
+    ),
+    "most_labels_per_worker": Setting(
+        "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
+    ),
 }  # fmt: skip
 
 #: Settings that may change while a campaign runs.
-CHANGEABLE: Final = ("budget", "deadline", "lease_seconds")
+CHANGEABLE: Final = ("budget", "deadline", "lease_seconds", "pay_per_label", "most_labels_per_worker")
 
 
 def declared(name: str) -> Setting:

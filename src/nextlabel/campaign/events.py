@@ -22,7 +22,12 @@ renewed      lease, expires_at
 undone       lease, label
 paused       --
 resumed      --
-changed      budget, deadline or lease_seconds: the new value of each that changed
+changed      the new value of each setting that changed (``campaign.amendments``)
+worker_paused  worker, reason: no new task for this worker
+worker_blocked worker, reason, leases: none at all; the leases that the worker held have ended
+worker_restored worker: the worker gets tasks again
+labels_dropped worker, reason, leases [[lease, label], ...]: labels that were bought and are left out of the results
+labels_restored worker, leases [[lease, label], ...]: dropped labels that are taken in again
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), next (labels given at which it is due again), upto (the last event that it looked at, if it was
@@ -49,7 +54,7 @@ KINDS: Final = (
     "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
     "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
-    "rebuilt",
+    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
 )  # fmt: skip
 
 

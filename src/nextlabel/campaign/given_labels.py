@@ -19,7 +19,8 @@ class GivenLabel:
     """One worker's answer to one task.
 
     ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
-    ``counted`` says whether the label was bought: late ones may find the budget spent.
+    ``counted`` says whether the label was bought: late ones may find the budget spent. ``dropped`` ones were bought,
+    and the requester has left them out of the results.
     """
 
     task: str
@@ -29,27 +30,37 @@ class GivenLabel:
     submitted: str | None
     state: LeaseStatus
     counted: bool
+    dropped: bool = False
 
 
 def given_labels(
-    names: Sequence[str], tasks: Iterable[TaskRow], leases: Iterable[LeaseRow], unanswered: bool = False
+    names: Sequence[str],
+    tasks: Iterable[TaskRow],
+    leases: Iterable[LeaseRow],
+    unanswered: bool = False,
+    dropped: bool = False,
 ) -> list[GivenLabel]:
-    """The answers to some tasks, or with ``unanswered`` all leases, in the order in which they were given out."""
+    """The answers to some tasks in the order in which they were given out.
+
+    With ``unanswered`` also leases without an answer, with ``dropped`` also labels that were dropped.
+    """
     keys = {task.number: task.key for task in tasks}
     return [
         GivenLabel(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else names[lease.label],
-            started=_moment(lease.leased_at),
-            submitted=None if lease.label is None or lease.ended_at is None else _moment(lease.ended_at),
+            started=moment(lease.leased_at),
+            submitted=None if lease.label is None or lease.ended_at is None else moment(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
+            dropped=lease.dropped,
         )
         for lease in leases
-        if unanswered or lease.label is not None
+        if (unanswered or lease.label is not None) and (dropped or not lease.dropped)
     ]
 
 
-def _moment(seconds: float) -> str:
+def moment(seconds: float) -> str:
+    """A time in UTC, e.g. 2026-07-01T12:00:00.000Z."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

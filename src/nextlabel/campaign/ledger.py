@@ -164,6 +164,14 @@ class Ledger(Protocol):
         """No lease expires after ``until``, and those that are out were given at ``given`` at the latest."""
         ...
 
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
+        ...
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """The tally of a worker who has had a task, else None; not to be changed."""
+        ...
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally (zeros for a new one); what is changed on it is written at the end of the transaction."""
         ...

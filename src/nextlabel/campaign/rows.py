@@ -9,6 +9,7 @@ kept                     labels told, counted or not
 arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
 rho                      r / mu that the policy's tables are for
+amended                  settings that were changed since the creation, as JSON (``campaign.amendments``)
 rules                    what the log says about limits, ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 from nextlabel.campaign.rules import NEW_RULES, Rules
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.states import Reason, State
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.problem.state import TaskState
@@ -63,6 +65,7 @@ class CampaignRow:
     completions: float = 0.0
     work_s: float = 0.0
     last_arrival: float | None = None
+    amended: str = "{}"
 
     @property
     def state(self) -> State:
@@ -111,7 +114,10 @@ class BatchRow(NamedTuple):
 
 @dataclass(slots=True)
 class LeaseRow:
-    """One task in one worker's hands; ``label`` is the answer's number."""
+    """One task in one worker's hands; ``label`` is the answer's number.
+
+    ``counted``: the label was bought; ``dropped``: it was, and is left out of the results.
+    """
 
     id: str
     task: int
@@ -123,11 +129,16 @@ class LeaseRow:
     ended_at: float | None = None
     label: int | None = None
     counted: bool | None = None
+    dropped: bool = False
 
 
 @dataclass(slots=True)
 class WorkerRow:
-    """What one worker did; ``seconds`` spent on the labels told in time."""
+    """What one worker did; ``seconds`` spent on the labels told in time.
+
+    ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
+    ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
+    """
 
     worker: str
     given: int = 0
@@ -137,3 +148,7 @@ class WorkerRow:
     released: int = 0
     seconds: float = 0.0
     last_at: float = 0.0
+    bought: int = 0
+    dropped: int = 0
+    standing: Standing = "active"
+    reason: str = ""

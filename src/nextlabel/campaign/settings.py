@@ -43,6 +43,8 @@ class ChangeOptions(TypedDict, total=False):
     budget: int
     deadline: datetime | str | float | None
     lease_seconds: float | None
+    pay_per_label: float
+    most_labels_per_worker: int | None
 
 
 class SettingOptions(TypedDict, total=False):
@@ -66,6 +68,8 @@ class SettingOptions(TypedDict, total=False):
     most_in_flight: int
     rho: float
     seed: int
+    pay_per_label: float
+    most_labels_per_worker: int | None
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class CampaignSettings:
     most_in_flight: int = SETTINGS["most_in_flight"].default
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
+    pay_per_label: float = SETTINGS["pay_per_label"].default
+    most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -105,6 +111,8 @@ class CampaignSettings:
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
+        set_(self, "pay_per_label", checked_pay(self.pay_per_label))
+        set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
         most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
         set_(self, "most_labels", _at_most("most_labels", self.most_labels, most, self.most_labels == MOST_LABELS))
@@ -209,19 +217,19 @@ class CampaignSettings:
         values["labels"] = tuple(values["labels"])
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
-        return _unchecked({f.name: values[f.name] for f in fields(cls)})
+        return unchecked({f.name: values[f.name] for f in fields(cls)})
 
     def updated(self, *, budget: int, deadline: float | None, lease_seconds: float | None) -> CampaignSettings:
         """The same with the current values of what may change, which were checked when they changed."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
+        return unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
 
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
 
-def _unchecked(values: dict[str, Any]) -> CampaignSettings:
+def unchecked(values: dict[str, Any]) -> CampaignSettings:
     """Settings from values that were checked before, perhaps by an earlier version."""
     settings = object.__new__(CampaignSettings)
     settings.__dict__.update(values)
@@ -283,6 +291,18 @@ def checked_lease_seconds(seconds: Any) -> float | None:
             "Give e.g. 600, or leave it out to have it learnt.",
         )
     return float(seconds)
+
+
+def checked_pay(pay: Any) -> float:
+    """What a worker is paid for a label."""
+    found = _in_range("pay_per_label", pay)
+    assert found is not None
+    return found
+
+
+def checked_quota(labels: Any) -> int | None:
+    """Labels that one worker may give, or none for no limit."""
+    return None if labels is None else whole("most_labels_per_worker", labels, 1, "Give e.g. 100, or leave it out.")
 
 
 def _text(what: str, value: Any, longest: int) -> str:

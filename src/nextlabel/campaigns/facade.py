@@ -16,7 +16,7 @@ from typing import Any, Self, Unpack
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
@@ -24,6 +24,7 @@ from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import NotFoundError
 from nextlabel.prose import without_passwords
 from nextlabel.store.open import open_store
@@ -112,8 +113,32 @@ class Campaign:
         return status_of(self._service.resume(self.id))
 
     def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
-        """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
+        """Change settings that may change (``campaign.amendments``); None removes those that need not be there."""
         return status_of(self._service.change(self.id, values))
+
+    def workers(self) -> list[WorkerReport]:
+        """What each worker did, is owed and is worth, those with the most labels first."""
+        return self._service.worker_reports.of(self.id)
+
+    def pause_worker(self, worker: str, reason: str = "") -> None:
+        """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
+        self._service.set_standing(self.id, worker, "paused", reason)
+
+    def block_worker(self, worker: str, reason: str = "") -> None:
+        """Give this worker no task, take back what they hold, and count no answer that still comes."""
+        self._service.set_standing(self.id, worker, "blocked", reason)
+
+    def restore_worker(self, worker: str) -> None:
+        """Give a worker who was paused or blocked tasks again."""
+        self._service.set_standing(self.id, worker, "active")
+
+    def drop_labels(self, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
+        return self._service.drop_labels(self.id, worker, reason)
+
+    def restore_labels(self, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return self._service.restore_labels(self.id, worker)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
@@ -128,9 +153,9 @@ class Campaign:
         """Every task with its most likely label."""
         return self._service.results(self.id)
 
-    def labels(self, *, unanswered: bool = False) -> Iterator[GivenLabel]:
-        """Every worker's answer, one by one; with ``unanswered`` also the leases without one."""
-        return self._service.labels(self.id, unanswered)
+    def labels(self, *, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
+        return self._service.labels(self.id, unanswered, dropped)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """The log, from the event after number ``after`` on."""

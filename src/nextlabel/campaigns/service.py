@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,17 +16,20 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
-from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
+from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_worker, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
@@ -48,6 +53,7 @@ class CampaignService:
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
+        self.worker_reports = WorkerReports(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
 
     def create(
@@ -79,7 +85,7 @@ class CampaignService:
         except ConflictError as error:
             if not self._has_campaign(name):
                 raise error from None  # it was about the tasks
-            if self.store.row(name).config != config:
+            if CampaignSettings.from_log(self.store.events(name, 0, 1)[0].data["config"]) != config:
                 raise ConflictError(
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
@@ -166,6 +172,35 @@ class CampaignService:
         self.run(id, lambda commands: commands.change(**values))
         return self.store.row(id)
 
+    def set_standing(self, id: str, worker: str, standing: Standing, reason: object = "") -> WorkerRow:
+        """Pause, block or restore a worker (``campaign.worker_commands``)."""
+
+        def run(commands: Commands) -> WorkerRow:
+            set_standing(commands, worker, standing, reason)
+            return replace(known_worker(commands, worker))
+
+        return self.run(id, run)
+
+    def drop_labels(self, id: str, worker: str, reason: object = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent."""
+        return self._in_steps(id, lambda commands, after: drop_labels(commands, worker, reason, after))
+
+    def restore_labels(self, id: str, worker: str) -> ChangedLabels:
+        """Take labels of a worker in again where their tasks have room for them."""
+        return self._in_steps(id, lambda commands, after: restore_labels(commands, worker, after))
+
+    def _in_steps(self, id: str, step: Callable[[Commands, int], LabelStep]) -> ChangedLabels:
+        """Steps of some hundred labels, with as much time between them for others; one may be repeated."""
+        changed = left = 0
+        after: int | None = 0
+        while after is not None:
+            begun, start = time.monotonic(), after
+            done = self.run(id, lambda commands: step(commands, start))  # noqa: B023
+            changed, left, after = changed + done.changed, left + done.left, done.after
+            if after is not None:
+                time.sleep(time.monotonic() - begun)
+        return ChangedLabels(changed, left)
+
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""
         with self.store.transaction(id) as ledger:
@@ -174,17 +209,17 @@ class CampaignService:
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
         row, classes = self.store.row(id), self.store.classes(id)
-        for tasks in self._tasks(id, CHUNK):
+        for tasks in self.task_chunks(id, CHUNK):
             yield from self.results_of(row, classes, tasks)
 
-    def labels(self, id: str, unanswered: bool = False) -> Iterator[GivenLabel]:
-        """Every worker's answer, task by task; with ``unanswered`` also the leases without one."""
+    def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
         names = self.store.row(id).config.labels
-        for tasks in self._tasks(id, TASKS_WITH_LEASES):
+        for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(names, tasks, leases, unanswered)
+            yield from given_labels(names, tasks, leases, unanswered, dropped)
 
-    def _tasks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+    def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
         after = -1
         while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):

@@ -18,13 +18,15 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 
 T = TypeVar("T")
 #: Tasks per request, and results or events per page.
@@ -143,7 +145,22 @@ def imports(campaign: str) -> Call[list[ImportStatus]]:
 def workers(campaign: str) -> Call[list[WorkerReport]]:
     """Show what each worker has done."""
     path = f"/campaigns/{campaign}/workers"
-    return Call("GET", path, lambda found: [_made(WorkerReport, one) for one in found["workers"]])
+    return Call(
+        "GET", path, lambda found: [_made(WorkerReport, one, flags=tuple(one["flags"])) for one in found["workers"]]
+    )
+
+
+def set_standing(campaign: str, worker: str, standing: Standing, reason: str) -> Call[WorkerReport]:
+    """Pause, block or restore a worker."""
+    body = {"worker": worker, "standing": standing, "reason": reason}
+    path = f"/campaigns/{campaign}/workers/standing"
+    return Call("POST", path, lambda found: _made(WorkerReport, found, flags=tuple(found["flags"])), {"json": body})
+
+
+def change_labels(campaign: str, verb: str, body: dict[str, str]) -> Call[ChangedLabels]:
+    """Drop or restore the labels of a worker."""
+    path = f"/campaigns/{campaign}/workers/{verb}"
+    return Call("POST", path, lambda found: _made(ChangedLabels, found), {"json": body})
 
 
 def certificate(campaign: str) -> Call[Certificate]:

@@ -17,13 +17,15 @@ import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client import calls
 from nextlabel.client.attempts import Attempts, connection
 from nextlabel.client.calls import BATCH, Call, Page
@@ -120,6 +122,18 @@ class Client:
     def workers(self, campaign: str) -> list[WorkerReport]:
         """What each worker has done."""
         return self._send(calls.workers(campaign))
+
+    def set_standing(self, campaign: str, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        """Pause, block or restore (``active``) a worker."""
+        return self._send(calls.set_standing(campaign, worker, standing, reason))
+
+    def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent."""
+        return self._send(calls.change_labels(campaign, "drop-labels", {"worker": worker, "reason": reason}))
+
+    def restore_labels(self, campaign: str, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return self._send(calls.change_labels(campaign, "restore-labels", {"worker": worker}))
 
     def certificate(self, campaign: str) -> Certificate:
         """What a campaign is worth now, and the most that any policy can reach if workers are alike."""

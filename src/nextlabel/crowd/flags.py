@@ -16,6 +16,8 @@ Intervals are 95%; who has given few labels has wide ones and is not flagged.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from nextlabel.arrays import Bools
@@ -36,6 +38,19 @@ def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
     against = balanced.high < chance
     at_chance = ~against & (balanced.low <= chance) & (balanced.high < chance + NEAR * (1.0 - chance))
     return at_chance, against
+
+
+def flags_by_worker(
+    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int]
+) -> list[tuple[str, ...]]:
+    """What stands out about each worker."""
+    at_chance, against = skill_flags(labels.answers, balanced)
+    same = always_same(labels, fit)
+    out = []
+    for j in range(labels.workers):
+        said = ((at_chance[j], AT_CHANCE), (against[j], AGAINST), (same[j], SAME), (j in copiers, COPYING))
+        out.append(tuple(name for true, name in said if true))
+    return out
 
 
 def always_same(labels: CrowdLabels, fit: CrowdFit) -> Bools:

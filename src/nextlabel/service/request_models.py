@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nextlabel.campaign.declaration import LARGEST, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
+from nextlabel.campaign.standing import LONGEST_REASON, Standing
 
 B = TypeVar("B", bound="RequestBody")
 #: Cursors fit into the whole numbers of JavaScript.
@@ -17,6 +18,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
 ]
+ReasonText = Annotated[str, Field(max_length=LONGEST_REASON, description="For the log", examples=["guesses"])]
 
 
 def setting_field(name: str) -> Any:
@@ -70,12 +72,14 @@ class LabelsQuery(ResultsQuery):
     limit: int = Field(1000, ge=1, le=1000, description="Tasks whose labels are on the page")
     format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all labels")
     unanswered: bool = Field(False, description="Also leases without an answer")
+    dropped: bool = Field(False, description="Also labels that were dropped")
 
 
 class WorkersQuery(QueryParameters):
     """The workers with the most labels."""
 
     limit: int = Field(1000, ge=1, le=10_000)
+    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all workers")
 
 
 class TasksQuery(QueryParameters):
@@ -108,14 +112,39 @@ class CreateCampaignRequest(RequestBody):
     most_in_flight: int = setting_field("most_in_flight")
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
+    pay_per_label: float = setting_field("pay_per_label")
+    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
 
 class ChangeCampaignRequest(RequestBody):
-    """The settings to change; null removes a deadline or lease time."""
+    """The settings to change; null removes a deadline, a lease time or a limit per worker."""
 
     budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
+    pay_per_label: float = setting_field("pay_per_label")
+    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+
+
+class StandingRequest(RequestBody):
+    """How a worker stands from now on; the reason is for the log and the requester."""
+
+    worker: Worker
+    standing: Standing
+    reason: ReasonText = ""
+
+
+class DropLabelsRequest(RequestBody):
+    """Whose labels are left out of the results, and why."""
+
+    worker: Worker
+    reason: ReasonText = ""
+
+
+class RestoreLabelsRequest(RequestBody):
+    """Whose dropped labels are taken in again."""
+
+    worker: Worker
 
 
 class AskRequest(RequestBody):

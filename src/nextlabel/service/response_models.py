@@ -12,13 +12,14 @@ from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, Lease, Told
+from nextlabel.campaign.replies import Added, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.service.times import iso_or_none
 
 _NEXT = "``next`` is the ``after`` of the following page, null on the last."
@@ -137,7 +138,20 @@ LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", label
 EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
 EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
 WorkerResponse = _model(
-    WorkerReport, "What one worker has done.", mean_seconds=_described(float | None, "Over labels told in time")
+    WorkerReport,
+    "What one worker did, is owed and is worth; what was not learnt is null.",
+    bought=_described(int, "Labels that the budget paid for"),
+    dropped=_described(int, "Of these, labels that are left out of the results"),
+    mean_seconds=_described(float | None, "Over labels told in time"),
+    amount=_described(float, "Bought labels times the pay per label"),
+    agreement=_described(float | None, "Share of the labels that agree with the likeliest truth"),
+    accuracy=_described(float | None, "Chance that a label is right"),
+    flags=_described(list[str], "What stands out, e.g. at chance"),
+)
+ChangedLabelsResponse = _model(
+    ChangedLabels,
+    "How many labels were dropped or restored.",
+    left=_described(int, "Labels that were not restored for want of room"),
 )
 WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels first.", workers=WorkerResponse)
 CertificateResponse = _model(

@@ -156,7 +156,7 @@ class LedgerRows:
         """Leases that are new or have changed."""
         new = [_lease_values(self.number, self.leases[id]) for id in self._new_leases]
         changed: list[Values] = [
-            (lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted)
+            (lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted, lease.dropped)
             for lease in (self.leases[id] for id in self._changed_leases)
         ]
         self._new_leases, self._changed_leases, self._new_holders = set(), set(), {}
@@ -183,14 +183,14 @@ class LedgerRows:
 def _lease_values(campaign: int, lease: LeaseRow) -> Values:
     return (
         campaign, lease.id, lease.task, lease.worker, lease.status, lease.leased_at, lease.expires_at, lease.seq,
-        lease.ended_at, lease.label, lease.counted,
+        lease.ended_at, lease.label, lease.counted, lease.dropped,
     )  # fmt: skip
 
 
 def _worker_values(campaign: int, tally: WorkerRow) -> Values:
     return (
         campaign, tally.worker, tally.given, tally.labels, tally.late, tally.expired, tally.released, tally.seconds,
-        tally.last_at,
+        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason,
     )  # fmt: skip
 
 

@@ -189,7 +189,8 @@ class MemoryStore:
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:
         """The campaign as its first events say."""
-        ledger = MemoryLedger(new_row(old.row.id, old.row.config, old.row.created_at), self.imports)
+        config = CampaignSettings.from_log(old.events[0].data["config"])
+        ledger = MemoryLedger(new_row(old.row.id, config, old.row.created_at), self.imports)
         for event in old.events[:events]:
             ledger.events.append(event)
             replay_event(ledger, event, rank)

@@ -43,6 +43,7 @@ class MemoryLedger:
         self._candidates = MemoryCandidates(self.task)
         self._out: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._by_task: defaultdict[int, list[str]] = defaultdict(list)
+        self._by_worker: defaultdict[str, list[str]] = defaultdict(list)
         self._by_expiry = SortedEntries()
         self.crowd: CrowdModel | None = None
 
@@ -166,6 +167,7 @@ class MemoryLedger:
         """A new lease."""
         self._candidates.hold(lease.worker, self._tasks[lease.task])
         self._by_task[lease.task].append(lease.id)
+        self._by_worker[lease.worker].append(lease.id)
         self._leases[lease.id] = replace(lease)
         self._give_out(self._leases[lease.id])
 
@@ -205,6 +207,17 @@ class MemoryLedger:
             if lease.status == LEASED:
                 lease.leased_at = min(lease.leased_at, given)
             self._give_out(lease)
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        held = (self._leases[id] for id in self._by_worker.get(worker, ()))
+        mine = [one for one in held if one.counted and one.dropped == dropped]
+        return [replace(one) for one in sorted(mine, key=lambda one: one.seq) if one.seq > after][:limit]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self._workers.get(worker)
+        return None if found is None or found.given == 0 else found
 
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""

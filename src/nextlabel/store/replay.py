@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, event, insert
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.projection import unranked
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.task_moves import unranked
 from nextlabel.campaign.verification import replay_event
 from nextlabel.store.engine import make_engine
 from nextlabel.store.memory_ledger import new_row

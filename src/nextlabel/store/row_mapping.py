@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from nextlabel.campaign.amendments import amend
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.rules import rules_from_json, rules_to_json
@@ -27,7 +28,7 @@ def campaign_from(row: Row) -> tuple[int, CampaignRow]:
     """A row of ``campaigns``: the campaign's number in the database, and the rest."""
     values = dict(zip(_NAMES, row, strict=True))
     number = int(values.pop("number"))
-    values["config"] = _config(values["config"])
+    values["config"] = amend(_config(values["config"]), values["amended"])
     values["paused"] = bool(values["paused"])
     values["rules"] = rules_from_json(values["rules"])
     return number, CampaignRow(**values)
@@ -69,6 +70,7 @@ def lease_from(row: Row) -> LeaseRow:
     lease = LeaseRow(*row)
     if lease.counted is not None:
         lease.counted = bool(lease.counted)
+    lease.dropped = bool(lease.dropped)
     return lease
 
 

@@ -296,6 +296,17 @@ class SqlLedger:
         self.rows.leases, self.rows.open = {}, {}
         self.cached.expiry = None
 
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        self.write_rows()
+        which = self._parameters(worker=worker, dropped=dropped, after=after, many=limit)
+        return [self.rows.know_lease(lease_from(row)) for row in self._runner.all(sql.labels_of, which)]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self.worker(worker)  # one that is made here is not written unless it is changed
+        return None if found.given == 0 else found
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""
         if worker not in self.rows.workers:

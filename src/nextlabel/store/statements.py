@@ -36,7 +36,7 @@ TASK = (
 )  # fmt: skip
 LEASE = (
     leases.c.id, leases.c.task, leases.c.worker, leases.c.status, leases.c.leased_at, leases.c.expires_at, leases.c.seq,
-    leases.c.ended_at, leases.c.label, leases.c.counted,
+    leases.c.ended_at, leases.c.label, leases.c.counted, leases.c.dropped,
 )  # fmt: skip
 WORKER = tuple(column for column in workers.c if column.name != "campaign")
 
@@ -127,6 +127,18 @@ open_leases = (
     select(*LEASE)
     .where(leases.c.campaign == _CAMPAIGN, leases.c.worker == bindparam("worker"), _OPEN)
     .order_by(leases.c.seq)
+)
+labels_of = (
+    select(*LEASE)
+    .where(
+        leases.c.campaign == _CAMPAIGN,
+        leases.c.worker == bindparam("worker"),
+        leases.c.seq > bindparam("after"),
+        leases.c.counted.is_(True),
+        leases.c.dropped == bindparam("dropped"),
+    )
+    .order_by(leases.c.seq)
+    .limit(bindparam("many"))
 )
 expired_leases = (
     select(*LEASE)

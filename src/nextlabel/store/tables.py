@@ -42,11 +42,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0005"
+HEAD = "0009"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -133,6 +134,7 @@ campaigns = Table(
     Column("work_s", Double, nullable=False),
     Column("last_arrival", Double),
     Column("rules", Text, nullable=False, server_default="{}"),
+    Column("amended", Text, nullable=False, server_default="{}"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
     CheckConstraint("spent <= kept", name="spent_was_told"),
@@ -261,6 +263,7 @@ leases = Table(
     Column("ended_at", Double),
     Column("label", Integer),
     Column("counted", Boolean),
+    Column("dropped", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
@@ -294,6 +297,10 @@ workers = Table(
     Column("released", BigInteger, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("last_at", Double, nullable=False),
+    Column("bought", BigInteger, nullable=False, server_default="0"),
+    Column("dropped", BigInteger, nullable=False, server_default="0"),
+    Column("standing", String(16), nullable=False, server_default="active"),
+    Column("reason", String(500), nullable=False, server_default=""),
     PrimaryKeyConstraint("campaign", "worker"),
 )
 

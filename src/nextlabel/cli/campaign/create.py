@@ -52,6 +52,10 @@ def create(
     strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
     label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
     most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
+    pay_per_label: Annotated[
+        str, _setting("pay_per_label", "P", shown=True)
+    ] = f"{declared('pay_per_label').default:g}",
+    most_labels_per_worker: Annotated[str | None, _setting("most_labels_per_worker", "N")] = None,
     id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
@@ -81,6 +85,10 @@ def create(
             "strength": number_of("--strength", strength),
             "label_cost": number_of("--label-cost", label_cost),
             "most_labels": number_of("--most-labels", most_labels),
+            "pay_per_label": number_of("--pay-per-label", pay_per_label),
+            "most_labels_per_worker": None
+            if most_labels_per_worker is None
+            else number_of("--most-labels-per-worker", most_labels_per_worker),
         }
     )
     opened: AbstractContextManager[TaskReader | None] = (

@@ -107,11 +107,11 @@ def create_campaign(
     return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
 
 
-def read_budget(text: str) -> int:
+def read_budget(text: str, what: str = "budget") -> int:
     """A whole number, with or without separators."""
     plain = text.replace(",", "").replace(" ", "").replace("\u202f", "").strip()
     if not plain.isdecimal() or len(plain) > 15:
-        raise InputError(f"budget {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
+        raise InputError(f"{what} {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
     return int(plain)
 
 

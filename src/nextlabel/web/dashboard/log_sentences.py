@@ -10,7 +10,7 @@ from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
-from nextlabel.web.dashboard.formatting import count, duration, rate, when
+from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Seconds between two events of such a kind that are one line.
 MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
@@ -89,7 +89,16 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "lease_seconds" in data:
         lease = data["lease_seconds"]
         parts.append("the lease time to the learnt one" if lease is None else f"the lease time to {duration(lease)}")
+    if "pay_per_label" in data:
+        parts.append(f"the pay per label to {data['pay_per_label']:g}")
+    if "most_labels_per_worker" in data:
+        most = data["most_labels_per_worker"]
+        parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
     return f"The requester changed {' and '.join(parts)}."
+
+
+def _because(data: Mapping[str, Any]) -> str:
+    return f": {data['reason'].rstrip('.')}." if data.get("reason") else "."
 
 
 def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
@@ -127,6 +136,15 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tuned": _tuned,
     "refitting": lambda c, who, what, d: f"Workers and items are being learnt anew from {count(d['labels'])} labels.",
     "refitted": _refitted,
+    "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
+    "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
+    "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
+    "labels_dropped": lambda c, who, what, d: (
+        f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
+    ),
+    "labels_restored": lambda c, who, what, d: (
+        f"The requester restored {plural(len(d['leases']), 'label')} of {d['worker']}."
+    ),
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.transitions import LABELLED, LATE
+from nextlabel.campaign.worker_commands import is_blocked
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 
 #: Seconds after which a page looks again while tables are computed.
@@ -106,7 +107,8 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     if repeated:
         return told, "again"
     if told.status == LATE:
-        return told, "late" if told.counted else "not_needed"
+        note = "taken_back" if is_blocked(commands, worker) else "not_needed"
+        return told, "late" if told.counted else note
     return told, None
 
 
@@ -115,6 +117,7 @@ def _undoable(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnsw
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
         return None, False
-    if found.status != LABELLED or commands.now >= found.expires_at or found.label is None:
+    over = found.status != LABELLED or commands.now >= found.expires_at
+    if over or found.label is None or found.dropped or is_blocked(commands, worker):
         return None, True
     return UndoableAnswer(lease, commands.ledger.row.config.labels[found.label]), True

@@ -1,0 +1,71 @@
+"""What events about a worker change: standing, and labels that are left out of the results.
+
+A dropped label was bought and stays so: ``spent`` does not move. Its task loses it, and may get another one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.task_moves import (
+    Projection,
+    Rank,
+    add_to_task,
+    children,
+    counts,
+    end_without_label,
+    get_lease,
+    take_from_task,
+)
+from nextlabel.campaign.transitions import RELEASED
+from nextlabel.problem.state import assign, complete, take_back, withdraw
+
+
+def _paused(ledger: Ledger, event: Event, rank: Rank) -> None:
+    tally = ledger.worker(event.data["worker"])
+    tally.standing, tally.reason = "paused", event.data["reason"]
+
+
+def _blocked(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """The leases that the worker held end; nobody has skipped them, so no tally says so."""
+    for id in event.data["leases"]:
+        end_without_label(ledger, event, id, RELEASED, rank)
+    tally = ledger.worker(event.data["worker"])
+    tally.standing, tally.reason = "blocked", event.data["reason"]
+
+
+def _restored(ledger: Ledger, event: Event, rank: Rank) -> None:
+    tally = ledger.worker(event.data["worker"])
+    tally.standing, tally.reason = "active", ""
+
+
+def _labels_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:
+    for id, label in event.data["leases"]:
+        lease = get_lease(ledger, id)
+        lease.dropped = True
+        ledger.save_lease(lease)
+        task = ledger.task(lease.task)
+        take_from_task(ledger, event, task, withdraw(take_back(task.state, label, counts(ledger))), rank)
+    ledger.worker(event.data["worker"]).dropped += len(event.data["leases"])
+
+
+def _labels_restored(ledger: Ledger, event: Event, rank: Rank) -> None:
+    for id, label in event.data["leases"]:
+        lease = get_lease(ledger, id)
+        lease.dropped = False
+        ledger.save_lease(lease)
+        task = ledger.task(lease.task)
+        last = task.labels + 1 >= ledger.row.rules.limits_of(task.number).most_labels
+        add_to_task(ledger, event, task, complete(assign(task.state), label, children(ledger)), last, rank)
+    ledger.worker(event.data["worker"]).dropped -= len(event.data["leases"])
+
+
+WORKER_PROJECTIONS: Final[dict[str, Projection]] = {
+    "worker_paused": _paused,
+    "worker_blocked": _blocked,
+    "worker_restored": _restored,
+    "labels_dropped": _labels_dropped,
+    "labels_restored": _labels_restored,
+}

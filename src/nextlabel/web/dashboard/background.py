@@ -1,7 +1,7 @@
 """Values that take too long to compute within a request: computed in a thread while the last one is shown.
 
 A value that took t seconds is computed again after PATIENCE t seconds at the earliest, and only if somebody looks; but
-no value is left for longer than OLDEST_S seconds because it took long, as the first one may that waits for the compiler.
+no value is left for longer than OLDEST_S seconds because it took long: the first one may have waited for the compiler.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.solve.standing.bound import standing_bound
 
 if TYPE_CHECKING:
@@ -248,6 +248,8 @@ class Certificates:
         seq = self._campaign_service.store.row(id).seq
         try:
             return self.of(id)
+        except UnavailableError:
+            raise  # the next request tries again
         except Exception as error:
             if not isinstance(error, InputError):
                 _log.warning("no certificate for %s", id, exc_info=error)

@@ -184,7 +184,7 @@ def draw(found: Outcome, path: Path) -> None:
     with drawing() as plt:
         figure, axes = plt.subplots(figsize=(7.2, 4.2))
         axes.plot(*zip(*found.curve, strict=True), color=BLUE, label="this campaign")
-        axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="as it expected itself")
+        axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="what the campaign expected")
         marks = {"majority": ("s--", GREY), "dawid-skene": ("o--", INK)}
         names = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
         for overlap in found.overlaps:

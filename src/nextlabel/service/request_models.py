@@ -86,7 +86,10 @@ class TasksQuery(QueryParameters):
     """How tasks are read."""
 
     id_column: Name | None = Field(None, description="The column or key with the task's id")
-    score_column: Name | None = Field(None, description="The column or key with the model's score")
+    score_column: Name | None = Field(
+        None,
+        description="The column or key with a model's score, to start from; in tables no column is one by its name",
+    )
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
 
 
@@ -107,6 +110,7 @@ class CreateCampaignRequest(RequestBody):
     name: str = setting_field("name")
     question: str = setting_field("question")
     language: Language | None = setting_field("language")
+    show: list[str] | None = setting_field("show")
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
     policy: str = setting_field("policy")

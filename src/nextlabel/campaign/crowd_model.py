@@ -84,6 +84,7 @@ class CrowdSnapshot:
     ======== ========== ===================================================================================
     beliefs  (K, C)     probability of each truth of each task
     told     (K,)       labels of each task that count
+    gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
@@ -94,6 +95,7 @@ class CrowdSnapshot:
     version: int
     beliefs: Floats
     told: Ints
+    gold: Ints
     shares: Floats
     workers: tuple[str, ...]
     channels: Floats
@@ -102,8 +104,9 @@ class CrowdSnapshot:
 
     @property
     def expected_accuracy(self) -> float:
-        """Mean over the tasks of the probability of the likeliest truth: the model's own word."""
-        return float(self.beliefs.max(axis=1).mean())
+        """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
+        asked = self.gold < 0
+        return float(self.beliefs[asked].max(axis=1).mean()) if asked.any() else 1.0
 
     @property
     def accuracies(self) -> Floats:
@@ -191,6 +194,10 @@ class CrowdModel:
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.give_up(lease_number(lease))
+        elif kind == "gold_set":
+            for task, answer in data["answers"]:
+                self.crowd.set_gold(task, answer)
+            self._revised = True
         elif kind in ("labels_dropped", "labels_restored"):
             self._change_labels(data["leases"], kind == "labels_dropped")
 
@@ -298,6 +305,10 @@ class CrowdModel:
             classes = np.asarray(ledger.task_classes(crowd.tasks, tasks), dtype=np.int64)
             odds = crowd.start * np.exp(self._tilts(ledger.classes()))
             beliefs[crowd.tasks :] = (odds / odds.sum(axis=1, keepdims=True))[classes]
+        gold = _padded(crowd.gold[: crowd.tasks], tasks, -1)
+        gold[crowd.tasks :] = crowd.gold[crowd.tasks : tasks] if len(crowd.gold) >= tasks else -1
+        known = np.flatnonzero(gold >= 0)
+        beliefs[known] = np.eye(len(self._usual))[gold[known]]
         history = crowd.campaign.history
         told = np.flatnonzero(history.answer[: crowd.entries] >= 0)
         worker, agree = history.worker[told], history.answer[told] == beliefs.argmax(axis=1)[history.task[told]]
@@ -305,7 +316,8 @@ class CrowdModel:
             seq=self.seq,
             version=self.version,
             beliefs=beliefs,
-            told=_padded(crowd.came[: crowd.tasks], tasks),
+            told=_padded(crowd.came[: crowd.tasks], tasks, 0),
+            gold=gold,
             shares=crowd.start.copy(),
             workers=tuple(self.workers),
             channels=crowd.channels[:people].copy(),
@@ -369,8 +381,8 @@ def start_of(prior: Prior) -> Floats:
     return found
 
 
-def _padded(counts: Ints, size: int) -> Ints:
-    return np.concatenate([counts, np.zeros(size - len(counts), dtype=np.int64)])
+def _padded(counts: Ints, size: int, rest: int) -> Ints:
+    return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 
 def _limits(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:

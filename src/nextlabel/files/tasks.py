@@ -5,6 +5,7 @@ column or key meaning
 ============= ====================================================================================
 id_column     its value is the task's id; it stays in the payload unless it is called ``id``
 score_column  its value is the model's score; workers are not shown it
+gold_column   its value is the answer, if it is known; workers are not shown it
 prior         in a table written as JSON, e.g. ``[2, 1]``
 payload       if there, the payload alone; else all other columns are (``campaign.new_tasks``)
 ============= ====================================================================================
@@ -47,8 +48,9 @@ class TaskReader:
         *,
         id_column: str | None = None,
         score_column: str | None = None,
+        gold_column: str | None = None,
     ) -> None:
-        self._id, self._score = id_column, score_column
+        self._id, self._score, self._gold = id_column, score_column, gold_column
         self._source = source
         if is_frame(source):
             self._tasks = self._from_table(FrameTable(source, name))
@@ -64,7 +66,7 @@ class TaskReader:
         place = 0
         for place, task in enumerate(self._tasks, start=1):
             names = list(task) if isinstance(task, dict) else []
-            for column in (self._id, self._score):
+            for column in (self._id, self._score, self._gold):
                 if column is not None and column not in names:
                     raise InputError(
                         f"task {place:,} has no {column[:60]!r}.", f"It has {', '.join(names)[:200] or 'no names'}."
@@ -73,6 +75,8 @@ class TaskReader:
                 task["id"] = task[self._id]
             if self._score is not None and self._score != "score":
                 task["score"] = task.pop(self._score)
+            if self._gold is not None and self._gold != "gold":
+                task["gold"] = task.pop(self._gold)
             if isinstance(task, dict) and isinstance(task.get("score"), str):
                 point = with_point(task["score"])
                 self.report.decimal_commas += point != task["score"].strip()
@@ -113,11 +117,17 @@ class TaskReader:
 
 @contextmanager
 def open_tasks(
-    path: str | os.PathLike[str], *, id_column: str | None = None, score_column: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    id_column: str | None = None,
+    score_column: str | None = None,
+    gold_column: str | None = None,
 ) -> Iterator[TaskReader]:
     """The tasks in a file."""
     with open_stream(path) as stream:
-        yield TaskReader(stream, os.fspath(path), id_column=id_column, score_column=score_column)
+        yield TaskReader(
+            stream, os.fspath(path), id_column=id_column, score_column=score_column, gold_column=gold_column
+        )
 
 
 def check_names(names: Sequence[str], where: str) -> None:

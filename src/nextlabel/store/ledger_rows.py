@@ -183,14 +183,15 @@ class LedgerRows:
 def _lease_values(campaign: int, lease: LeaseRow) -> Values:
     return (
         campaign, lease.id, lease.task, lease.worker, lease.status, lease.leased_at, lease.expires_at, lease.seq,
-        lease.ended_at, lease.label, lease.counted, lease.dropped,
+        lease.ended_at, lease.label, lease.counted, lease.dropped, lease.free,
     )  # fmt: skip
 
 
 def _worker_values(campaign: int, tally: WorkerRow) -> Values:
     return (
         campaign, tally.worker, tally.given, tally.labels, tally.late, tally.expired, tally.released, tally.seconds,
-        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason,
+        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason, tally.tested,
+        tally.free,
     )  # fmt: skip
 
 

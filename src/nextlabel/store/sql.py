@@ -37,7 +37,15 @@ from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prefetch import prefetch
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.row_mapping import (
+    campaign_from,
+    campaign_values,
+    class_of,
+    event_from,
+    lease_from,
+    task_from,
+    worker_from,
+)
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
@@ -172,7 +180,7 @@ class SqlStore:
             if row.classes == 1:
                 return [0] * (end - first)
             parameters = {"campaign": number, "first": first, "end": end}
-            return [klass for (klass,) in connection.execute(sql.task_classes, parameters)]
+            return [class_of(klass) for (klass,) in connection.execute(sql.task_classes, parameters)]
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""

@@ -23,6 +23,9 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextla
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
 IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
 ScoreColumn = Annotated[str | None, text("--score-column", "NAME", "The column with a model's scores. Default: score.")]
+GoldColumn = Annotated[
+    str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
+]
 #: Fields of a campaign's row that ``--json`` prints.
 FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
 
@@ -80,9 +83,11 @@ def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> 
 
 
 @contextmanager
-def opened_tasks(path: str, id_column: str | None, score_column: str | None) -> Iterator[TaskReader]:
+def opened_tasks(
+    path: str, id_column: str | None, score_column: str | None, gold_column: str | None = None
+) -> Iterator[TaskReader]:
     """The tasks of a file, one after the other."""
     from nextlabel.files.tasks import open_tasks
 
-    with open_tasks(path, id_column=id_column, score_column=score_column) as reader:
+    with open_tasks(path, id_column=id_column, score_column=score_column, gold_column=gold_column) as reader:
         yield reader

@@ -76,7 +76,7 @@ def export(
 def _results(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per task; its payload last."""
     counts = [f"count_{name}" for name in service.store.row(id).config.labels]
-    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
+    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
     rows = (
         {
             "task": result.task,
@@ -87,6 +87,7 @@ def _results(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row
             "in_flight": result.in_flight,
             "closed_by": result.closed_by,
             "closed_reason": result.closed_reason,
+            "control": result.control,
             "payload": result.payload,
         }
         for result in service.results(id)

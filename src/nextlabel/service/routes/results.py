@@ -18,7 +18,7 @@ from nextlabel.service.request_models import ResultsQuery
 from nextlabel.service.response_models import ResultsResponse
 
 router = APIRouter(tags=["results"])
-_PLAIN = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
+_PLAIN = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason", "control")
 _RESPONSES: Responses = {**page_or_file(ResultsResponse), **problems(404)}
 
 

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,7 +75,8 @@ class Postgres:
         parent = psutil.Process(self._server.get_pid())
         every = [parent, *parent.children()]
         for process in every:
-            process.send_signal(signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
         psutil.wait_procs(every, timeout=30)
 
     def start(self) -> None:

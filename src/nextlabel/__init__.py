@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.campaign.events import Event
-    from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
+    from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
     from nextlabel.campaigns.certificate import Certificate
     from nextlabel.campaigns.facade import Campaign
@@ -84,6 +84,7 @@ __all__ = [
     "OKG",
     "Accuracy",
     "Added",
+    "AddedPredictions",
     "AsyncClient",
     "Audit",
     "Backtest",
@@ -180,6 +181,7 @@ __all__ = [
 _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
+    "AddedPredictions": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",

@@ -93,6 +93,28 @@ def test_the_cost_of_an_ask_does_not_grow_with_what_a_worker_has_held(spared: in
     assert large < 2 * bob
 
 
+def test_nor_with_the_number_of_such_workers(tmp_path: Path) -> None:
+    """Ten thousand models that label everything: who moves a task looks at those who have held it."""
+    with opened("sqlite", tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        service = service_of_store(store, Clock())
+        id = begin(service, 2 * MOST_EXAMINED, 0)
+        poll(service, id, "greedy")
+        costs = []
+        for more in range(2):
+            others = [{"worker": f"model {k}"} for k in range(more * 500)]
+            with store.engine.execution_options(writes=True).begin() as connection:
+                for other in others:
+                    new = "SELECT campaign, :worker, klass, node, w, 1 FROM held_counts WHERE worker = 'greedy'"
+                    connection.execute(sa.text(f"INSERT INTO held_counts {new}"), other)
+            with steps_of(store) as steps:
+                assert poll(service, id, f"bob {more}").worker == f"bob {more}"
+                assert poll(service, id, "greedy").reason == "nothing_left_for_you"
+            costs.append(steps[0])
+        assert costs[1] < 1.1 * costs[0]
+        service.table_cache.close()
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_worker_who_is_counted_gets_what_is_new_for_them(kind: str, tmp_path: Path) -> None:
     """Tasks that come, tasks that others move, and tasks that were full and are not any more."""

@@ -191,6 +191,8 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "predicted":
+            self._predicted(data)
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.give_up(lease_number(lease))
@@ -206,6 +208,16 @@ class CrowdModel:
         if name not in self.workers:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
+
+    def _predicted(self, data: dict[str, Any]) -> None:
+        """A model's labels: the next task is chosen by what is learnt with them."""
+        name = data["worker"]
+        if name not in self.workers:
+            self.workers[name] = self.crowd.add_worker(comes=False)
+        self.crowd.reserve_tasks(max(data["tasks"]) + 1)
+        for task, label in zip(data["tasks"], data["labels"], strict=True):
+            self.crowd.predict(task, self.workers[name], label)
+        self._revised = True
 
     def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
         """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""

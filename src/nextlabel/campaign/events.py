@@ -16,6 +16,8 @@ leased       lease, task, worker, expires_at, state [class, node, w], left (labe
              the model (``model``); control: it is a control question, free: not paid from the budget
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
+predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
+             cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
 expired      lease
 released     lease
 renewed      lease, expires_at
@@ -52,7 +54,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KINDS: Final = (
-    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
+    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late",
+    "predicted", "expired",
     "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "gold_set",

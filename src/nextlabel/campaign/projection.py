@@ -15,6 +15,7 @@ from nextlabel.campaign import legacy_log
 from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.ids import prediction_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import observe_arrival, observe_end
 from nextlabel.campaign.rows import BatchRow, LeaseRow, TaskRow
@@ -159,6 +160,23 @@ def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
         _count_label(ledger, event, lease, rank)
 
 
+def _predicted(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
+    row, data = ledger.row, event.data
+    worker, at, many = data["worker"], event.at, len(data["tasks"])
+    for number, (task, label) in enumerate(zip(data["tasks"], data["labels"], strict=True), data["first"]):
+        id = prediction_id(row.id, number)
+        ledger.add_lease(LeaseRow(id, task, worker, LABELLED, at, at, event.seq, at, label, False))
+    row.given += many
+    row.kept += many
+    row.spent += data["charged"]
+    row.rules = replace(row.rules, predicted=row.rules.predicted + many)
+    tally = ledger.worker(worker)
+    tally.given += many
+    tally.labels += many
+    tally.last_at = at
+
+
 def _expired(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease = end_without_label(ledger, event, event.data["lease"], EXPIRED, rank)
     ledger.row.expired += 1
@@ -274,6 +292,7 @@ _PROJECTIONS: dict[str, Projection] = {
     "leased": _leased,
     "labelled": _labelled,
     "late": _late,
+    "predicted": _predicted,
     "expired": _expired,
     "released": _released,
     "renewed": _renewed,

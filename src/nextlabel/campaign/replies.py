@@ -66,6 +66,16 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedPredictions:
+    """Predictions that are new, those that were there, and the labels of the budget that they cost."""
+
+    model: str
+    added: int
+    known: int
+    charged: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedLabels:
     """How many labels of a worker were dropped or restored; ``left`` could not be restored for want of room."""
 

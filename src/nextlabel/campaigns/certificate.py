@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import logging
 import math
-from concurrent.futures import Executor
+from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.errors import ConflictError
+from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.solve.standing.bound import standing_bound
 
 if TYPE_CHECKING:
@@ -180,8 +181,10 @@ class Certificates:
         self._campaign_service = campaign_service
         self._last: dict[str, Certificate] = {}
         self._failed: dict[str, int] = {}  # the event after which it could not be computed
-        self._under_way: set[str] = set()
-        self._lock = Lock()
+        self._under_way: dict[str, Future[Certificate]] = {}
+        self._orders: deque[str] = deque()
+        self._thread: Thread | None = None
+        self._lock, self._starting = Lock(), Lock()
 
     def of(self, id: str) -> Certificate:
         """A campaign's certificate, computed here if none holds; while another is computed, the last one."""
@@ -194,23 +197,64 @@ class Certificates:
                 last = self._last[id] = compute_certificate(self._campaign_service, id)
         return last
 
-    def look(self, id: str, pool: Executor) -> Certificate | None:
-        """The last certificate, at once; if it no longer holds, ``pool`` computes the next one."""
+    def look(self, id: str) -> Certificate | None:
+        """The last certificate, at once; if it no longer holds, the next one is computed in the background."""
         last, holds = self._check(id)
         row = self._campaign_service.store.row(id)
-        if not holds and row.tasks and id not in self._under_way and self._failed.get(id) != row.seq:
-            self._under_way.add(id)
-            pool.submit(self._compute, id, row.seq)
+        if not holds and row.tasks and self._failed.get(id) != row.seq:
+            self._begin(id)
         return last
 
-    def _compute(self, id: str, seq: int) -> None:
+    def soon(self, id: str) -> Future[Certificate]:
+        """As ``of``, computed in the background: whoever waits may give up, and ask again later."""
+        last, holds = self._check(id)
+        if last is None or not (holds or self._lock.locked()):
+            return self._begin(id)
+        there: Future[Certificate] = Future()
+        there.set_result(last)
+        return there
+
+    def _begin(self, id: str) -> Future[Certificate]:
+        with self._starting:
+            if id not in self._under_way:
+                self._under_way[id] = Future()
+                self._under_way[id].set_running_or_notify_cancel()  # others may wait for it too
+                self._orders.append(id)
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="certificates", daemon=True)
+                self._thread.start()
+            return self._under_way[id]
+
+    def _work(self) -> None:
+        """One certificate after the other, until there are no orders."""
+        while True:
+            with self._starting:
+                if not self._orders:
+                    self._thread = None
+                    return
+                id = self._orders.popleft()
+            try:
+                found: Certificate | Exception = self._tried(id)
+            except Exception as error:
+                found = error
+            with self._starting:
+                future = self._under_way.pop(id)
+            if isinstance(found, Exception):
+                future.set_exception(found)
+            else:
+                future.set_result(found)
+
+    def _tried(self, id: str) -> Certificate:
+        seq = self._campaign_service.store.row(id).seq
         try:
-            self.of(id)
+            return self.of(id)
+        except UnavailableError:
+            raise  # the next request tries again
         except Exception as error:
-            _log.warning("no certificate for %s", id, exc_info=error)
+            if not isinstance(error, InputError):
+                _log.warning("no certificate for %s", id, exc_info=error)
             self._failed[id] = seq
-        finally:
-            self._under_way.discard(id)
+            raise
 
     def _check(self, id: str) -> tuple[Certificate | None, bool]:
         """The last certificate and whether it still holds."""

@@ -16,7 +16,7 @@ from typing import Any, Self, Unpack
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
@@ -79,6 +79,13 @@ class Campaign:
     def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
         """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
         return self._service.add_tasks(self.id, task_tables(tasks), batch)
+
+    def add_predictions(self, model: str, predictions: Any, *, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+        ``cost`` is what one prediction costs in labels of the budget.
+        """
+        return self._service.add_predictions(self.id, model, task_tables(predictions), cost)
 
     def imports(self) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""

@@ -17,7 +17,7 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -28,6 +28,7 @@ from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
+from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.campaigns.worker_reports import WorkerReports
@@ -118,6 +119,18 @@ class CampaignService:
         added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added
+
+    def add_predictions(
+        self,
+        id: str,
+        model: str,
+        rows: Iterable[Any],
+        cost: float = 0.0,
+        task_column: str | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> AddedPredictions:
+        """What a model predicts, as the labels of worker ``model:NAME`` (``campaign.predictions``)."""
+        return add_predictions(self, id, model, rows, cost, task_column, progress)
 
     def _add(
         self,

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from nextlabel.campaign.given_labels import moment
+from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.rows import WorkerRow
 from nextlabel.campaign.standing import Standing
 from nextlabel.crowd.copying import find_copying
@@ -175,8 +176,8 @@ class WorkerReports:
         tasks = 0
         for some in self._service.task_chunks(id, TASKS_WITH_LEASES):
             for lease in self._service.store.leases(id, [task.number for task in some]):
-                if not lease.counted or lease.label is None:
-                    continue
+                if lease.label is None or not (lease.counted or lease.worker.startswith(PREFIX)):
+                    continue  # not bought, and not a model's, which need not be
                 if lease.dropped:
                     dropped.append((lease.task, lease.worker, lease.label))
                 else:

@@ -10,7 +10,7 @@ import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaign.standing import Standing
@@ -61,6 +61,10 @@ class AsyncClient:
         replies = [await self._send(call) for call in calls.task_batches(campaign, tasks, batch)]
         total = replies[-1].tasks if replies else (await self.status(campaign)).tasks
         return Added(sum(reply.added for reply in replies), sum(reply.known for reply in replies), total)
+
+    async def add_predictions(self, campaign: str, model: str, predictions: Any, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``."""
+        return await self._send(calls.predictions(campaign, model, predictions, cost))
 
     async def imports(self, campaign: str) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""

@@ -18,7 +18,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
@@ -91,6 +91,16 @@ def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
         options = {"content": body, "headers": headers}
         yield Call("POST", f"/campaigns/{campaign}/tasks", lambda found: _made(Added, found), options)
+
+
+def predictions(campaign: str, model: str, rows: Any, cost: float) -> Call[AddedPredictions]:
+    """Add what a model predicts."""
+    body = "".join(json.dumps(row) + "\n" for row in task_tables(rows)).encode()
+    options = {
+        "content": body, "headers": {"Content-Type": "application/x-ndjson"}, "params": {"model": model, "cost": cost},
+    }  # fmt: skip
+    path = f"/campaigns/{campaign}/predictions"
+    return Call("POST", path, lambda found: _made(AddedPredictions, found), options)
 
 
 def links(campaign: str, workers: Iterable[str]) -> Call[CampaignLinks]:

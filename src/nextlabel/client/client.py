@@ -17,7 +17,7 @@ import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaign.standing import Standing
@@ -74,6 +74,13 @@ class Client:
             reply = self._send(call)
             added, known, total = added + reply.added, known + reply.known, reply.tasks
         return Added(added, known, self.status(campaign).tasks if total is None else total)
+
+    def add_predictions(self, campaign: str, model: str, predictions: Any, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+        ``cost`` is what one prediction costs in labels of the budget. The same predictions again change nothing.
+        """
+        return self._send(calls.predictions(campaign, model, predictions, cost))
 
     def imports(self, campaign: str) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""

@@ -11,7 +11,7 @@ from nextlabel.service.auth import API
 from nextlabel.service.problem_details import BodyTooLargeError
 from nextlabel.service.settings import MIB, ServiceSettings
 
-_UPLOAD = re.compile(rf"{API}/campaigns/[^/]+/tasks|/new")
+_UPLOAD = re.compile(rf"(?:{API})?/campaigns/[^/]+/predictions|{API}/campaigns/[^/]+/tasks|/new")
 #: An announced body that is too large is still read up to this size, so that its sender sees the response.
 DISCARD_LIMIT = 16 * MIB
 

@@ -91,6 +91,14 @@ class TasksQuery(QueryParameters):
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
 
 
+class PredictionsQuery(QueryParameters):
+    """Whose predictions they are, and what one costs."""
+
+    model: Annotated[str, Field(min_length=1, max_length=170, description="The model's name", examples=["v2"])]
+    cost: float = Field(0.0, ge=0, le=1000, allow_inf_nan=False, description="Labels of the budget that one costs")
+    task_column: Name | None = Field(None, description="The column or key with the task's id")
+
+
 class CreateCampaignRequest(RequestBody):
     """A campaign's settings; only the budget is required."""
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, ChangedLabels, Lease, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.certificate import Certificate, More
@@ -100,6 +100,11 @@ CampaignsResponse = _list("CampaignsResponse", "All campaigns, newest first.", c
 AddedResponse = _model(
     Added,
     "How many tasks were added, how many were known before, and how many there are now.",
+    read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
+)
+AddedPredictionsResponse = _model(
+    AddedPredictions,
+    "How many predictions were added, how many were known before, and how many labels of the budget they cost.",
     read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
 )
 ImportResponse = _model(

@@ -15,6 +15,7 @@ from nextlabel.cli.campaign.export import export
 from nextlabel.cli.campaign.gold import gold
 from nextlabel.cli.campaign.links import links
 from nextlabel.cli.campaign.pause import pause
+from nextlabel.cli.campaign.predictions import predictions
 from nextlabel.cli.campaign.rebuild import rebuild
 from nextlabel.cli.campaign.resume import resume
 from nextlabel.cli.campaign.revoke import revoke
@@ -24,7 +25,8 @@ from nextlabel.cli.campaign.workers import workers
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
 _COMMANDS = (
-    create, add, gold, status, pause, resume, budget, deadline, change, workers, worker, links, revoke, export,
+    create, add, gold, predictions, status, pause, resume, budget, deadline, change, workers, worker, links, revoke,
+    export,
     events, rebuild, clock,
 )  # fmt: skip
 for _command in _COMMANDS:

@@ -46,6 +46,7 @@ class GrowingCrowd(CrowdAllocator):
         usual = CrowdPrior.default(len(start)) if prior is None else prior
         self.tasks = self.people = self.entries = 0
         self.planned = False
+        self._models: list[int] = []
         super().__init__(
             np.tile(start, (ROOM, 1)),
             ROOM,
@@ -96,9 +97,11 @@ class GrowingCrowd(CrowdAllocator):
         self._most_labels = _longer(self._most_labels, room, 0)
         self._most_in_flight = _longer(self._most_in_flight, room, 0)
 
-    def add_worker(self) -> int:
-        """One more worker; return their number."""
+    def add_worker(self, comes: bool = True) -> int:
+        """One more worker; return their number. One who never ``comes`` for a task is a model."""
         number, self.people = self.people, self.people + 1
+        if not comes:
+            self._models.append(number)
         campaign = self.campaign
         room = _doubled(len(self.cost), self.people + 1)
         if room > len(self.cost):
@@ -183,6 +186,15 @@ class GrowingCrowd(CrowdAllocator):
             self._count(task, int(history.worker[entry]), 1)
         history.answer[entry] = answer
 
+    def predict(self, task: int, worker: int, answer: int) -> None:
+        """The label of a model, which takes none of the places that the task has for labels."""
+        entry, planned = self.entries, self.planned
+        self.planned = planned and task < self.tasks  # a new task has its place from the next ``learn`` on
+        self.lease(task, worker)
+        self.came[task] -= 1
+        self.label(entry, answer)
+        self.planned = planned
+
     def give_up(self, entry: int) -> None:
         """The work of that entry is not expected any more, or does not count."""
         history = self.campaign.history
@@ -227,6 +239,7 @@ class GrowingCrowd(CrowdAllocator):
         self.given, self.budget = given, given + left
         # Who came and handed nothing in will be as little help next time.
         self.campaign.arrived[:] = self.campaign.worked
+        self.campaign.arrived[self._models] = 0
         self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
         self.refit()
         flight = self.flight
@@ -250,6 +263,14 @@ class GrowingCrowd(CrowdAllocator):
         state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
         for task in np.flatnonzero(self.gold >= 0):
             self._settle(int(task))
+
+    def _expected(self) -> Floats:
+        """(W,) shares of the arrivals to come, in which models have none."""
+        shares = super()._expected()
+        if self._models:
+            shares = shares.copy()
+            shares[self._models] = 0.0
+        return shares
 
     def resolve(self) -> None:
         """Solve for the tasks as they stand, as if for the first time."""

@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.worker_reports import COLUMNS, cells, report_of
+from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, report_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.downloads import file_response, page_or_file
@@ -35,8 +35,12 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
 async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
     """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
     service, id = app_state(request).campaign_service, campaign_id(campaign)
-    row = await to_thread.run_sync(service.set_standing, id, body.worker, body.standing, body.reason)
-    return to_json(report_of(row, service.store.row(id).config.pay_per_label))
+
+    def run() -> WorkerReport:
+        row = service.set_standing(id, body.worker, body.standing, body.reason)
+        return report_of(row, service.store.row(id).config.pay_per_label)
+
+    return to_json(await to_thread.run_sync(run))
 
 
 @router.post("/campaigns/{campaign}/workers/drop-labels", responses=problems(404), response_model=ChangedLabelsResponse)

@@ -25,6 +25,8 @@ from nextlabel.web.dashboard.uploads import UploadedFile
 LABELS_PER_TASK, ROWS = 3, 1000
 #: The policy of a campaign whose labels have a cost: the usual one spends its budget.
 PRICED_POLICY = "index"
+#: The column of known answers, which make tasks control questions.
+GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class CampaignForm:
     def suggested(cls, upload: UploadedFile) -> CampaignForm:
         """A suggestion for a file, with columns recognised by their names."""
         id_column, score = guess_columns(upload.columns)
-        shown = tuple(name for name in upload.columns if name not in (id_column, score)) or tuple(upload.columns)
+        shown = tuple(name for name in upload.columns if name not in (id_column, score, GOLD)) or tuple(upload.columns)
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         return cls(
             name=title[:1].upper() + title[1:], budget=str(LABELS_PER_TASK * upload.rows), shown=shown,
@@ -152,6 +154,8 @@ def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Ite
                     key = keys[number]
                     _check_key(key, row, earlier.get(key, new.get(key)))
                     given["id"], new[key] = key, row
+                if GOLD in place and GOLD not in form.shown:
+                    given["gold"] = cells[place[GOLD]]
                 if form.score_column:
                     given["score"] = with_point(cells[place[form.score_column]])
                 yield _read_row(config, given, row)

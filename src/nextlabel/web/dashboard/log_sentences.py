@@ -13,7 +13,7 @@ from nextlabel.campaign.states import REASONS
 from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Seconds between two events of such a kind that are one line.
-MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
+MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0, "predicted": 2.0}
 
 
 class LogLine(NamedTuple):
@@ -126,6 +126,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
     "late": _late,
+    "predicted": lambda c, who, what, d: f"{d['worker']} predicted {count(len(d['tasks']))} labels.",
     "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
     "released": lambda c, who, what, d: f"{who} skipped {what}.",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",

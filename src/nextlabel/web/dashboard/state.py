@@ -43,7 +43,7 @@ class DashboardState:
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
         self.overview = overview_of(self.store)
-        pool = self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
@@ -80,7 +80,7 @@ class DashboardState:
 
     def certificate(self, row: CampaignRow) -> Certificate | None:
         """The last certificate, None while the first is computed."""
-        return self.app.campaign_service.certificates.look(row.id, self._pool)
+        return self.app.campaign_service.certificates.look(row.id)
 
     def forecast(self, row: CampaignRow) -> ForecastView | None:
         """The latest forecast, None while the first is computed."""

@@ -138,12 +138,12 @@ def test_a_worker_who_is_counted_gets_what_is_new_for_them(kind: str, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-@pytest.mark.parametrize(
-    "damage", ["UPDATE held_counts SET count = count + 7 WHERE node > 0", "UPDATE held_counts SET count = 0",
-               "DELETE FROM held_counts WHERE node = 0", "UPDATE held_counts SET worker = 'bob', node = node + 1"],
-)  # fmt: skip
-def test_counts_that_are_wrong_are_found_and_repaired(kind: str, damage: str, tmp_path: Path) -> None:
+def test_counts_that_are_wrong_are_found_and_repaired(kind: str, tmp_path: Path) -> None:
     """Wrong counts hide tasks from a worker: they are compared and rebuilt as all that follows from the log."""
+    damages = [
+        "UPDATE held_counts SET count = count + 7 WHERE node > 0", "UPDATE held_counts SET count = 0",
+        "DELETE FROM held_counts WHERE node = 0", "UPDATE held_counts SET worker = 'bob', node = node + 1",
+    ]  # fmt: skip
     with opened(kind, tmp_path) as store:
         assert isinstance(store, SqlStore)
         service = service_of_store(store, Clock())
@@ -159,17 +159,15 @@ def test_counts_that_are_wrong_are_found_and_repaired(kind: str, damage: str, tm
         service.run(id, hold_some)
         before = counts_in(store)
         assert len(before) > 1 and service.verify(id).right
-        with store.engine.execution_options(writes=True).begin() as connection:
-            connection.execute(sa.text(damage))
-        wrong = counts_in(store)
-        found = service.verify(id)
-        assert found.differing.keys() == {"held_counts"} and counts_in(store) == wrong
-        assert service.verify(id, repair=True).repaired
-        repaired = counts_in(store)
-        assert repaired == (before if "bob" not in damage else {})
-        assert service.verify(id).right
-        assert {poll(service, id, "greedy").task for _ in range(3)}
-        assert service.verify(id).right
+        for damage in damages:
+            with store.engine.execution_options(writes=True).begin() as connection:
+                connection.execute(sa.text(damage))
+            wrong = counts_in(store)
+            assert service.verify(id).differing.keys() == {"held_counts"} and counts_in(store) == wrong
+            assert service.verify(id, repair=True).repaired
+            assert counts_in(store) == (before if "bob" not in damage else {})
+            assert service.verify(id).right
+        assert poll(service, id, "greedy").worker == "greedy" and service.verify(id).right
         service.table_cache.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from typing import Any
 
 from nextlabel.campaign import scoring
@@ -193,8 +194,10 @@ class Commands(Recording):
         return lease
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
+        # A store may remember the task: what a program does with its payload must not be seen by others.
+        payload = deepcopy(task.payload) if isinstance(task.payload, dict | list) else task.payload
         return Lease(
-            lease.id, self.ledger.row.id, task.key, task.payload, lease.worker, lease.status, lease.leased_at,
+            lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from nextlabel.campaign.amendments import amend
@@ -17,6 +18,9 @@ from nextlabel.store.tables import campaigns
 
 _NAMES = tuple(column.name for column in campaigns.c)
 _CHANGING = tuple(name for name in _NAMES if name not in FIXED)
+_RULES, SEQ = _CHANGING.index("rules"), _NAMES.index("seq")
+ID, NUMBER = _NAMES.index("id"), _NAMES.index("number")
+_changing = attrgetter(*_CHANGING)
 
 
 @lru_cache(maxsize=1024)
@@ -42,6 +46,12 @@ def campaign_values(row: CampaignRow) -> dict[str, Any]:
 def changing_values(row: CampaignRow) -> dict[str, Any]:
     """What may change in the life of a campaign."""
     return {**{name: getattr(row, name) for name in _CHANGING}, "rules": rules_to_json(row.rules)}
+
+
+def changing_columns(row: CampaignRow) -> tuple[Any, ...]:
+    """The values of the same, in the same order."""
+    values = _changing(row)
+    return (*values[:_RULES], rules_to_json(row.rules), *values[_RULES + 1 :])
 
 
 def event_from(row: Row) -> Event:

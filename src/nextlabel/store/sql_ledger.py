@@ -28,9 +28,9 @@ from nextlabel.store.expiries import Expiries
 from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.long_searches import LongSearches
-from nextlabel.store.prepared import Runner
+from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import (
-    changing_values,
+    changing_columns,
     class_of,
     event_from,
     lease_from,
@@ -42,6 +42,8 @@ from nextlabel.store.tables import batches
 
 #: Rows that are read or written at once.
 CHUNK = 10_000
+#: Characters of a payload beyond which its task is not remembered; the payload's column in ``statements.TASK``.
+LARGE_PAYLOAD, PAYLOAD = 1000, 2
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class CachedRows:
     expiry: float | None = None  # no lease expires before; None: not known
     crowd: CrowdModel | None = None  # it knows itself after which event
     searches: LongSearches = field(default_factory=LongSearches)  # true after any event
+    row: CampaignRow | None = None
+    rows: LedgerRows | None = None
 
 
 class SqlLedger:
@@ -61,13 +65,13 @@ class SqlLedger:
 
     def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
         self.row, self.cached = row, cached
-        self.rows = LedgerRows(number)
+        self.rows = LedgerRows(number) if cached.rows is None else cached.rows
         self.held_counts = HeldCounts(runner, self.rows)
         self.candidates = Candidates(self, runner)
         self.expiries = Expiries(self, runner)
         self._number, self._runner = number, runner
         self._changed_groups: set[Group] = set()
-        self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
+        self._as_loaded: Values = () if row.seq == 0 else changing_columns(row)
 
     @property
     def connection(self) -> Connection:
@@ -186,8 +190,14 @@ class SqlLedger:
         if number not in self.rows.tasks:
             found = self._runner.one(sql.task_by_number, self._parameters(number=number))
             assert found is not None
-            self.rows.know_task(task_from(found))
+            self.read_task(found)
         return self.rows.tasks[number]
+
+    def read_task(self, row: Row, holders: Sequence[str] | None = None) -> TaskRow:
+        """A task as it is stored, remembered."""
+        if len(row[PAYLOAD]) > LARGE_PAYLOAD:
+            self.rows.large.add(row[0])
+        return self.rows.know_task(task_from(row), holders)
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
@@ -227,7 +237,7 @@ class SqlLedger:
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)
-        self.rows.tasks = {}
+        self.rows.forget_tasks()
         self.candidates.forget()
 
     def groups(self) -> dict[Group, int]:
@@ -304,7 +314,7 @@ class SqlLedger:
         self.write_rows()
         self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
         self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
-        self.rows.leases, self.rows.open = {}, {}
+        self.rows.forget_leases()
         self.cached.expiry = None
 
     def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
@@ -323,7 +333,7 @@ class SqlLedger:
         self._runner.write(sql.set_gold, rows)
         self.held_counts.forget()  # they are counted by groups
         for number in before:
-            del self.rows.tasks[number]
+            self.rows.forget_task(number)
         self._forget_questions()
 
     def pick_control(self, worker: str, start: float) -> TaskRow | None:
@@ -352,7 +362,7 @@ class SqlLedger:
         if worker not in self.rows.workers:
             found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
             self.rows.know_worker(WorkerRow(worker) if found is None else worker_from(found))
-        return self.rows.workers[worker]
+        return self.rows.tally(worker)
 
     def flush(self) -> None:
         """Write all that is pending; the transaction's end makes it durable."""
@@ -369,13 +379,24 @@ class SqlLedger:
             **rows.take_workers(),
         }
         pending[SAVE_STATES] = self._take_groups()
-        values = changing_values(self.row)
+        values = changing_columns(self.row)
         if values != self._as_loaded:
-            pending[SAVE_CAMPAIGNS] = [(self._number, *values.values())]
+            pending[SAVE_CAMPAIGNS] = [(self._number, *values)]
             self._as_loaded = values
         self.cached.seq = self.row.seq
         self._forget_questions()
         return pending
+
+    def remember(self) -> CachedRows:
+        """What is known of the campaign now that the transaction has succeeded.
+
+        Ranked tasks are not kept: a repair may write their scores without an event.
+        """
+        if self.row.rules.ranked:
+            self.rows.forget_tasks()
+        self.rows.trim()
+        self.cached.row, self.cached.rows = self.row, self.rows
+        return self.cached
 
     def _take_groups(self) -> list[Values]:
         groups = self.cached.groups

@@ -107,7 +107,7 @@ class _Verifier:
             self._replay.advance(some)
             self._progress(min(REPLAYING * self._replay.row.seq / total, REPLAYING))
         self._replay.rank()
-        with self._store.transaction(self._id) as ledger:
+        with self._store.transaction(self._id, remembered=False) as ledger:
             counted = _workers(ledger.connection, ledger.number, None, None)
         self._replay.count_held(counted)  # without a lock: it may take long
         for done, compared in enumerate(TABLES):
@@ -133,7 +133,7 @@ class _Verifier:
 
     def _slice(self, compared: Compared, after: Any) -> tuple[Any, bool]:
         """Compare the rows after ``after``; returns the end of the slice, and whether it was the last."""
-        with self._store.transaction(self._id) as ledger:
+        with self._store.transaction(self._id, remembered=False) as ledger:
             self._join(ledger)
             until = self._end_of_slice(compared, after)
             if compared.table is held_counts:
@@ -167,7 +167,7 @@ class _Verifier:
 
     def _campaign(self) -> None:
         """The row of the campaign itself, which follows from all others."""
-        with self._store.transaction(self._id) as ledger:
+        with self._store.transaction(self._id, remembered=False) as ledger:
             self._join(ledger)
             right, stored = self._replay.row, ledger.row
             same = changing_values(stored) == changing_values(right) and stored.config == right.config

@@ -92,8 +92,8 @@ def test_an_old_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: P
 #: Kinds of events that logs have had since the recording.
 NEW_KINDS = {
     "clock_accepted", "batch_ended", "rebuilt", "tasks_published", "tasks_ranked", "refitted", "worker_paused",
-    "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "refitting", "gold_set",
-    "predicted",
+    "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "predicted", "refitting",
+    "gold_set",
 }  # fmt: skip
 
 

@@ -82,9 +82,13 @@ def test_what_cannot_be_is_refused(settings: dict[str, Any], said: str) -> None:
 
 def test_data_frames_are_tasks() -> None:
     frame = pd.DataFrame({"id": ["x", "y"], "text": ["one", None], "score": [0.2, float("nan")]})
-    with campaign(frame) as c:
+    with campaign(frame) as c:  # a column is a score only if somebody says so
+        assert {result.probability for result in c.results()} == {0.5}
+    with campaign(frame, score_column="score") as c:
         results = {result.task: result for result in c.results()}
-    assert results["x"].payload == {"text": "one"} and results["y"].payload == {"text": None}
+        lease = c.ask("ann")
+        assert lease and set(lease.payload) == {"text"}
+    assert results["x"].payload == {"text": "one", "score": 0.2} and results["y"].payload["text"] is None
     assert results["x"].probability > results["y"].probability == 0.5
 
     with campaign(pl.DataFrame({"id": ["p"], "text": ["one"]})) as c:

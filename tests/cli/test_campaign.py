@@ -49,7 +49,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert run(["campaign", "export", "mine", "--format", "jsonl"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[0]["payload"] == {"text": "Great kettle"}
+    assert lines[0]["payload"] == {"text": "Great kettle", "p": "0.9"}
 
 
 def test_the_labels_of_a_campaign_are_read_by_every_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

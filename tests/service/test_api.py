@@ -201,7 +201,7 @@ class TestTasks:
     @pytest.mark.parametrize(
         ("kind", "body", "words"),
         [
-            ("text/csv", "id,score\na,0.5\nb,1.5\nc,0.5\n", "task 2"),
+            ("text/csv", "id,score\na,0.5\n", "nothing that workers would be shown"),
             ("text/csv", "id,text\na,x\nb\nc,x\n", "row 3 of the body has 1 cell and its header 2"),
             ("text/csv", 'id,text\na,x\nb,"x\n', "ends inside a quoted cell"),
             ("text/csv", "", "is empty"),

@@ -19,6 +19,7 @@ from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.shown_columns import shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
@@ -195,7 +196,7 @@ class Commands(Recording):
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
         # A store may remember the task: what a program does with its payload must not be seen by others.
-        payload = deepcopy(task.payload) if isinstance(task.payload, dict | list) else task.payload
+        payload = deepcopy(shown_payload(self.ledger.row.config.show, task.payload))
         return Lease(
             lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,

@@ -62,6 +62,11 @@ SETTINGS: Final[dict[str, Setting]] = {
         "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
         None, example="de",
     ),
+    "show": Setting(
+        "Columns that workers are shown, or * for all. Left out: all but those whose names look personal or like a "
+        "model's score. All columns are kept and come back with the results.",
+        None, {"max_length": 500}, "text,city",
+    ),
     "deadline": Setting(
         "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds since "
         "1970.", None, example="2026-07-01T12:00:00Z",

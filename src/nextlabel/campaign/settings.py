@@ -55,6 +55,7 @@ class SettingOptions(TypedDict, total=False):
     name: str
     question: str
     language: str | None
+    show: Sequence[str] | None
     deadline: datetime | str | float | None
     lease_seconds: float | None
     policy: str | Policy
@@ -82,6 +83,7 @@ class CampaignSettings:
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
     language: str | None = SETTINGS["language"].default
+    show: tuple[str, ...] | None = SETTINGS["show"].default
     deadline: float | None = SETTINGS["deadline"].default
     lease_seconds: float | None = SETTINGS["lease_seconds"].default
     policy: str = SETTINGS["policy"].default
@@ -110,6 +112,7 @@ class CampaignSettings:
         set_(self, "name", _text("name", self.name, LONGEST_NAME))
         set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
         set_(self, "language", checked_language(self.language))
+        set_(self, "show", checked_show(self.show))
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
@@ -197,6 +200,7 @@ class CampaignSettings:
         """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
+        out["show"] = None if self.show is None else list(self.show)
         out["prior"] = None if self.prior is None else prior_table(self.prior)
         out["reward"] = reward_table(self.reward)
         return out
@@ -219,6 +223,7 @@ class CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
         values = {**LEGACY_SETTINGS, **table}
         values["labels"] = tuple(values["labels"])
+        values["show"] = None if values["show"] is None else tuple(values["show"])
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
         return unchecked({f.name: values[f.name] for f in fields(cls)})
@@ -264,6 +269,19 @@ def checked_language(language: Any) -> str | None:
         known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
         raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
     return None if language is None else str(language)
+
+
+def checked_show(columns: Any) -> tuple[str, ...] | None:
+    """Columns that workers are shown, or none to have those left out that look personal."""
+    if columns is None:
+        return None
+    hint = 'Give their names, e.g. ["text", "city"], or ["*"] for all.'
+    if isinstance(columns, str) or not isinstance(columns, list | tuple):
+        raise InputError("the columns to show are not a list of names.", hint)
+    names = tuple(dict.fromkeys(_text("a column's name", name, LONGEST_NAME) for name in columns))
+    if not names or "" in names or len(names) > SETTINGS["show"].bounds["max_length"]:
+        raise InputError("no column is shown to workers, or one has no name.", hint)
+    return names
 
 
 def checked_deadline(deadline: Any) -> float | None:

@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.new_tasks import task_tables
+from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
@@ -44,15 +44,19 @@ class Campaign:
         *,
         id: str | None = None,
         clock: Clock | None = None,
+        score_column: str | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
 
-        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task.
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task;
+        its column ``score_column`` has a model's scores to start from.
         """
         service = CampaignService(open_store(url), clock)
         try:
-            return cls(service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks)).id)
+            return cls(
+                service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks, score_column)).id
+            )
         except BaseException:
             service.close()
             raise
@@ -76,16 +80,16 @@ class Campaign:
             raise
         return cls(service, id)
 
-    def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
+    def add_tasks(self, tasks: Any, batch: str | None = None, *, score_column: str | None = None) -> Added:
         """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
-        return self._service.add_tasks(self.id, task_tables(tasks), batch)
+        return self._service.add_tasks(self.id, task_tables(tasks, score_column), batch)
 
     def add_predictions(self, model: str, predictions: Any, *, cost: float = 0.0) -> AddedPredictions:
         """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
 
         ``cost`` is what one prediction costs in labels of the budget.
         """
-        return self._service.add_predictions(self.id, model, task_tables(predictions), cost)
+        return self._service.add_predictions(self.id, model, row_tables(predictions), cost)
 
     def imports(self) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.new_tasks import task_tables
+from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
@@ -95,7 +95,7 @@ def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
 
 def predictions(campaign: str, model: str, rows: Any, cost: float) -> Call[AddedPredictions]:
     """Add what a model predicts."""
-    body = "".join(json.dumps(row) + "\n" for row in task_tables(rows)).encode()
+    body = "".join(json.dumps(row) + "\n" for row in row_tables(rows)).encode()
     options = {
         "content": body, "headers": {"Content-Type": "application/x-ndjson"}, "params": {"model": model, "cost": cost},
     }  # fmt: skip
@@ -219,7 +219,7 @@ def _lease(campaign: str, found: Mapping[str, Any]) -> Lease | NoTask:
 
 def _links(found: Mapping[str, Any]) -> CampaignLinks:
     personal = tuple(_made(WorkerLink, one) for one in found["links"])
-    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]))
+    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]), found.get("warning"))
 
 
 def _certificate(found: Mapping[str, Any]) -> Certificate:

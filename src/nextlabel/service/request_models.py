@@ -86,8 +86,13 @@ class TasksQuery(QueryParameters):
     """How tasks are read."""
 
     id_column: Name | None = Field(None, description="The column or key with the task's id")
-    score_column: Name | None = Field(None, description="The column or key with the model's score")
-    gold_column: Name | None = Field(None, description="The column or key with the answer where it is known")
+    score_column: Name | None = Field(
+        None,
+        description="The column or key with a model's score, to start from; in tables no column is one by its name",
+    )
+    gold_column: Name | None = Field(
+        None, description="The column or key with the answer where it is known, which workers are not shown"
+    )
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
 
 
@@ -108,6 +113,7 @@ class CreateCampaignRequest(RequestBody):
     name: str = setting_field("name")
     question: str = setting_field("question")
     language: Language | None = setting_field("language")
+    show: list[str] | None = setting_field("show")
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
     policy: str = setting_field("policy")

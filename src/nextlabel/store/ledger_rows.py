@@ -128,6 +128,7 @@ class LedgerRows:
     def forget_task(self, number: int) -> None:
         """A task has been written otherwise; what is pending must have been written."""
         task = self.tasks.pop(number, None)
+        self.large.discard(number)
         if task is not None:
             self.in_group[task.group].discard(number)
             if not self.in_group[task.group]:

@@ -13,6 +13,7 @@ from nextlabel.cli.campaign.common import (
     ScoreColumn,
     import_bar,
     opened_tasks,
+    say_columns,
     service_at,
 )
 from nextlabel.cli.options import DB, Db, Json
@@ -36,7 +37,8 @@ def add(
         working("Adding tasks") as progress,
     ):
         added = service.add_tasks(id, more, progress=import_bar(more, progress))
-    read = say_read(more.report)
+        config = service.store.row(id).config
+    read = [*say_read(more.report), *say_columns(config, more, score_column)]
     if as_json:
         print_json({**asdict(added), "read": read})
     else:

@@ -16,13 +16,16 @@ from nextlabel.cli.output import print_json, say
 if TYPE_CHECKING:
     from nextlabel.campaign.imports import ImportRow
     from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.tasks import TaskReader
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
 IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
-ScoreColumn = Annotated[str | None, text("--score-column", "NAME", "The column with a model's scores. Default: score.")]
+ScoreColumn = Annotated[
+    str | None, text("--score-column", "NAME", "The column with a model's scores, to start from. Default: none.")
+]
 GoldColumn = Annotated[
     str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
 ]
@@ -80,6 +83,16 @@ def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> 
             progress(READING + (1.0 - READING) * published / max(row.added, 1))
 
     return show
+
+
+def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None) -> list[str]:
+    """Tell on stderr which columns workers are not shown, and that a score was not used; returns the sentences."""
+    from nextlabel.campaign.shown_columns import columns_notes
+
+    notes = columns_notes(config.show, tasks.columns, score_column)
+    for note in notes:
+        say(note)
+    return notes
 
 
 @contextmanager

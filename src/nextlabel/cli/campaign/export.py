@@ -57,7 +57,11 @@ def export(
         if rows == "labels":
             header, found = _labels(service, id, unanswered, dropped)
         else:
-            header, found = _workers(service, id) if rows == "workers" else _results(service, id)
+            header, found = (
+                _workers(service, id)
+                if rows == "workers"
+                else _results(service, id, "jsonl" if as_json and target is None else form)
+            )
         if target is not None:
             with whole_file(target) as stream:
                 written = _write(header, found, stream, form)
@@ -73,10 +77,15 @@ def export(
         say(f"{what} written{'' if save is None else f' to {save}'}.")
 
 
-def _results(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
-    """The columns of a file, and one object per task; its payload last."""
+def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
+    from nextlabel.campaigns.result_table import ResultTable
+
+    table = ResultTable(service, id) if form == "csv" else None
+    names = [] if table is None else table.names
     counts = [f"count_{name}" for name in service.store.row(id).config.labels]
-    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
+    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
+    header = [*known, *names]
     rows = (
         {
             "task": result.task,
@@ -88,7 +97,8 @@ def _results(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row
             "closed_by": result.closed_by,
             "closed_reason": result.closed_reason,
             "control": result.control,
-            "payload": result.payload,
+            **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
+            **({"payload": result.payload} if table is None else {}),
         }
         for result in service.results(id)
     )

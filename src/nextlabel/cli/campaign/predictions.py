@@ -33,7 +33,7 @@ def predictions(
         service_at(db) as service,
         working("Adding predictions") as progress,
     ):
-        added = service.add_predictions(id, model, rows, number_of("--cost", cost), task_column, progress)
+        added = service.add_predictions(id, model, rows.rows(), number_of("--cost", cost), task_column, progress)
     read = say_read(rows.report)
     if as_json:
         print_json({**asdict(added), "read": read})

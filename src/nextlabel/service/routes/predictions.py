@@ -53,7 +53,7 @@ async def add_predictions(
     def take_in() -> dict[str, Any]:
         with file:
             reader = TaskReader(file, "the body", kind)
-            added = campaign_service.add_predictions(id, query.model, reader, query.cost, query.task_column)
+            added = campaign_service.add_predictions(id, query.model, reader.rows(), query.cost, query.task_column)
             return to_json(added, read=reader.report.sentences())
 
     return await to_thread.run_sync(take_in)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
 from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.shown_columns import columns_notes
 from nextlabel.campaigns.import_status import find_import, import_status, imports_of
 from nextlabel.campaigns.imports import Progress
 from nextlabel.errors import InputError
@@ -27,7 +28,7 @@ _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            "text/csv": {"schema": {}, "example": "id,text,score\na,Good film,0.8\n"},
+            "text/csv": {"schema": {}, "example": "id,text\na,Good film\n"},
             "application/x-ndjson": {"schema": {}, "example": '{"id": "a", "text": "Good film"}\n'},
             "application/json": {
                 "schema": {"type": "array", "items": {}},
@@ -76,7 +77,9 @@ async def add_tasks(
             tasks = iter(reader)
             first = next(tasks)  # what is no list of tasks is refused even if the batch is known
             added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
-            return to_json(added, read=reader.report.sentences())
+            config = campaign_service.store.row(id).config
+            notes = columns_notes(config.show, reader.columns, columns.score_column)
+            return to_json(added, read=[*reader.report.sentences(), *notes])
 
     if prefer is None or "respond-async" not in prefer.lower():
         return await to_thread.run_sync(take_in)

@@ -12,6 +12,7 @@ from typing import IO, Any
 from nextlabel.campaign.declaration import declared
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.shown_columns import is_shown
 from nextlabel.campaigns.imports import Progress
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
@@ -63,12 +64,12 @@ class CampaignForm:
     @classmethod
     def suggested(cls, upload: UploadedFile) -> CampaignForm:
         """A suggestion for a file, with columns recognised by their names."""
-        id_column, score = guess_columns(upload.columns)
-        shown = tuple(name for name in upload.columns if name not in (id_column, score, GOLD)) or tuple(upload.columns)
+        id_column = guess_columns(upload.columns)[0]
+        shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         return cls(
             name=title[:1].upper() + title[1:], budget=str(LABELS_PER_TASK * upload.rows), shown=shown,
-            id_column=id_column, score_column=score,
+            id_column=id_column,
         )  # fmt: skip
 
     def settings(self, now: float) -> CampaignSettings:
@@ -80,7 +81,7 @@ class CampaignForm:
         cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            language=self.language or None, deadline=deadline, label_cost=cost,
+            show=self.shown or None, language=self.language or None, deadline=deadline, label_cost=cost,
             policy=PRICED_POLICY if cost > 0 else declared("policy").default,
         )  # fmt: skip
 
@@ -149,13 +150,13 @@ def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Ite
             earlier = {key: int(row) for key, row in seen.find(keys).items()}
             new: dict[str, int] = {}
             for number, (row, cells) in enumerate(some):
-                given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
+                given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
+                if GOLD in place and GOLD not in form.shown:
+                    given["gold"] = given["payload"].pop(GOLD)
                 if with_id:
                     key = keys[number]
                     _check_key(key, row, earlier.get(key, new.get(key)))
                     given["id"], new[key] = key, row
-                if GOLD in place and GOLD not in form.shown:
-                    given["gold"] = cells[place[GOLD]]
                 if form.score_column:
                     given["score"] = with_point(cells[place[form.score_column]])
                 yield _read_row(config, given, row)

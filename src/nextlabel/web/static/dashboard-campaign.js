@@ -112,6 +112,6 @@ async function follow() {
   setTimeout(follow, POLL_MS);
 }
 
-slider.addEventListener("input", whatIf);
+slider?.addEventListener("input", whatIf); // a campaign that tells workers apart has no curve
 draw();
 setTimeout(follow, POLL_MS / 2);

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import LANGUAGES, MOST_ANSWERS, declared
 from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.shown_columns import looks_personal
 from nextlabel.campaigns.import_status import import_status
 from nextlabel.campaigns.imports import Progress
 from nextlabel.errors import InputError, NotFoundError
@@ -163,7 +164,7 @@ def _page(
 ) -> Response:
     return page(
         "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared,
-        languages=LANGUAGES,
+        languages=LANGUAGES, personal=looks_personal,
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ async def predictions(campaign: str, request: Request) -> Response:
             file, name, price = given.file, given.filename, _cost(cost)
 
             def take_in(file: IO[bytes] = file) -> AddedPredictions:
-                return service.add_predictions(id, model, TaskReader(file, name), price)
+                return service.add_predictions(id, model, TaskReader(file, name).rows(), price)
 
             await to_thread.run_sync(take_in)
         except InputError as error:

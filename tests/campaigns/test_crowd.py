@@ -13,9 +13,11 @@ import pytest
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
+from nextlabel.store.memory import MemoryStore
 from nextlabel.store.open import open_store
 from stores import KINDS, Clock, opened, service_of_store
 
@@ -183,12 +185,42 @@ def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignServi
     assert min(accuracy, key=lambda name: accuracy[name]) == WORKERS[-1]
     certificate = service.certificate(id)
     assert certificate.now == pytest.approx(crowd.expected_accuracy) and certificate.upper is None
+    assert certificate.low is not None and certificate.high is not None
+    assert certificate.low < certificate.now <= certificate.high and certificate.forecast == certificate.now
+    assert "an audit of random items corrects it" in certificate.rests_on and certificate.audit is None
+    spent = [labels for labels, *_ in certificate.history]
+    assert spent == sorted(spent) and spent[-1] == 160 and len(spent) > 5
     # Closing learns everything once more, and leases say by which version they were chosen.
     events = service.store.events(id, 0, 2000)
     closed = next(k for k, event in enumerate(events) if event.kind == "closed")
     assert events[closed - 1].kind == "refitted" and events[closed - 1].data["labels"] == 160
     versions = [event.data["model"] for event in events if event.kind == "leased"]
     assert versions == sorted(versions) and versions[0] == 1
+
+
+def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
+    """Half of the budget is spent: the forecast holds the end, more labels are never worth less."""
+    clock = Clock()
+    service = CampaignService(MemoryStore(), clock)
+    id = service.create(settings(budget=140), tasks=tasks(0, 45)).id
+    rng = np.random.default_rng(2)
+    label_some(service, id, rng, 85)
+    certificate = service.certificate(id)
+    assert certificate.forecast is not None and certificate.price is not None and certificate.price > 0
+    assert certificate.now < certificate.forecast < 1.0
+    values = [value for _, value in certificate.curve]
+    assert values == sorted(values) and values[0] == pytest.approx(certificate.now)
+    crowd = service.crowd(service.store.row(id))
+    assert crowd is not None
+    truth = {k: k % 3 for k in range(0, 45, 4)}
+    audit = audited_accuracy(crowd.beliefs, truth)
+    right = sum(int(crowd.beliefs[k].argmax()) == answer for k, answer in truth.items())
+    assert audit is not None and (audit.audited, audit.right) == (12, right)
+    assert audit.low <= audit.accuracy <= audit.high and audited_accuracy(crowd.beliefs, {}) is None
+    finish(service, id)
+    after = service.certificate(id)
+    assert certificate.forecast_low is not None and certificate.forecast_low - 0.03 < after.now
+    service.close()
 
 
 def test_a_second_process_catches_up(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -35,7 +35,17 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_number
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.crowd.expected import (
+    DRAWS,
+    MOST_TASKS,
+    ExpectedAccuracy,
+    LearntChannels,
+    expected_accuracy,
+    row_strength,
+    usual_share,
+)
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.policies.crowd.growing import LEAST, GrowingCrowd
 
 #: Events that are read at once.
@@ -44,6 +54,11 @@ CHUNK = 2000
 #: this share of the budget at the latest and ``LEAST_STEP`` labels at the earliest. New tasks wait for it unless they
 #: are more than that share of the tasks.
 FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 4
+#: Labels per row that the first idea of the crowd is worth with two answers. With more, each truth has fewer labels to
+#: learn from; held as firmly, good workers would be taken for worse than they are until the end of a campaign.
+HELD = 120.0
+#: Points of the expected accuracy's history that are kept, and crowds that are drawn for one.
+MOST_POINTS, QUICK_DRAWS = 60, 16
 #: Nobody is taken to be more accurate than this before a label of theirs is seen.
 MOST_ACCURATE = 0.95
 #: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
@@ -86,8 +101,12 @@ class CrowdSnapshot:
     told     (K,)       labels of each task that count
     gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
+    expected --         share of the tasks that are right by the model's own word, with its interval
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
+    stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
+    answers  --         these labels one by one: task, worker, answer
+    history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     ======== ========== ===================================================================================
     """
 
@@ -97,16 +116,19 @@ class CrowdSnapshot:
     told: Ints
     gold: Ints
     shares: Floats
+    expected: ExpectedAccuracy
     workers: tuple[str, ...]
     channels: Floats
+    stranger: Floats
     labels: Ints
     agreeing: Ints
+    answers: CrowdLabels
+    history: tuple[tuple[int, float, float, float], ...]
 
     @property
     def expected_accuracy(self) -> float:
         """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
-        asked = self.gold < 0
-        return float(self.beliefs[asked].max(axis=1).mean()) if asked.any() else 1.0
+        return self.expected.mean
 
     @property
     def accuracies(self) -> Floats:
@@ -127,6 +149,8 @@ class CrowdModel:
         self.begun: Event | None = None
         self.shadow: CrowdModel | None = None
         self.last_refit = 0
+        #: [labels, expected accuracy, ends of its interval] at the refits so far.
+        self.history: list[list[float]] = []
         self._due = self._labels = self._budget = 0
         self._revised = False
         self._target: Event | None = None
@@ -169,6 +193,7 @@ class CrowdModel:
                 self.shadow = self._copy()
         if kind == "refitted":
             self.begun, self.last_refit = None, event.seq
+            self.history = event.data.get("history", self.history)
 
     def _copy(self) -> CrowdModel:
         """A shadow of the model, which learns nothing before its next refit."""
@@ -260,7 +285,7 @@ class CrowdModel:
         """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next."""
         data = self.begin_refit(log.row, left)
         self._refit(log, data)
-        return {**data, **self.found}
+        return {**data, **self.found(log, data, self.history)}
 
     def learn_as_shadow(self, log: CrowdLog, upto: int, data: dict[str, Any]) -> None:
         """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean."""
@@ -279,10 +304,15 @@ class CrowdModel:
             self.begun = model.begun
         self.shadow = model
 
-    @property
-    def found(self) -> dict[str, Any]:
-        """What a ``refitted`` event tells of the outcome, for people."""
-        return {"workers": len(self.workers), "shares": [round(float(p), 6) for p in self.crowd.start]}
+    def found(self, log: CrowdLog, data: dict[str, Any], history: list[list[float]]) -> dict[str, Any]:
+        """What a ``refitted`` event tells of the outcome, for people; ``history`` is that of the refits before."""
+        expected = self.snapshot(log, QUICK_DRAWS).expected
+        point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
+        return {
+            "workers": len(self.workers),
+            "shares": [round(float(p), 6) for p in self.crowd.start],
+            "history": [*_thinned(history), point],
+        }
 
     def waits_for_others(self, now: float) -> bool:
         """Whether somebody has begun a refit and may still end it."""
@@ -308,34 +338,62 @@ class CrowdModel:
         """The number of the task for a worker, None if there is none that they have not held."""
         return self.crowd.choose(self.workers.get(worker, -1))
 
-    def snapshot(self, ledger: CrowdLog) -> CrowdSnapshot:
+    def snapshot(self, ledger: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
         crowd, tasks, people = self.crowd, ledger.row.tasks, len(self.workers)
-        beliefs = np.empty((tasks, len(self._usual)))
-        beliefs[: crowd.tasks] = crowd.beliefs[: crowd.tasks]
+        shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total, TASKS)
+        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
+        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.tilt[: crowd.tasks]
+        told = _padded(crowd.came[: crowd.tasks], tasks)
         if tasks > crowd.tasks:  # without labels until the next refit
             classes = np.asarray(ledger.task_classes(crowd.tasks, tasks), dtype=np.int64)
-            odds = crowd.start * np.exp(self._tilts(ledger.classes()))
-            beliefs[crowd.tasks :] = (odds / odds.sum(axis=1, keepdims=True))[classes]
-        gold = _padded(crowd.gold[: crowd.tasks], tasks, -1)
-        gold[crowd.tasks :] = crowd.gold[crowd.tasks : tasks] if len(crowd.gold) >= tasks else -1
-        known = np.flatnonzero(gold >= 0)
-        beliefs[known] = np.eye(len(self._usual))[gold[known]]
+            tilt[crowd.tasks :] = self._tilts(ledger.classes())[classes]
         history = crowd.campaign.history
-        told = np.flatnonzero(history.answer[: crowd.entries] >= 0)
-        worker, agree = history.worker[told], history.answer[told] == beliefs.argmax(axis=1)[history.task[told]]
+        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
+        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        bare = np.bincount(task, minlength=tasks)[:tasks] == 0
+        bare[crowd.tasks :] = True  # until the next refit
+        odds = shares * np.exp(tilt[bare])
+        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
+        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        known = np.flatnonzero(gold >= 0)
+        beliefs[known] = np.eye(len(shares))[gold[known]]
+        agree = answer == beliefs.argmax(axis=1)[task]
+        answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
         return CrowdSnapshot(
             seq=self.seq,
             version=self.version,
             beliefs=beliefs,
-            told=_padded(crowd.came[: crowd.tasks], tasks, 0),
+            told=told,
             gold=gold,
-            shares=crowd.start.copy(),
+            shares=shares,
+            expected=self._expected(*_asked(answers, beliefs, tilt, gold), draws),
             workers=tuple(self.workers),
             channels=crowd.channels[:people].copy(),
+            stranger=crowd.channels[people].copy(),
             labels=np.bincount(worker, minlength=people)[:people],
             agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
+            answers=answers,
+            history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
         )
+
+    def _expected(self, labels: CrowdLabels, beliefs: Floats, tilt: Floats, draws: int) -> ExpectedAccuracy:
+        """What is expected of all tasks; the interval from a part of them, if they are many."""
+        if not labels.tasks:
+            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+        state, people, every = self.crowd.campaign.state, labels.workers, -(-labels.tasks // MOST_TASKS)
+        strength = row_strength(labels, beliefs, state.pseudo, state.counts[:people])
+        share_strength = float(TASKS + state.total.sum())
+        learnt = LearntChannels(self.crowd.channels[:people], strength, self.crowd.start, share_strength)
+        some = np.flatnonzero(labels.task % every == 0)
+        part = CrowdLabels(
+            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
+            labels.answers,
+        )  # fmt: skip
+        found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, draws)
+        mean = float(beliefs.max(axis=1).mean())
+        half = 0.5 * (found.high - found.low)
+        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
 
 
 def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
@@ -364,12 +422,13 @@ def workers_of(config: CampaignSettings) -> CrowdPrior:
     """
     usual, prior = CrowdPrior.default(config.answers), config.default_prior
     accuracy = prior.accuracy if isinstance(prior, OneCoin) else config.accuracy
+    hold = HELD / (config.answers - 1)
     if accuracy is None:
-        return usual
+        return replace(usual, hold=hold)
     accuracy = min(accuracy, MOST_ACCURATE)
     pseudo = np.full_like(usual.pseudo, (1.0 - accuracy) / (config.answers - 1))
     np.fill_diagonal(pseudo, accuracy)
-    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, usual.hold)
+    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, hold)
 
 
 @lru_cache(maxsize=16_384)
@@ -393,7 +452,26 @@ def start_of(prior: Prior) -> Floats:
     return found
 
 
-def _padded(counts: Ints, size: int, rest: int) -> Ints:
+def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:
+    """The same without control questions, tasks numbered anew."""
+    asked = gold < 0
+    if asked.all():
+        return labels, beliefs, tilt
+    number, some = np.cumsum(asked) - 1, asked[labels.task]
+    task, worker, answer = number[labels.task[some]], labels.worker[some], labels.answer[some]
+    return (
+        CrowdLabels(task, worker, answer, int(asked.sum()), labels.workers, labels.answers),
+        beliefs[asked],
+        tilt[asked],
+    )
+
+
+def _thinned(history: list[list[float]]) -> list[list[float]]:
+    """The same with every other point left out where there are many."""
+    return history if len(history) < MOST_POINTS else history[::2]
+
+
+def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
     return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 

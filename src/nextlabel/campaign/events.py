@@ -33,8 +33,9 @@ labels_restored worker, leases [[lease, label], ...]: dropped labels that are ta
 gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
-             truths), next (labels given at which it is due again), upto (the last event that it looked at, if it was
-             made in the background: the events since then move it like any others)
+             truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
+             (labels given at which it is due again), upto (the last event that it looked at, if it was made in the
+             background: the events since then move it like any others)
 refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label

@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event as Signal
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
@@ -40,14 +40,15 @@ _log = logging.getLogger("nextlabel.campaigns")
 
 
 class Begin(NamedTuple):
-    """The model whose shadow learns, and the ``refitting`` event; None if another process has refitted."""
+    """The model whose shadow learns, the ``refitting`` event (None if another process has refitted), the outcome."""
 
     model: CrowdModel | None
     event: Event | None
+    found: dict[str, Any]
 
 
 #: Another process is at it.
-WAITING = Begin(None, None)
+WAITING = Begin(None, None, {})
 
 
 class BackgroundRefits:
@@ -122,10 +123,10 @@ class BackgroundRefits:
             commands = self._commands(ledger)
             model = commands.crowd()
             if model.missed is not None:
-                return Begin(model, None)
+                return Begin(model, None, {})
             event = commands.begin_refit()
             if event is not None:
-                return Begin(model, event)
+                return Begin(model, event, {})
             if commands.wants_refit(model):
                 return WAITING
             commands.settle()
@@ -133,13 +134,14 @@ class BackgroundRefits:
 
     def learn(self, id: str, begin: Begin) -> CrowdModel:
         """The new model: learnt anew, or by another process and computed here again."""
-        model, event = begin
+        model, event, _ = begin
         assert model is not None
         if event is None:
             return adopted(model, StoredLog(self._store, id))
         assert model.shadow is not None  # there is one from the first ``refitting`` on
         model.shadow.learn_as_shadow(StoredLog(self._store, id), event.seq, event.data)
         model.shadow.catch_up(StoredLog(self._store, id))
+        begin.found.update(model.shadow.found(StoredLog(self._store, id), event.data, model.history))
         return model.shadow
 
     def publish(self, id: str, new: CrowdModel, begin: Begin) -> bool:
@@ -155,7 +157,7 @@ class BackgroundRefits:
             ledger.crowd = new
             new.take_turns(None if current is new else current)
             if event is not None:
-                commands.record("refitted", {**event.data, **new.found, "upto": event.seq})
+                commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
             commands.settle()
             return True
 

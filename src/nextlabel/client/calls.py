@@ -22,7 +22,7 @@ from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, L
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
-from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus
@@ -223,4 +223,5 @@ def _links(found: Mapping[str, Any]) -> CampaignLinks:
 
 
 def _certificate(found: Mapping[str, Any]) -> Certificate:
-    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]))
+    audit = None if found["audit"] is None else _made(AuditedAccuracy, found["audit"])
+    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]), audit=audit)

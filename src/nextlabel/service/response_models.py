@@ -15,7 +15,7 @@ from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
-from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus
@@ -161,13 +161,23 @@ ChangedLabelsResponse = _model(
 WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels first.", workers=WorkerResponse)
 CertificateResponse = _model(
     Certificate,
-    "What a task of the campaign is worth, and the most it can be worth in the end.",
-    upper=_described(float | None, "If workers are alike; null where the policy tells them apart, as are those below"),
+    "What a task of the campaign is worth now, what is forecast, and the most it can be worth in the end.",
+    low=_described(float | None, "Of the 95% interval of ``now``, where workers are told apart; null elsewhere"),
+    rests_on=_described(str, "What ``now`` rests on, in a sentence"),
+    audit=_described(
+        _model(AuditedAccuracy, "The accuracy as audited items correct it, with a 95% interval.") | None,
+        "Null without audited items",
+    ),
+    forecast=_described(float | None, "Expected at the end of the budget, where workers are told apart"),
+    forecast_low=_described(float | None, "Of the 90% range of the forecast"),
+    upper=_described(float | None, "If what ``assumes`` says is so; null if it is not known"),
+    assumes=_described(str, "What ``upper`` assumes, in a sentence"),
     slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
     price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
     more=_list_of(_model(More, "The most that more labels could buy.")),
     curve=None,
+    history=None,
 )
 
 

@@ -29,6 +29,8 @@ from nextlabel.policies.crowd.solver import MOST_PLANS
 
 #: Rows of the arrays at first: tasks and entries, workers.
 ROOM, WORKERS = 64, 8
+#: Labels per worker after which workers are no strangers any more.
+KNOWN_LABELS = 40
 #: The least belief that a task may start with.
 LEAST = 1e-6
 A = TypeVar("A", Floats, Ints)
@@ -277,6 +279,27 @@ class GrowingCrowd(CrowdAllocator):
         if self.planned:
             self._plans = self._types = None
             super().resolve()
+
+    @property
+    def _finishes_first(self) -> bool:
+        """While workers are strangers: later on, who stops early has all tasks labelled rather than some of them.
+
+        Which task comes first hardly matters for the end of the budget (decision 43).
+        """
+        seen = int(np.count_nonzero(self.campaign.arrived))
+        return self._strangers and self.given < KNOWN_LABELS * max(seen, 1)
+
+    @property
+    def given_share(self) -> Floats:
+        """(C,) what was believed of a usual task before any label."""
+        found: Floats = self._share
+        return found
+
+    @property
+    def tilt(self) -> Floats:
+        """(rows, C) log beliefs of tasks without labels, less that of a usual task."""
+        found: Floats = self._tilt
+        return found
 
     @property
     def start(self) -> Floats:

@@ -135,7 +135,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
-    "refitting": lambda c, who, what, d: f"Workers and items are being learnt anew from {count(d['labels'])} labels.",
+    "refitting": lambda c, who, what, d: f"Learning anew from {count(d['labels'])} labels began.",
     "refitted": _refitted,
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",

@@ -93,6 +93,8 @@ def test_an_old_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: P
 NEW_KINDS = {
     "clock_accepted", "batch_ended", "rebuilt", "tasks_published", "tasks_ranked", "refitted", "worker_paused",
     "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "predicted", "refitting",
+    "predictions_dropped",
+    "predictions_restored",
     "gold_set",
 }  # fmt: skip
 

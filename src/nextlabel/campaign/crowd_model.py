@@ -153,6 +153,7 @@ class CrowdModel:
         self.history: list[list[float]] = []
         self._due = self._labels = self._budget = 0
         self._revised = False
+        self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
 
     # Following the log ------------------------------------------------------------------------------------------
@@ -218,6 +219,8 @@ class CrowdModel:
             self.crowd.take_back(lease_number(data["lease"]))
         elif kind == "predicted":
             self._predicted(data)
+        elif kind in ("predictions_dropped", "predictions_restored"):
+            self._change_predictions(data["worker"], kind == "predictions_dropped")
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.give_up(lease_number(lease))
@@ -242,6 +245,18 @@ class CrowdModel:
         self.crowd.reserve_tasks(max(data["tasks"]) + 1)
         for task, label in zip(data["tasks"], data["labels"], strict=True):
             self.crowd.predict(task, self.workers[name], label)
+        made = (*self._predictions.get(name, ()), (data["first"], tuple(data["labels"])))
+        self._predictions = {**self._predictions, name: made}  # a copy: a shadow has the one of before
+        self._revised = True
+
+    def _change_predictions(self, worker: str, drop: bool) -> None:
+        """A model's labels leave, or come back."""
+        for first, labels in self._predictions[worker]:
+            for entry, label in enumerate(labels, first):
+                if drop:
+                    self.crowd.withdraw_prediction(entry)
+                else:
+                    self.crowd.restore_prediction(entry, label)
         self._revised = True
 
     def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:

@@ -18,6 +18,8 @@ labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
              cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
+predictions_dropped worker (a model), reason, labels (how many): they are left out of the results
+predictions_restored worker, labels: they are taken in again
 expired      lease
 released     lease
 renewed      lease, expires_at
@@ -59,7 +61,8 @@ KINDS: Final = (
     "predicted", "expired",
     "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
-    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "gold_set",
+    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
+    "predictions_dropped", "predictions_restored", "gold_set",
 )  # fmt: skip
 
 

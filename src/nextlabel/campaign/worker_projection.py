@@ -5,6 +5,7 @@ A dropped label was bought and stays so: ``spent`` does not move. Its task loses
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from nextlabel.campaign.events import Event
@@ -69,6 +70,18 @@ def _gold_set(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.set_gold([(number, gold) for number, gold in answers])
 
 
+def _predictions_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row, worker = ledger.row, event.data["worker"]
+    row.rules = replace(row.rules, dropped_models=(*row.rules.dropped_models, worker))
+    ledger.worker(worker).dropped += event.data["labels"]
+
+
+def _predictions_restored(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row, worker = ledger.row, event.data["worker"]
+    row.rules = replace(row.rules, dropped_models=tuple(n for n in row.rules.dropped_models if n != worker))
+    ledger.worker(worker).dropped -= event.data["labels"]
+
+
 WORKER_PROJECTIONS: Final[dict[str, Projection]] = {
     "worker_paused": _paused,
     "worker_blocked": _blocked,
@@ -76,4 +89,6 @@ WORKER_PROJECTIONS: Final[dict[str, Projection]] = {
     "labels_dropped": _labels_dropped,
     "labels_restored": _labels_restored,
     "gold_set": _gold_set,
+    "predictions_dropped": _predictions_dropped,
+    "predictions_restored": _predictions_restored,
 }

@@ -232,10 +232,11 @@ class CampaignService:
 
     def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
-        names = self.store.row(id).config.labels
+        row = self.store.row(id)
+        names, models = row.config.labels, row.rules.dropped_models
         for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(names, tasks, leases, unanswered, dropped)
+            yield from given_labels(names, tasks, leases, unanswered, dropped, models)
 
     def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""

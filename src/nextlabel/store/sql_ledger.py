@@ -58,6 +58,7 @@ class CachedRows:
     searches: LongSearches = field(default_factory=LongSearches)  # true after any event
     row: CampaignRow | None = None
     rows: LedgerRows | None = None
+    stored: Values = ()  # the columns of ``row`` as they are stored
 
 
 class SqlLedger:
@@ -71,7 +72,7 @@ class SqlLedger:
         self.expiries = Expiries(self, runner)
         self._number, self._runner = number, runner
         self._changed_groups: set[Group] = set()
-        self._as_loaded: Values = () if row.seq == 0 else changing_columns(row)
+        self._as_loaded: Values = cached.stored or (() if row.seq == 0 else changing_columns(row))
 
     @property
     def connection(self) -> Connection:
@@ -299,7 +300,8 @@ class SqlLedger:
         if worker not in self.rows.open:
             found = self._runner.all(sql.open_leases, self._parameters(worker=worker))
             self.rows.know_open(worker, [lease_from(row) for row in found])
-        return sorted(self.rows.open[worker].values(), key=lambda lease: lease.seq)
+        leases = self.rows.open[worker]
+        return sorted(leases.values(), key=lambda lease: lease.seq) if leases else []
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
         """Leases whose time is over."""
@@ -395,7 +397,7 @@ class SqlLedger:
         if self.row.rules.ranked:
             self.rows.forget_tasks()
         self.rows.trim()
-        self.cached.row, self.cached.rows = self.row, self.rows
+        self.cached.row, self.cached.rows, self.cached.stored = self.row, self.rows, self._as_loaded
         return self.cached
 
     def _take_groups(self) -> list[Values]:

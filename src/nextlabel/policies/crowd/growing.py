@@ -197,6 +197,23 @@ class GrowingCrowd(CrowdAllocator):
         self.label(entry, answer)
         self.planned = planned
 
+    def withdraw_prediction(self, entry: int) -> None:
+        """The label of a model does not count any more."""
+        task = int(self.campaign.history.task[entry])
+        planned, self.planned = self.planned, self.planned and task < self.tasks
+        self.came[task] += 1
+        self.take_back(entry)
+        self.give_up(entry)
+        self.planned = planned
+
+    def restore_prediction(self, entry: int, answer: int) -> None:
+        """It counts again."""
+        task = int(self.campaign.history.task[entry])
+        planned, self.planned = self.planned, self.planned and task < self.tasks
+        self.came[task] -= 1
+        self.label(entry, answer)
+        self.planned = planned
+
     def give_up(self, entry: int) -> None:
         """The work of that entry is not expected any more, or does not count."""
         history = self.campaign.history

@@ -147,6 +147,12 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "labels_restored": lambda c, who, what, d: (
         f"The requester restored {plural(len(d['leases']), 'label')} of {d['worker']}."
     ),
+    "predictions_dropped": lambda c, who, what, d: (
+        f"The requester dropped {plural(d['labels'], 'label')} of {d['worker']}{_because(d)}"
+    ),
+    "predictions_restored": lambda c, who, what, d: (
+        f"The requester restored {plural(d['labels'], 'label')} of {d['worker']}."
+    ),
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

@@ -104,7 +104,7 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
     assert models == {"model:old": 44, "model:soft (unsure)": 10, "model:soft (sure)": 10}
     exported = [one for one in service.labels(id) if one.worker == "model:old"]
     assert len(exported) == 44
-    assert {(one.state, one.counted) for one in exported} == {("labelled", False)}
+    assert {(one.state, one.counted, one.started) for one in exported} == {("labelled", False, None)}
     snapshot = service.crowd(row)
     assert snapshot is not None
     assert snapshot.told.sum() == 26  # places of tasks are people's
@@ -131,6 +131,32 @@ def test_a_repeated_upload_changes_nothing_and_another_label_is_a_conflict(servi
     for attempt in (service.undo, service.release, service.renew):
         with pytest.raises(ConflictError):
             attempt(lease.id)
+
+
+def test_a_models_labels_are_dropped_and_restored(service: CampaignService) -> None:
+    id = campaign(service)
+    label_some(service, id, 4)
+    plain = [one.probability for one in service.results(id)]
+    service.add_predictions(id, "bad", said(0, 10))
+    assert [one.probability for one in service.results(id)] != plain
+    assert service.drop_labels(id, "model:bad", "the wrong file").changed == 10
+    assert service.drop_labels(id, "model:bad").changed == 0
+    assert all(one.worker != "model:bad" for one in service.labels(id))
+    assert sum(one.worker == "model:bad" and one.dropped for one in service.labels(id, dropped=True)) == 10
+    with pytest.raises(ConflictError, match="were dropped"):
+        service.add_predictions(id, "bad", said(10, 12))
+    service.run(id, lambda commands: commands.refit())
+    dropped = [one.probability for one in service.results(id)]
+    assert dropped == pytest.approx(plain, abs=0.2) and dropped[9] < 0.75
+    label_some(service, id, 4, 1)
+    assert service.restore_labels(id, "model:bad").changed == 10
+    streamed, read = models_of(service, id)
+    assert np.array_equal(streamed.crowd.came[:TASKS], read.crowd.came[:TASKS])
+    label_some(service, id, 3, 2)
+    streamed, read = models_of(service, id)
+    beliefs = [model.crowd.beliefs[:TASKS] for model in (streamed, read)]
+    assert np.array_equal(*beliefs)
+    assert service.verify(id).right
 
 
 def test_what_a_model_costs_is_taken_from_the_budget_once(in_memory: CampaignService) -> None:

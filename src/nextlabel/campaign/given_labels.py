@@ -6,10 +6,11 @@ lease without an answer has no label, so that readers leave it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from nextlabel.campaign.ids import is_prediction
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.transitions import LeaseStatus
 
@@ -20,13 +21,13 @@ class GivenLabel:
 
     ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
     ``counted`` says whether the label was bought: late ones may find the budget spent. ``dropped`` ones were bought,
-    and the requester has left them out of the results.
+    and the requester has left them out of the results. A model's labels are not bought and have no times.
     """
 
     task: str
     worker: str
     label: str | None
-    started: str
+    started: str | None
     submitted: str | None
     state: LeaseStatus
     counted: bool
@@ -39,6 +40,7 @@ def given_labels(
     leases: Iterable[LeaseRow],
     unanswered: bool = False,
     dropped: bool = False,
+    dropped_models: Collection[str] = (),
 ) -> list[GivenLabel]:
     """The answers to some tasks in the order in which they were given out.
 
@@ -50,15 +52,22 @@ def given_labels(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else names[lease.label],
-            started=moment(lease.leased_at),
-            submitted=None if lease.label is None or lease.ended_at is None else moment(lease.ended_at),
+            started=None if predicted else moment(lease.leased_at),
+            submitted=None if predicted or lease.label is None or lease.ended_at is None else moment(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
-            dropped=lease.dropped,
+            dropped=left_out,
         )
-        for lease in leases
-        if (unanswered or lease.label is not None) and (dropped or not lease.dropped)
+        for lease, predicted, left_out in _marked(leases, dropped_models)
+        if (unanswered or lease.label is not None) and (dropped or not left_out)
     ]
+
+
+def _marked(leases: Iterable[LeaseRow], dropped_models: Collection[str]) -> Iterator[tuple[LeaseRow, bool, bool]]:
+    """Leases, each with whether it is a prediction and whether its label was dropped."""
+    for lease in leases:
+        predicted = is_prediction(lease.id)
+        yield lease, predicted, lease.dropped or (predicted and lease.worker in dropped_models)
 
 
 def moment(seconds: float) -> str:

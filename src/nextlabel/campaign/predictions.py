@@ -69,6 +69,27 @@ def check_policy(row: CampaignRow) -> None:
         )
 
 
+def drop_predictions(campaign: Recording, worker: str, reason: str) -> int:
+    """Leave a model's labels out of the results, all of them; returns how many."""
+    row = campaign.ledger.row
+    if not worker.startswith(PREFIX) or worker in row.rules.dropped_models:
+        return 0
+    tally = campaign.ledger.worker(worker)
+    labels = tally.labels - tally.bought
+    if labels:
+        campaign.record("predictions_dropped", {"worker": worker, "reason": reason, "labels": labels})
+    return labels
+
+
+def restore_predictions(campaign: Recording, worker: str) -> int:
+    """Take a model's labels in again; returns how many."""
+    if worker not in campaign.ledger.row.rules.dropped_models:
+        return 0
+    labels = campaign.ledger.worker(worker).dropped
+    campaign.record("predictions_restored", {"worker": worker, "labels": labels})
+    return labels
+
+
 def worker_of(model: str, confidence: float | None) -> str:
     """The worker that a prediction is of."""
     level = "" if confidence is None else next(name for least, name in LEVELS if confidence >= least)
@@ -95,6 +116,10 @@ def record_predictions(
     campaign: Recording, worker: str, tasks: Sequence[int], labels: Sequence[int], cost: float, charged: int
 ) -> None:
     """Write predictions of one worker that have been checked."""
+    if worker in campaign.ledger.row.rules.dropped_models:
+        raise ConflictError(
+            f"the labels of {worker} were dropped.", "Restore them first, or give the model a new name."
+        )
     campaign.record(
         "predicted",
         {

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from nextlabel.campaign.predictions import drop_predictions, restore_predictions
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.rows import WorkerRow
 from nextlabel.campaign.standing import Standing, checked_reason
@@ -61,7 +62,7 @@ def drop_labels(campaign: Recording, worker: str, reason: object = "", after: in
     known_worker(campaign, worker)
     found = campaign.ledger.labels_of(worker, dropped=False, after=after, limit=AT_ONCE)
     if not found:
-        return LabelStep(0, 0, None)
+        return LabelStep(drop_predictions(campaign, worker, said), 0, None)
     leases = [[lease.id, lease.label] for lease in found]
     campaign.record("labels_dropped", {"worker": worker, "reason": said, "leases": leases})
     _reconsider(campaign)
@@ -74,10 +75,12 @@ def restore_labels(campaign: Recording, worker: str, after: int = 0) -> LabelSte
     known_worker(campaign, worker)
     ledger = campaign.ledger
     found = ledger.labels_of(worker, dropped=True, after=after, limit=AT_ONCE)
+    if not found:
+        return LabelStep(restore_predictions(campaign, worker), 0, None)
     fitting = []
     for lease in found:  # a worker has each task once, so that one label never takes another's place
         task = ledger.task(lease.task)
-        if task.labels + task.w < ledger.row.rules.limits_of(task.number).most_labels:
+        if task.gold is not None or task.labels + task.w < ledger.row.rules.limits_of(task.number).most_labels:
             fitting.append([lease.id, lease.label])
     if fitting:
         campaign.record("labels_restored", {"worker": worker, "leases": fitting})

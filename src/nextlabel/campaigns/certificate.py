@@ -61,9 +61,9 @@ if TYPE_CHECKING:
 MORE = (100, 500)
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48
-#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, and for so many seconds
-#: although the deadline came nearer.
-PATIENCE, DEADLINE_S = 10.0, 60.0
+#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, but not longer than for
+#: OLDEST_S seconds (the first one may have waited for the compiler), and of an open campaign alone.
+PATIENCE, OLDEST_S = 10.0, 60.0
 _log = logging.getLogger("nextlabel.campaigns")
 
 
@@ -346,6 +346,6 @@ class Certificates:
         if bound is not None and bound.assumes != last.assumes:
             return last, False
         age = self._campaign_service.clock() - last.at
-        if row.deadline is not None and age > DEADLINE_S:
-            return last, False
-        return last, row.seq == last.seq or age < PATIENCE * last.seconds
+        if row.seq == last.seq:
+            return last, row.deadline is None or age <= OLDEST_S  # it has come nearer
+        return last, row.closed_seq is None and age < min(PATIENCE * last.seconds, OLDEST_S)

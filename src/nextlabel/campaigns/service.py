@@ -13,6 +13,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
+from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
@@ -223,6 +224,10 @@ class CampaignService:
                 time.sleep(time.monotonic() - begun)
         return ChangedLabels(changed, left)
 
+    def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
+        """Make tasks control questions by their known answers; returns how many are new or corrected."""
+        return self.run(id, lambda commands: set_gold(commands, answers))
+
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""
         with self.store.transaction(id) as ledger:
@@ -236,10 +241,11 @@ class CampaignService:
 
     def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
-        names = self.store.row(id).config.labels
+        row = self.store.row(id)
+        names, models = row.config.labels, row.rules.dropped_models
         for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(names, tasks, leases, unanswered, dropped)
+            yield from given_labels(names, tasks, leases, unanswered, dropped, models)
 
     def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""

@@ -3,8 +3,8 @@
 ======================= ===================================================================================
 flag                    said when
 ======================= ===================================================================================
-at chance               the interval of the balanced accuracy holds chance, and its upper end is less than a
-                        fifth of the way from chance to perfect: their labels say next to nothing
+at chance               the interval of the balanced accuracy holds chance, and its upper end is less than three
+                        tenths of the way from chance to perfect: their labels say next to nothing
 against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
 always the same answer  one answer throughout, where an average worker would have given it throughout with a
                         chance below 1% for the whole crowd
@@ -27,7 +27,7 @@ from nextlabel.crowd.skill import Intervals
 
 AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
 #: How far from chance to perfect a worker at chance may be at best.
-NEAR = 0.2
+NEAR = 0.3
 #: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
 LEVEL = 0.01
 

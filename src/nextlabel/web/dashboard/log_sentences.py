@@ -140,11 +140,18 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
     "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
+    "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
     "labels_dropped": lambda c, who, what, d: (
         f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
     ),
     "labels_restored": lambda c, who, what, d: (
         f"The requester restored {plural(len(d['leases']), 'label')} of {d['worker']}."
+    ),
+    "predictions_dropped": lambda c, who, what, d: (
+        f"The requester dropped {plural(d['labels'], 'label')} of {d['worker']}{_because(d)}"
+    ),
+    "predictions_restored": lambda c, who, what, d: (
+        f"The requester restored {plural(d['labels'], 'label')} of {d['worker']}."
     ),
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",

@@ -347,6 +347,9 @@ class SqlStore:
     def _keep(self, id: str, cached: CachedRows) -> None:
         """Remember a campaign; where there are too many rows, those of the campaigns that were used longest ago go."""
         with self._lock:
+            there = self._cached.get(id)
+            if there is not None and there.seq > cached.seq:
+                return  # another thread was here since this one's transaction ended
             for one in (self._cached.pop(id, None), cached):
                 if one is not None and one.rows is not None:
                     self._kept += one.rows.size if one is cached else -one.rows.size

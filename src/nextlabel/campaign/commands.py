@@ -28,6 +28,7 @@ from nextlabel.errors import ConflictError, InputError
 
 #: The seconds after which it is worth asking again.
 RETRY_RANGE = (1.0, 30.0)
+_TABLES = (dict, list)
 
 
 class Commands(Recording):
@@ -77,12 +78,14 @@ class Commands(Recording):
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
         most = row.rules.limits_of(task.number).most_labels
-        if status == LABELLED:
+        if task.gold is not None:
+            counted = (lease.free or row.spent < row.budget) and not is_blocked(self, lease.worker)
+        elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and task.labels < most
         else:
             counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
-        last = counted and task.labels + 1 >= most and task.closed_seq is None
+        last = counted and task.gold is None and task.labels + 1 >= most and task.closed_seq is None
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
         self.closing_reason()
         return self._told(get_lease(self.ledger, id))
@@ -194,7 +197,7 @@ class Commands(Recording):
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
         # A store may remember the task: what a program does with its payload must not be seen by others.
-        payload = deepcopy(shown_payload(self.ledger.row.config.show, task.payload))
+        payload = _copied(shown_payload(self.ledger.row.config.show, task.payload))
         return Lease(
             lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,
@@ -204,6 +207,13 @@ class Commands(Recording):
         name = None if lease.label is None else self.ledger.row.config.labels[lease.label]
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
         return Told(lease.id, self.ledger.task(lease.task).key, lease.status, name, lease.counted, until)
+
+
+def _copied(payload: Any) -> Any:
+    """The same payload; nearly all are a table without tables in it."""
+    if isinstance(payload, dict) and not any(isinstance(value, _TABLES) for value in payload.values()):
+        return dict(payload)
+    return deepcopy(payload) if isinstance(payload, _TABLES) else payload
 
 
 def accept_time(ledger: Ledger, tables: TableSource, now: float) -> bool:

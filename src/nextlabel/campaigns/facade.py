@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
@@ -150,6 +150,10 @@ class Campaign:
     def restore_labels(self, worker: str) -> ChangedLabels:
         """Take dropped labels in again, where their tasks have room for them."""
         return self._service.restore_labels(self.id, worker)
+
+    def set_gold(self, answers: Mapping[str, object]) -> int:
+        """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
+        return self._service.set_gold(self.id, answers)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""

@@ -12,6 +12,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
+from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
@@ -213,6 +214,10 @@ class CampaignService:
             if after is not None:
                 time.sleep(time.monotonic() - begun)
         return ChangedLabels(changed, left)
+
+    def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
+        """Make tasks control questions by their known answers; returns how many are new or corrected."""
+        return self.run(id, lambda commands: set_gold(commands, answers))
 
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""

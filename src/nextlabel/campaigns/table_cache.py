@@ -64,10 +64,10 @@ class TableCache:
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables for ``rho``, or the nearest that there are while those are made."""
         key = _key(config, classes, rho)
+        tables = self._tables.get(key)
+        if tables is not None:
+            return tables
         with self._lock:
-            tables = self._tables.get(key)
-            if tables is not None:
-                return tables
             near = [one for k, one in self._tables.items() if k[:-1] == key[:-1]]
         self.prepare(config, classes, rho)
         if near:

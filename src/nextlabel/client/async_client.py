@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
@@ -117,6 +117,10 @@ class AsyncClient:
     async def set_standing(self, campaign: str, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
         """Pause, block or restore (``active``) a worker."""
         return await self._send(calls.set_standing(campaign, worker, standing, reason))
+
+    async def set_gold(self, campaign: str, answers: Mapping[str, str]) -> int:
+        """Known answers by the ids of tasks: control questions; how many are new or corrected."""
+        return await self._send(calls.set_gold(campaign, answers))
 
     async def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent."""

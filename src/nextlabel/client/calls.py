@@ -167,6 +167,12 @@ def set_standing(campaign: str, worker: str, standing: Standing, reason: str) ->
     return Call("POST", path, lambda found: _made(WorkerReport, found, flags=tuple(found["flags"])), {"json": body})
 
 
+def set_gold(campaign: str, answers: Mapping[str, str]) -> Call[int]:
+    """Known answers by the ids of tasks."""
+    body = {"answers": dict(answers)}
+    return Call("POST", f"/campaigns/{campaign}/gold", lambda found: int(found["changed"]), {"json": body})
+
+
 def change_labels(campaign: str, verb: str, body: dict[str, str]) -> Call[ChangedLabels]:
     """Drop or restore the labels of a worker."""
     path = f"/campaigns/{campaign}/workers/{verb}"

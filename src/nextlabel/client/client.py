@@ -10,7 +10,7 @@ with Client("http://127.0.0.1:8000", token) as client:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
@@ -133,6 +133,10 @@ class Client:
     def set_standing(self, campaign: str, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
         """Pause, block or restore (``active``) a worker."""
         return self._send(calls.set_standing(campaign, worker, standing, reason))
+
+    def set_gold(self, campaign: str, answers: Mapping[str, str]) -> int:
+        """Known answers by the ids of tasks: control questions; how many are new or corrected."""
+        return self._send(calls.set_gold(campaign, answers))
 
     def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent."""

@@ -181,6 +181,12 @@ CertificateResponse = _model(
 )
 
 
+class GoldResponse(BaseModel):
+    """How many answers are new or corrected."""
+
+    changed: int
+
+
 class HealthResponse(BaseModel):
     """The service runs and its database answers."""
 

@@ -32,10 +32,10 @@ class Question:
     text: str
     lists: tuple[str, ...] = ()
 
-    def values(self, dialect: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, dialect: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Parameters as the driver takes them; on SQLite lists as one JSON text of rows."""
         if dialect == "postgresql" or not self.lists:
-            return dict(parameters)
+            return parameters
         columns = [parameters[name] for name in self.lists]
         rest = {name: value for name, value in parameters.items() if name not in self.lists}
         return {**rest, "rows": json.dumps(list(zip(*columns, strict=True)))}
@@ -43,7 +43,9 @@ class Question:
 
 def holders_of(dialect: str, found: Any) -> list[str]:
     """The value of the column ``holders``."""
-    names: list[str] = (json.loads(found) if dialect == "sqlite" else found) or []
+    if found is None or found == "[]":
+        return []
+    names: list[str] = json.loads(found) if dialect == "sqlite" else found
     return names
 
 

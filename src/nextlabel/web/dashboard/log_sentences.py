@@ -140,6 +140,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
     "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
+    "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
     "labels_dropped": lambda c, who, what, d: (
         f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
     ),

@@ -28,7 +28,10 @@ def test_from_nothing_to_the_first_label(service: Service, chromium: Browser) ->
         page.fill("[name=token]", service.token)
         page.click("button[type=submit]")
         expect(page.get_by_text("No campaigns yet")).to_be_visible()
-        service.campaign("new", tasks=0, policy="crowd", labels=["no", "yes"])
+        service.campaign("learns", tasks=0, policy="crowd", labels=["no", "yes"])
+        service.campaign("new", tasks=0, labels=["no", "yes"])
+        page.goto(f"{service.url}/campaigns/learns")
+        expect(page.locator("[data-part=imports]")).to_contain_text("nextlabel campaign add learns FILE")
         page.goto(f"{service.url}/campaigns/new")
         expect(page.locator("[data-part=imports]")).to_contain_text("nextlabel campaign add new FILE")
         for chart, said in (("labels", "There are no items yet."), ("probability", "No item has a label yet.")):

@@ -6,6 +6,7 @@
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
 # make bench  the benchmarks, into docs/benchmarks.md;  make bench-live: the service under load
+# make endurance  hours of kills, wrong clocks, random requests and everything at once, which must leave no trace
 # make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
 SHELL := /bin/bash
@@ -27,7 +28,7 @@ BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser
 
-.PHONY: demo test test-fast coverage test-long test-elsewhere check docs docs-serve bench bench-live reproduce format clean
+.PHONY: demo test test-fast coverage test-long test-elsewhere check docs docs-serve bench bench-live endurance reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -85,6 +86,15 @@ bench: $(DEV)
 
 bench-live: $(DEV)
 	$(BIN)/python -m benchmarks.live --write docs/benchmarks.md
+
+endurance: $(DEV)
+	for store in sqlite postgresql; do \
+	  $(BIN)/python -m benchmarks.live.faults --case kill --store $$store || exit 1; \
+	  $(BIN)/python -m benchmarks.live.faults --case clock --store $$store || exit 1; \
+	done
+	$(BIN)/python -m benchmarks.live.faults --case postgres --store postgresql
+	NEXTLABEL_EXAMPLES=250 $(PYTEST) tests/service/test_schemathesis.py
+	$(BIN)/python -m benchmarks.live.soak
 
 reproduce: $(DEV)
 	$(BIN)/nextlabel reproduce all --data $(DATA) $(QUICK)

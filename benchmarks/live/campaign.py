@@ -14,15 +14,28 @@ from nextlabel.store.open import open_store
 
 def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object) -> tuple[str, dict[str, str]]:
     """A new campaign, and a token for each worker."""
+    (made,) = prepare_many(url, 1, tasks, budget, workers, **settings).items()
+    return made
+
+
+def prepare_many(
+    url: str, campaigns: int, tasks: int, budget: int, workers: int, **settings: object
+) -> dict[str, dict[str, str]]:
+    """New campaigns, and a token for each worker of each of them."""
     campaign_service = CampaignService(open_store(url))
-    config = CampaignSettings(**{"budget": budget, "labels": ("no", "yes"), "lease_seconds": 600.0, **settings})
-    id = campaign_service.create(config, tasks=({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))).id
-    if config.policy == "index":
-        campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)
     links = LinkSigner.of(campaign_service.store)
-    tokens = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
+    config = CampaignSettings(
+        **{"budget": budget, "labels": ("no", "yes"), "policy": "index", "lease_seconds": 600.0, **settings}
+    )
+    made: dict[str, dict[str, str]] = {}
+    for _ in range(campaigns):
+        items = ({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))
+        id = campaign_service.create(config, tasks=items).id
+        if config.policy == "index":
+            campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)
+        made[id] = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
     campaign_service.close()
-    return id, tokens
+    return made
 
 
 @dataclass(frozen=True)

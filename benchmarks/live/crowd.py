@@ -24,6 +24,7 @@ class Account:
     ask_s: list[float] = field(default_factory=list)
     tell_s: list[float] = field(default_factory=list)
     broken: int = 0
+    refused: int = 0
     started: float = field(default_factory=time.perf_counter)
     seconds: float = 0.0
 
@@ -52,6 +53,7 @@ async def work(
                 await asyncio.sleep(RETRY_S)
                 continue
             if status == 503:
+                account.refused += 1
                 await asyncio.sleep(RETRY_S)
                 continue
             assert status == 200, (status, said)

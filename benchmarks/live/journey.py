@@ -23,7 +23,7 @@ PACKAGE = str(Path(nextlabel.__file__).parent) + "/"
 
 def journey(folder: str) -> list[str]:
     """The files, after two pairs that warm up."""
-    service, config = CampaignService(open_store(f"{folder}/journey.db")), CampaignSettings(budget=100)
+    service, config = CampaignService(open_store(f"{folder}/journey.db")), CampaignSettings(budget=100, policy="index")
     service.create(config, "demo", tasks=["a"] * 50)
     service.table_cache.wait(config, service.store.classes("demo"), config.rho)
     app, token = create_app(service), LinkSigner.of(service.store).worker_token("demo", "ann")

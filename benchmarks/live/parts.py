@@ -71,7 +71,7 @@ def statement() -> None:
 
 
 def _solve(rho: float) -> PolicyTables:
-    config, classes = CampaignSettings(10), [Beta(1, 1)]
+    config, classes = CampaignSettings(10, policy="index"), [Beta(1, 1)]
     index = Index(load_or_solve_index(config, classes, rho, NoTableStore())[0])
     return PolicyTables.of(config, classes, rho, index)
 

@@ -96,9 +96,9 @@ def _reads(path: Path) -> str:
 def made_by(tree: Path, url: str, campaigns: int, tasks: int, workers: int) -> dict[str, dict[str, str]]:
     """Campaigns in a new database, made by the version in ``tree``."""
     code = (
-        "import json, sys; from benchmarks.live.campaign import prepare; "
+        "import json, sys; from benchmarks.live.campaign import prepare_many; "
         "url, campaigns, tasks, workers = sys.argv[1], *map(int, sys.argv[2:]); "
-        "print(json.dumps(dict(prepare(url, tasks, 3 * tasks, workers) for _ in range(campaigns))))"
+        "print(json.dumps(prepare_many(url, campaigns, tasks, 3 * tasks, workers)))"
     )
     given = [url, str(campaigns), str(tasks), str(workers)]
     made = subprocess.run(

@@ -59,7 +59,7 @@ def serve(variant: str, url: str, port: int) -> None:
             route.__class__ = PlainRoute
     app = create_app(CampaignService(open_store(url)), close_service=True)
     if variant != "WorkRouter":
-        app.user_middleware = [entry for entry in app.user_middleware if entry.cls is not work.WorkRouter]
+        app.work_router = None
     uvicorn.run(app, host="127.0.0.1", port=port, loop="uvloop", http="httptools", log_config=None, access_log=False)
 
 

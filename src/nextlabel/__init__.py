@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.campaign.events import Event
-    from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+    from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
-    from nextlabel.campaigns.certificate import Certificate
+    from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.campaigns.status import CampaignStatus
+    from nextlabel.campaigns.worker_reports import WorkerReport
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.crowd.audit import Audit, audit
@@ -83,8 +84,10 @@ __all__ = [
     "OKG",
     "Accuracy",
     "Added",
+    "AddedPredictions",
     "AsyncClient",
     "Audit",
+    "AuditedAccuracy",
     "Backtest",
     "BacktestOptions",
     "Beta",
@@ -95,6 +98,7 @@ __all__ = [
     "Campaign",
     "CampaignStatus",
     "Certificate",
+    "ChangedLabels",
     "ClassView",
     "Client",
     "ClockError",
@@ -148,6 +152,7 @@ __all__ = [
     "TooManyRequestsError",
     "UnavailableError",
     "Utility",
+    "WorkerReport",
     "WorkerType",
     "__version__",
     "audit",
@@ -177,9 +182,11 @@ __all__ = [
 _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
+    "AddedPredictions": "nextlabel.campaign.replies",
     "AsyncClient": "nextlabel.client.async_client",
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",
+    "AuditedAccuracy": "nextlabel.campaigns.certificate",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
     "BacktestOptions": "nextlabel.backtesting.options",
@@ -192,6 +199,7 @@ _HOME = {
     "Campaign": "nextlabel.campaigns.facade",
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
+    "ChangedLabels": "nextlabel.campaign.replies",
     "check_indexability": "nextlabel.solve.index.indexability",
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
@@ -264,6 +272,7 @@ _HOME = {
     "UnavailableError": "nextlabel.errors",
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",
+    "WorkerReport": "nextlabel.campaigns.worker_reports",
     "WorkerType": "nextlabel.problem.workers",
 }
 

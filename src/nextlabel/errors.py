@@ -13,7 +13,7 @@
     ├── TokenError                no token, or one that the service did not issue (HTTP 401)
     ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
-    │   ├── BusyError             a database that somebody else has locked
+    │   ├── BusyError             a database that somebody else has locked, or a computation that is under way
     │   ├── ClockError            a clock that is far from a campaign's last event
     │   ├── TablesPendingError    a policy's tables are still being computed
     │   └── TooManyRequestsError  more of something in a short time than the service allows (HTTP 429)
@@ -90,7 +90,7 @@ class UnavailableError(NextlabelError):
 
 
 class BusyError(UnavailableError):
-    """Another process has locked what is needed; nothing was written."""
+    """Another process has locked what is needed, or it is still being computed; nothing was written."""
 
 
 class ClockError(UnavailableError):

@@ -18,6 +18,7 @@ from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.kernels.choice import break_tie, score_groups
 from nextlabel.kernels.policy import scores_by_state
+from nextlabel.kernels.random import TIE, stream_key, uniform
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -211,3 +212,11 @@ def test_index_tables_of_a_campaign_are_those_of_a_problem_that_size() -> None:
     for n in (1, 5, 40):
         for counts, w in (((0, 0), 0), ((1, 0), 0), ((1, 1), 1), ((2, 1), 0), ((0, 0), 2)):
             assert table.index(0, counts, w, n) == pytest.approx(small.index(0, counts, w, n), abs=2e-6)
+
+
+def test_chance_is_the_simulators() -> None:
+    for seed in (0, 7, 2**40 + 1):
+        for what in (TIES, 1, 2):
+            key = stream_key(seed, what, TIE)
+            for number in (0, 1, 2, 1000, 123_456_789):
+                assert chance(seed, what, number) == uniform(np.uint64(key), number, 0)

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from nextlabel.campaign import scoring
 from nextlabel.campaigns import imports, service
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ClockError, ConflictError
+from nextlabel.errors import ClockError, ConflictError, NotFoundError
 from stores import KINDS, Clock, everything, opened, simple
 
 WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
@@ -44,6 +44,8 @@ class Known:
     status: str = "leased"
     label: str | None = None
     counted: bool | None = None
+    dropped: bool = False
+    free: bool = False
 
 
 class Machine(RuleBasedStateMachine):
@@ -64,6 +66,8 @@ class Machine(RuleBasedStateMachine):
         self.priors: set[object] = set()
         self.deadline: float | None = None
         self.paused = False
+        self.standing: dict[str, str] = {}
+        self.gold: dict[str, str] = {}
         if tasks:
             self.add(tasks, many)
 
@@ -121,17 +125,19 @@ class Machine(RuleBasedStateMachine):
         if out:
             assert answer and answer.id == out[0]
             return
-        free = [task for task in self.tasks if self.room(task)]
+        free = [task for task in self.tasks if self.room(task) and task not in self.gold]
         mine = [task for task in free if not self.held(task, worker)]
         if not answer:
             now = self.clock.now
-            if self.deadline is not None and now >= self.deadline:
+            if self.standing.get(worker, "active") != "active":
+                expected = f"worker_{self.standing[worker]}"
+            elif self.deadline is not None and now >= self.deadline:
                 expected = "deadline_passed"
             elif self.spent >= self.budget:
                 expected = "budget_spent"
             elif not self.tasks:
                 expected = "preparing"
-            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks):
+            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks if task not in self.gold):
                 expected = "finished"
             elif self.paused:
                 expected = "paused"
@@ -142,9 +148,12 @@ class Machine(RuleBasedStateMachine):
                 expected = "nothing_left_for_you"
             assert answer.reason == expected
             return
-        assert answer.task in mine and not self.paused and self.spent + self.out < self.budget
+        assert self.standing.get(worker, "active") == "active"
+        control = answer.task in self.gold
+        assert not self.held(answer.task, worker) and (control or answer.task in mine)
+        assert not self.paused and self.spent + self.out < self.budget
         until = self.clock.now + LEASE_S
-        self.leases[answer.id] = Known(answer.task, worker, min(until, self.deadline or until))
+        self.leases[answer.id] = Known(answer.task, worker, min(until, self.deadline or until), free=control)
 
     @precondition(lambda self: self.leases)
     @rule(which=WHICH, label=LABELS)
@@ -159,11 +168,14 @@ class Machine(RuleBasedStateMachine):
                 with pytest.raises(ConflictError):
                     self.campaign_service.tell(id, label)
             return
-        if lease.status == "leased":
+        if lease.task in self.gold:
+            counted = (lease.free or self.spent < self.budget) and self.standing.get(lease.worker) != "blocked"
+        elif lease.status == "leased":
             counted = self.spent < self.budget and self.labels(lease.task) < self.limits[lease.task][0]
         else:
             taken = self.labels(lease.task) + self.in_flight(lease.task)
             counted = self.spent + self.out < self.budget and taken < self.limits[lease.task][0]
+            counted = counted and self.standing.get(lease.worker) != "blocked"
         told = self.campaign_service.tell(id, label)
         lease.status = "labelled" if lease.status == "leased" else "late"
         lease.label, lease.counted = label, counted
@@ -203,7 +215,8 @@ class Machine(RuleBasedStateMachine):
         id = list(self.leases)[which % len(self.leases)]
         self.expire()
         lease = self.leases[id]
-        if lease.status == "leased" or (lease.status == "labelled" and not self.over(lease)):
+        may = not lease.dropped and self.standing.get(lease.worker) != "blocked"
+        if lease.status == "leased" or (lease.status == "labelled" and not self.over(lease) and may):
             assert self.campaign_service.undo(id).status == "leased"
             lease.status, lease.label, lease.counted = "leased", None, None
         else:
@@ -219,6 +232,57 @@ class Machine(RuleBasedStateMachine):
     def resume(self) -> None:
         self.campaign_service.resume(self.id)
         self.paused = False
+
+    @rule(worker=WORKERS, standing=st.sampled_from(["active", "paused", "blocked"]))
+    def stand(self, worker: str, standing: str) -> None:
+        self.expire()
+        if not any(lease.worker == worker for lease in self.leases.values()):
+            with pytest.raises(NotFoundError):
+                self.campaign_service.set_standing(self.id, worker, standing)
+            return
+        assert self.campaign_service.set_standing(self.id, worker, standing, "a reason").standing == standing
+        self.standing[worker] = standing
+        for lease in self.leases.values():
+            if standing == "blocked" and lease.worker == worker and lease.status == "leased":
+                lease.status = "released"
+
+    @rule(worker=WORKERS)
+    def drop(self, worker: str) -> None:
+        """All bought labels of a worker leave the results; what was spent stays spent."""
+        self.expire()
+        mine = [lease for lease in self.leases.values() if lease.worker == worker]
+        if mine:
+            bought = [lease for lease in mine if lease.counted and not lease.dropped]
+            assert self.campaign_service.drop_labels(self.id, worker, "guesses").changed == len(bought)
+            for lease in bought:
+                lease.dropped = True
+
+    @rule(worker=WORKERS)
+    def take_in(self, worker: str) -> None:
+        """Labels that were dropped come back where their tasks have room."""
+        self.expire()
+        mine = [lease for lease in self.leases.values() if lease.worker == worker]
+        if mine:
+            gone = [lease for lease in mine if lease.dropped]
+            most = {lease.task: self.limits[lease.task][0] for lease in gone}
+            fits = [
+                one
+                for one in gone
+                if one.task in self.gold or self.labels(one.task) + self.in_flight(one.task) < most[one.task]
+            ]
+            done = self.campaign_service.restore_labels(self.id, worker)
+            assert (done.changed, done.left) == (len(fits), len(gone) - len(fits))
+            for lease in fits:
+                lease.dropped = False
+
+    @precondition(lambda self: self.tasks)
+    @rule(which=WHICH, label=LABELS)
+    def know(self, which: int, label: str) -> None:
+        """A task becomes a control question, or its answer is corrected."""
+        self.expire()
+        task = self.tasks[which % len(self.tasks)]
+        assert self.campaign_service.set_gold(self.id, {task: label}) == (self.gold.get(task) != label)
+        self.gold[task] = label
 
     @rule(budget=st.integers(1, 12))
     def change_budget(self, budget: int) -> None:
@@ -250,18 +314,30 @@ class Machine(RuleBasedStateMachine):
         assert row.spent == self.spent <= row.budget
         assert row.given == len(self.leases)
         held = self.campaign_service.store.leases(self.id, range(row.tasks))
-        assert row.reserved == sum(1 for lease in held if lease.status == "leased")
+        assert row.reserved == sum(1 for lease in held if lease.status == "leased" and not lease.free)
+        assert row.controls == len(self.gold)
         for lease in held:
             known = self.leases[lease.id]
             # What is over is noticed, here and there, at the next command that does something.
             noticed = {lease.status, known.status} == {"leased", "expired"} and self.over(known)
             assert lease.status == known.status or noticed
-        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks
+        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks - row.controls
         told = [lease for lease in self.leases.values() if lease.label is not None]
         assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
-        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.limits[task][0])
+        asked = [task for task in self.tasks if task not in self.gold]
+        assert row.full == sum(1 for task in asked if self.labels(task) >= self.limits[task][0])
+        for tally in self.campaign_service.store.workers(self.id):
+            mine = [lease for lease in told if lease.worker == tally.worker and lease.counted]
+            bought = [lease for lease in mine if not lease.free]
+            assert (tally.bought, tally.free) == (len(bought), len(mine) - len(bought))
+            assert tally.dropped == sum(lease.dropped for lease in mine)
+            assert tally.standing == self.standing.get(tally.worker, "active")
         for result in self.campaign_service.results(self.id):
-            said = [lease.label for lease in told if lease.task == result.task and lease.counted]
+            assert result.control == (result.task in self.gold)
+            if result.control:
+                assert (result.label, result.probability) == (self.gold[result.task], 1.0)
+                continue
+            said = [lease.label for lease in told if lease.task == result.task and lease.counted and not lease.dropped]
             assert result.labels == len(said) <= self.limits[result.task][0]
             assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
 
@@ -278,7 +354,7 @@ class Machine(RuleBasedStateMachine):
         return lease.expires <= self.clock.now or (self.deadline is not None and self.deadline <= self.clock.now)
 
     def labels(self, task: str) -> int:
-        return sum(1 for lease in self.leases.values() if lease.task == task and lease.counted)
+        return sum(1 for one in self.leases.values() if one.task == task and one.counted and not one.dropped)
 
     def in_flight(self, task: str) -> int:
         return sum(1 for lease in self.leases.values() if lease.task == task and lease.status == "leased")
@@ -292,11 +368,12 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def spent(self) -> int:
-        return sum(1 for lease in self.leases.values() if lease.counted)
+        return sum(1 for lease in self.leases.values() if lease.counted and not lease.free)
 
     @property
     def out(self) -> int:
-        return sum(1 for lease in self.leases.values() if lease.status == "leased" and not self.over(lease))
+        out = [lease for lease in self.leases.values() if lease.status == "leased" and not lease.free]
+        return sum(1 for lease in out if not self.over(lease))
 
 
 @pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
@@ -321,7 +398,7 @@ def test_every_command_in_any_order(machine: type[Machine]) -> None:
 
 
 MOVES = ("ask",) * 8 + ("tell",) * 6 + ("wait", "release", "renew", "undo", "undo", "change_budget", "change_deadline")
-RARE = ("add", "pause", "resume", "rebuild", "glitch")
+RARE = ("add", "pause", "resume", "rebuild", "glitch", "stand", "drop", "take_in", "take_in", "know")
 
 
 def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] = (1, 12)) -> None:
@@ -338,6 +415,10 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
             "change_budget": (random.randint(*budgets),),
             "change_deadline": (random.choice([None, None, 500.0]),),
             "add": (1, random.random() < 0.5),
+            "stand": (random.choice(["ann", "bob"]), random.choice(["active", "active", "paused", "blocked"])),
+            "know": (random.randrange(10**6), random.choice(["no", "yes"])),
+            "drop": (random.choice(["ann", "bob", "cy", "di"]),),
+            "take_in": (random.choice(["ann", "bob", "cy", "di"]),),
             "glitch": (random.choice(["ann", "bob", "cy", "di"]), random.choice([-YEAR_S, YEAR_S])),
         }
         which = (recent,) if move in ("release", "renew", "undo") else ()

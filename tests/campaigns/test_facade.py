@@ -15,6 +15,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.campaign.declaration import REQUIRED, SETTINGS
 from nextlabel.campaign.settings import CampaignSettings, SettingOptions
+from nextlabel.campaigns import certificate
 
 
 def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> nl.Campaign:
@@ -82,9 +83,13 @@ def test_what_cannot_be_is_refused(settings: dict[str, Any], said: str) -> None:
 
 def test_data_frames_are_tasks() -> None:
     frame = pd.DataFrame({"id": ["x", "y"], "text": ["one", None], "score": [0.2, float("nan")]})
-    with campaign(frame) as c:
+    with campaign(frame) as c:  # a column is a score only if somebody says so
+        assert {result.probability for result in c.results()} == {0.5}
+    with campaign(frame, score_column="score") as c:
         results = {result.task: result for result in c.results()}
-    assert results["x"].payload == {"text": "one"} and results["y"].payload == {"text": None}
+        lease = c.ask("ann")
+        assert lease and set(lease.payload) == {"text"}
+    assert results["x"].payload == {"text": "one", "score": 0.2} and results["y"].payload["text"] is None
     assert results["x"].probability > results["y"].probability == 0.5
 
     with campaign(pl.DataFrame({"id": ["p"], "text": ["one"]})) as c:
@@ -117,6 +122,15 @@ def test_the_certificate_is_one_object_until_something_happens() -> None:
         assert isinstance(first, nl.Certificate) and c.certificate() is first
         assert first.curve[0][0] == -6 and first.gain(0) == pytest.approx(0.0, abs=1e-9)
         assert first.now <= first.upper <= first.ceiling
+
+
+def test_the_certificate_of_a_closed_campaign_is_its_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "PATIENCE", 1e9)  # as if the first one had taken very long
+    with campaign() as c:
+        assert c.certificate().spent == 0
+        while lease := c.ask(worker=f"w{c.status.spent}"):
+            c.tell(lease, 1)
+        assert c.status.closed_reason is not None and c.certificate().spent == c.status.spent > 0
 
 
 @pytest.mark.slow

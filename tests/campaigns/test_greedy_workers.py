@@ -93,6 +93,28 @@ def test_the_cost_of_an_ask_does_not_grow_with_what_a_worker_has_held(spared: in
     assert large < 2 * bob
 
 
+def test_nor_with_the_number_of_such_workers(tmp_path: Path) -> None:
+    """Ten thousand models that label everything: who moves a task looks at those who have held it."""
+    with opened("sqlite", tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        service = service_of_store(store, Clock())
+        id = begin(service, 2 * MOST_EXAMINED, 0)
+        poll(service, id, "greedy")
+        costs = []
+        for more in range(2):
+            others = [{"worker": f"model {k}"} for k in range(more * 500)]
+            with store.engine.execution_options(writes=True).begin() as connection:
+                for other in others:
+                    new = "SELECT campaign, :worker, klass, node, w, 1 FROM held_counts WHERE worker = 'greedy'"
+                    connection.execute(sa.text(f"INSERT INTO held_counts {new}"), other)
+            with steps_of(store) as steps:
+                assert poll(service, id, f"bob {more}").worker == f"bob {more}"
+                assert poll(service, id, "greedy").reason == "nothing_left_for_you"
+            costs.append(steps[0])
+        assert costs[1] < 1.1 * costs[0]
+        service.table_cache.close()
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_worker_who_is_counted_gets_what_is_new_for_them(kind: str, tmp_path: Path) -> None:
     """Tasks that come, tasks that others move, and tasks that were full and are not any more."""
@@ -113,6 +135,46 @@ def test_a_worker_who_is_counted_gets_what_is_new_for_them(kind: str, tmp_path: 
         assert poll(service, id, "greedy").task == service.store.tasks(id)[told.task].key
         assert service.verify(id).right
         service.table_cache.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_counts_that_are_wrong_are_found_and_repaired(kind: str, tmp_path: Path) -> None:
+    """Wrong counts hide tasks from a worker: they are compared and rebuilt as all that follows from the log."""
+    damages = [
+        "UPDATE held_counts SET count = count + 7 WHERE node > 0", "UPDATE held_counts SET count = 0",
+        "DELETE FROM held_counts WHERE node = 0", "UPDATE held_counts SET worker = 'bob', node = node + 1",
+    ]  # fmt: skip
+    with opened(kind, tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        service = service_of_store(store, Clock())
+        id = service.create(simple(500, most_labels=2), tasks=[f"item {k}" for k in range(30)]).id
+
+        def hold_some(commands: Commands) -> None:
+            for k in range(24):
+                lease = commands.ask("greedy")
+                commands.tell(lease.id, "yes") if k % 2 else commands.release(lease.id)  # type: ignore[union-attr]
+            commands.ledger.write_rows()  # type: ignore[attr-defined]
+            commands.ledger.held_counts.begin("greedy")  # type: ignore[attr-defined]
+
+        service.run(id, hold_some)
+        before = counts_in(store)
+        assert len(before) > 1 and service.verify(id).right
+        for damage in damages:
+            with store.engine.execution_options(writes=True).begin() as connection:
+                connection.execute(sa.text(damage))
+            wrong = counts_in(store)
+            assert service.verify(id).differing.keys() == {"held_counts"} and counts_in(store) == wrong
+            assert service.verify(id, repair=True).repaired
+            assert counts_in(store) == (before if "bob" not in damage else {})
+            assert service.verify(id).right
+        assert poll(service, id, "greedy").worker == "greedy" and service.verify(id).right
+        service.table_cache.close()
+
+
+def counts_in(store: SqlStore) -> dict[Any, int]:
+    with store.engine.connect() as connection:
+        found = connection.execute(sa.text("SELECT worker, klass, node, w, count FROM held_counts"))
+        return {tuple(key): count for *key, count in found if count}
 
 
 def test_an_old_database_counts_from_its_leases(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_an_index_is_solved_for_the_limit_at_most(monkeypatch: pytest.MonkeyPatc
         return small
 
     monkeypatch.setattr(stored_tables, "solve_table", noted)
-    config = CampaignSettings(10)
+    config = CampaignSettings(10, policy="index")
     for rho in (0.25, MOST_RHO, 128.0, 1e6):
         load_or_solve_index(config, PRIORS[:1], rho, NoTableStore())
     assert solved == [0.25, MOST_RHO, MOST_RHO, MOST_RHO]
@@ -120,7 +120,7 @@ def test_a_campaign_of_many_priors_does_not_hold_up_another(cache: TableCache, m
         return small
 
     monkeypatch.setattr(stored_tables, "solve_table", slow)
-    greedy = cache.pending(CampaignSettings(10, name="greedy"), PRIORS[:64], 1e6)
+    greedy = cache.pending(CampaignSettings(10, name="greedy", policy="index"), PRIORS[:64], 1e6)
     assert begun.wait(PATIENCE_S)
     plain = cache.pending(PLAIN, PRIORS[:1], 0.25)
     assert not isinstance(plain, PolicyTables) and not isinstance(greedy, PolicyTables)

@@ -49,7 +49,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert run(["campaign", "export", "mine", "--format", "jsonl"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[0]["payload"] == {"text": "Great kettle"}
+    assert lines[0]["payload"] == {"text": "Great kettle", "p": "0.9"}
 
 
 def test_the_labels_of_a_campaign_are_read_by_every_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_the_labels_of_a_campaign_are_read_by_every_command(folder: Path, capsys
     assert run(["campaign", "export", "mine", "--rows", "labels", "--save", "labels.csv"]) == 0
     assert "8 labels written to labels.csv" in capsys.readouterr().err
     rows = list(csv.DictReader((folder / "labels.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["task", "worker", "label", "started", "submitted", "state", "counted"]
+    assert list(rows[0]) == ["task", "worker", "label", "started", "submitted", "state", "counted", "dropped"]
     assert {row["state"] for row in rows} == {"labelled"} and all(row["started"] <= row["submitted"] for row in rows)
     assert run(["campaign", "export", "mine", "--rows", "labels", "--unanswered", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)["labels"]
@@ -102,7 +102,7 @@ def test_labels_of_no_campaign_are_refused(folder: Path, capsys: pytest.CaptureF
 
 
 def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert create() == 0
+    assert create("--policy", "index") == 0
     for words, said in (
         (["pause", "mine"], "mine is paused"),
         (["resume", "mine"], "mine is open"),
@@ -221,3 +221,49 @@ def test_serve_refuses_a_port_that_is_taken(folder: Path, capsys: pytest.Capture
         assert run(["serve", "--port", str(taken.getsockname()[1])]) == 2
     assert "cannot be listened on" in capsys.readouterr().err
     assert not (folder / "nextlabel.db").exists()
+
+
+def test_workers_are_blocked_dropped_and_paid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--labels", "bad,good", "--policy", "okg-pending", "--pay-per-label", "0.5") == 0
+    with Campaign.open("nextlabel.db") as campaign:
+        for worker in ("ann", "eve"):
+            lease = campaign.ask(worker)
+            assert lease
+            campaign.tell(lease, "good")
+    assert run(["campaign", "change", "mine", "--most-labels-per-worker", "1"]) == 0
+    assert run(["campaign", "worker", "mine", "eve", "block", "--reason", "guesses"]) == 0
+    assert "eve is blocked." in capsys.readouterr().err
+    assert run(["campaign", "worker", "mine", "eve", "drop-labels"]) == 0
+    assert "1 label of eve dropped; they stay spent." in capsys.readouterr().err
+    assert run(["campaign", "export", "mine", "--rows", "workers"]) == 0
+    rows = {row["worker"]: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    assert (rows["eve"]["standing"], rows["eve"]["dropped"], rows["eve"]["amount"]) == ("blocked", "1", "0.5")
+    with Campaign.open("nextlabel.db") as campaign:
+        assert [campaign.ask(worker).reason for worker in ("ann", "eve")] == ["quota_reached", "worker_blocked"]  # type: ignore[union-attr]
+    assert run(["campaign", "worker", "mine", "eve", "restore-labels", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"worker": "eve", "restored": 1, "left": 0}
+    assert run(["campaign", "workers", "mine"]) == 0
+    assert "blocked" in capsys.readouterr().out
+    assert run(["campaign", "worker", "mine", "bob", "pause"]) == 2
+    assert run(["campaign", "change", "mine"]) == 2
+
+
+def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "known.csv").write_text("id,text,truth\na,Great kettle,good\nb,It broke,\nc,Well well,\n")
+    create = ["campaign", "create", "known.csv", "--id", "k", "--budget", "6", "--labels", "bad,good"]
+    assert run([*create, "--policy", "okg-pending", "--gold-column", "truth"]) == 0
+    (folder / "more.csv").write_text("task,label\na,bad\nb,bad\n")
+    assert run(["campaign", "gold", "k", "more.csv"]) == 0
+    assert "2 answers new or corrected; k has 2 control questions." in capsys.readouterr().err
+    with Campaign.open("nextlabel.db") as campaign:
+        while lease := campaign.ask("ann"):
+            assert set(lease.payload) == {"text"}
+            campaign.tell(lease, "bad")
+        assert campaign.status.spent == 1
+    assert run(["campaign", "export", "k"]) == 0
+    rows = {row["task"]: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    assert [(rows[key]["label"], rows[key]["control"]) for key in "abc"] == [
+        ("bad", "True"), ("bad", "True"), ("bad", "False"),
+    ]  # fmt: skip
+    (folder / "wrong.csv").write_text("task,label\na,bad\na,good\n")
+    assert run(["campaign", "gold", "k", "wrong.csv"]) == 2

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.live.server import free_port
 
-from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
-from nextlabel.demo.outcome import outcome
-from nextlabel.demo.sample import LABELS, items, prior
+from nextlabel.crowd.flags import AGAINST, AT_CHANCE
+from nextlabel.demo.outcome import OVERLAPS, USUAL, Overlap, fixed_overlap, level, outcome
+from nextlabel.demo.sample import CONTRARIAN, LABELS, PEOPLE, SPAMMER, items, prediction
 
 
 def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
@@ -25,8 +26,10 @@ def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
     out, said = capsys.readouterr()
     found = json.loads(out)
     assert found["labels"] == 120 and 0.5 < found["right"] <= 1.0
-    assert found["gap"] == pytest.approx(found["upper"] - found["expected"])
-    assert found["saved"] is None or found["saved"] == pytest.approx(1 - 120 / found["fixed_overlap_labels"])
+    workers = {one["worker"]: one for one in found["workers"]}
+    assert workers["model:keywords"]["labels"] == 40
+    assert sum(workers[person.name]["labels"] for person in PEOPLE if person.name in workers) == 120
+    assert [one["readout"] for one in found["overlap"]] == ["majority", "dawid-skene"]
     assert "Dashboard: http://127.0.0.1:" in said and "nextlabel serve --db nextlabel-demo/demo.db" in said
     rows = list(csv.DictReader((tmp_path / "nextlabel-demo/results.csv").read_text().splitlines()))
     assert len(rows) == 40 and sum(int(row["labels"]) for row in rows) == 120
@@ -38,24 +41,46 @@ def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
         assert campaign.rebuild() == before
 
 
-def test_sample_items_come_from_the_prior_that_the_campaign_is_told() -> None:
-    sample = items(20_000, 3)
-    theta = np.array([item.theta for item in sample])
-    p, two = prior().believe(0.5, 1)
-    assert theta.mean() == pytest.approx(p[0, 1], abs=0.01)
-    assert np.mean(theta > 0.5) == pytest.approx(two[0, 1], abs=0.015)
-    assert all((item.truth == LABELS[1]) == (item.theta > 0.5) for item in sample)
+def test_people_and_model_are_what_the_demo_says_of_them() -> None:
+    sample = items(4000, 3)
+    u = np.random.default_rng(0).random(len(sample))
+    for person in PEOPLE:
+        right = np.mean([person.says(item.truth, x) == item.truth for item, x in zip(sample, u, strict=True)])
+        assert right == pytest.approx(person.accuracy, abs=0.03)
+    assert 0.7 < np.mean([prediction(item.text) == item.truth for item in sample]) < 0.9
+    assert {item.truth for item in sample} == set(LABELS)
 
 
-def test_fixed_overlap_is_compared_at_the_same_expected_accuracy() -> None:
-    config = CampaignSettings(300, LABELS, prior=prior())
-    sample = items(100, 0)
-    labelled = {item.id: item.truth for item in sample}
-    values = outcome(config, sample, labelled, 300, 0.7, 0.9, []).overlap_values
-    found = outcome(config, sample, labelled, 300, values[5], 0.9, [])
-    assert found.right == 1.0
-    assert found.overlap_same == pytest.approx(500) and found.saved == pytest.approx(0.4)
-    assert outcome(config, sample, labelled, 300, 1.0, 1.0, []).saved is None
+def test_the_spammer_and_the_contrarian_are_found() -> None:
+    """With as many labels as the demo buys, given without any policy."""
+    sample, random = items(300, 0), np.random.default_rng(0)
+    speed = np.array([person.speed for person in PEOPLE])
+    given = []
+    for item in sample:
+        for j in random.choice(len(PEOPLE), 3, replace=False, p=speed / speed.sum()):
+            given.append((item.id, PEOPLE[j].name, PEOPLE[j].says(item.truth, float(random.random()))))
+    found = outcome(sample, {item.id: item.truth for item in sample}, given, [(900, 0.9)], 0, lambda share: None)
+    assert found.right == 1.0 and found.found_out
+    flags = {one.kind: one.flags for one in found.workers}
+    assert flags[SPAMMER] == (AT_CHANCE,) and flags[CONTRARIAN] == (AGAINST,)
+    majority, model = found.overlaps
+    assert all(a < b for a, b in zip(majority.right, model.right, strict=True))
+
+
+def test_fixed_overlap_with_people_who_are_always_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    sure = [replace(person, right=(1.0, 1.0)) for person in PEOPLE]
+    monkeypatch.setattr("nextlabel.demo.outcome.PEOPLE", sure)
+    sample = items(30, 1)
+    truths = [(item.id, "model:keywords", item.truth) for item in sample]
+    for one in fixed_overlap(sample, truths, [(60, 0.5), (90, 1.0)], 0, lambda share: None):
+        assert one.right == (1.0,) * len(OVERLAPS)
+        assert one.level == 90 and one.saved == pytest.approx(1 - 90 / (USUAL * 30))
+
+
+def test_the_campaign_is_level_from_where_it_stays_so() -> None:
+    curve = [(10, 0.9), (20, 0.8), (30, 0.9), (40, 0.95)]
+    assert level(curve, 0.85) == 30 and level(curve, 0.7) == 10 and level(curve, 0.96) is None
+    assert Overlap("majority", (0.5,) * len(OVERLAPS), None, 10).saved is None
 
 
 @pytest.mark.parametrize(

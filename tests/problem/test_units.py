@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -18,7 +19,7 @@ from nextlabel.policies.resolve import Resolve
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import in_units, reward_unit
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index.indexability import check_indexability
@@ -52,11 +53,16 @@ def test_a_unit_is_a_power_of_two_that_leaves_the_usual_rewards_alone(reward: Re
     assert scaled.label_cost * unit == 0.25 * scale
 
 
+@cache
+def bound_of(scale: float, prices: str, **rest: float) -> Bound:
+    return upper_bound(problem_of(scale, **rest), prices)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("rest", [{}, {"horizon": 40.0}])
 @pytest.mark.parametrize("prices", ["scalar", "per-arrival"])
 def test_bounds(scale: float, rest: dict[str, float], prices: str) -> None:
-    one, other = (upper_bound(problem_of(s, **rest), prices) for s in (1.0, scale))
+    one, other = bound_of(1.0, prices, **rest), bound_of(scale, prices, **rest)
     if prices == "scalar":
         assert other.value == pytest.approx(scale * one.value, rel=SAME)
         assert other.lower == pytest.approx(scale * one.lower, rel=SAME)

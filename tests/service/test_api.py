@@ -20,7 +20,7 @@ from nextlabel.campaigns import certificate
 from nextlabel.service import status
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
-from nextlabel.service.routes import work
+from nextlabel.service.routes import log, work
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
@@ -201,7 +201,7 @@ class TestTasks:
     @pytest.mark.parametrize(
         ("kind", "body", "words"),
         [
-            ("text/csv", "id,score\na,0.5\nb,1.5\nc,0.5\n", "task 2"),
+            ("text/csv", "id,score\na,0.5\n", "nothing that workers would be shown"),
             ("text/csv", "id,text\na,x\nb\nc,x\n", "row 3 of the body has 1 cell and its header 2"),
             ("text/csv", 'id,text\na,x\nb,"x\n', "ends inside a quoted cell"),
             ("text/csv", "", "is empty"),
@@ -308,7 +308,7 @@ class TestReading:
         waiting = [one for one in map(json.loads, lines) if one not in found]
         assert len(lines) == 9 and [(one["worker"], one["label"]) for one in waiting] == [("cat", None)]
         csv = http.get(f"/campaigns/{id}/labels", params={"format": "csv"}).text.splitlines()
-        assert csv[0] == "task,worker,label,started,submitted,state,counted" and len(csv) == 9
+        assert csv[0] == "task,worker,label,started,submitted,state,counted,dropped" and len(csv) == 9
         assert sum(",'=bob," in line for line in csv) == 4
 
     def test_events_by_cursor(self, shared: Service, http: httpx.Client) -> None:
@@ -346,6 +346,28 @@ class TestReading:
         http.post(f"/leases/{lease}/tell", json={"label": "yes"})
         monkeypatch.setattr(certificate, "PATIENCE", 0.0)  # else the last one is good for a while
         assert http.get(f"/campaigns/{id}/certificate").json()["spent"] == 1
+
+    def test_a_certificate_that_takes_long_is_not_waited_for(
+        self, shared: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Requests that wait for one would take all threads of the service; it is computed once for all of them."""
+        id, go, computed = shared.campaign("slow", tasks=5), threading.Event(), []
+        compute = certificate.compute_certificate
+
+        def slow(*given: Any) -> Any:
+            computed.append(given)
+            assert go.wait(60)
+            return compute(*given)
+
+        monkeypatch.setattr(certificate, "compute_certificate", slow)
+        monkeypatch.setattr(log, "CERTIFICATE_S", 0.05)
+        for _ in range(3):
+            reply = http.get(f"/campaigns/{id}/certificate")
+            check_problem(reply, 503, "still being computed")
+            assert int(reply.headers["retry-after"]) >= 1
+        monkeypatch.setattr(log, "CERTIFICATE_S", 60.0)
+        go.set()
+        assert http.get(f"/campaigns/{id}/certificate").json()["tasks"] == 5 and len(computed) == 1
 
     def test_metrics_and_health(self, shared: Service, http: httpx.Client) -> None:
         id = shared.campaign("gauged")
@@ -493,3 +515,26 @@ def test_the_same_over_memory() -> None:
         assert http.post(f"/leases/{lease}/tell", json={"label": "yes"}).json()["counted"] is True
         assert http.get(f"/campaigns/{id}/results").json()["results"]
         assert http.get(f"/campaigns/{id}/certificate").json()["spent"] == 1
+
+
+def test_workers_cannot_tell_controls_from_other_tasks(tmp_path: Path) -> None:
+    """Every reply to a worker has the same keys, and none of them says what is known."""
+    with on_sqlite(tmp_path) as service:
+        id = service.campaign("controls", tasks=8)
+        with service.http() as http, service.worker("ann", id) as worker:
+            known = {f"t{k}": "yes" for k in range(4)}
+            assert http.post(f"/campaigns/{id}/gold", json={"answers": known}).json() == {"changed": 4}
+            assert http.post(f"/campaigns/{id}/gold", json={"answers": {"t0": "maybe"}}).status_code == 422
+            seen = set()
+            for _ in range(6):
+                got = worker.post(f"/campaigns/{id}/ask").json()
+                told = worker.post(f"/leases/{got['lease']['id']}/tell", json={"label": "yes"}).json()
+                seen.add(
+                    (frozenset(got["lease"]), frozenset(got["lease"]["payload"]), frozenset(told), told["counted"])
+                )
+                assert "gold" not in str((got, told)) and "control" not in str((got, told)).replace(id, "")
+            assert len(seen) == 1
+            status = http.get(f"/campaigns/{id}").json()
+            assert (status["spent"], status["kept"]) == (4, 6)
+            controls = [one["control"] for one in http.get(f"/campaigns/{id}/results").json()["results"]]
+            assert controls == [True] * 4 + [False] * 4

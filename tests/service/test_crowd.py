@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import httpx
 import pytest
 
 import nextlabel as nl
+from nextlabel.campaigns import pending_tables
+from nextlabel.campaigns import service as service_module
+from nextlabel.web.dashboard.numbers import NUMBERS
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
 
@@ -45,7 +49,8 @@ def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> 
         assert [r.label for r in results] == ["yes" if k % 2 else "no" for k in range(12)]
         assert [r.probability for r in results] == pytest.approx(crowd.beliefs.max(axis=1).tolist())
         assert certificate.now == pytest.approx(crowd.expected_accuracy)
-        assert (certificate.upper, certificate.gap, certificate.price, certificate.more) == (None, None, None, ())
+        assert certificate.low is not None and certificate.low <= certificate.now and certificate.more == ()
+        assert certificate.upper is None and certificate.forecast == pytest.approx(certificate.now)
         with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
             assert browser.post("/sign-in", data={"token": service.token}).status_code == 303
             begun = time.monotonic()
@@ -53,8 +58,34 @@ def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> 
                 assert time.monotonic() < begun + PATIENCE_S
                 time.sleep(0.1)
             assert "By what the campaign has learnt of its workers" in page
-            assert f"{crowd.expected_accuracy:.1%}" in page
-            assert "no policy can" not in page and "chart-curve" not in page
+            assert f"{crowd.expected_accuracy:.1%}" in page and f"{crowd.expected.low:.1%}" in page
+            assert "an audit of random items corrects it" in page
+            assert "no policy can" not in page and "proved" not in page
             assert "Workers and items were learnt anew from 36 labels of 3 workers" in page
+            meanings = browser.get("/help/numbers").text
+            assert "the next label would make 0.02 more items right" in meanings and "/help/numbers" in page
             task = browser.get(f"/campaigns/{id}/tasks/1").text
             assert f"{crowd.beliefs[1, 1]:.1%}" in task
+
+
+def test_reading_does_not_wait_for_ever_for_what_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a new installation kernels are compiled for a minute: requests that wait would take all threads."""
+    monkeypatch.setattr(service_module, "READ_PATIENCE_S", 0.05)
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        http.post("/campaigns", json={"id": "c", "budget": 4, "policy": "crowd"}).raise_for_status()
+        http.post("/campaigns/c/tasks", json=["a", "b"]).raise_for_status()
+        compiled: Future[None] = Future()
+        with monkeypatch.context() as patch:
+            patch.setattr(pending_tables, "crowd_compiled", lambda: compiled)
+            reply = http.get("/campaigns/c/results")
+            assert reply.status_code == 503 and "still being computed" in reply.json()["detail"]
+            assert "retry-after" in reply.headers
+            compiled.set_result(None)
+        monkeypatch.setattr(service_module, "READ_PATIENCE_S", PATIENCE_S)
+        assert len(http.get("/campaigns/c/results").json()["results"]) == 2
+
+
+def test_the_documents_say_what_the_help_page_says() -> None:
+    said = " ".join((Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8").split())
+    for one in NUMBERS:
+        assert f"## {one.name}" in said and one.says in said and one.mind in said

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event, insert, text
 
 from nextlabel.campaigns.import_status import imports_of
+from nextlabel.store import questions
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.sql_overview import SqlOverview
 from nextlabel.store.tables import events, leases, tasks
@@ -110,3 +111,32 @@ def test_what_a_requester_looks_at(store: SqlStore) -> None:
             plan = plan_of(store, statement)
             assert is_indexed(store, plan), (name, statement, plan)
     event.remove(store.engine, "before_cursor_execute", keep)
+
+
+def test_a_search_reads_no_more_tasks_than_it_may_examine(store: SqlStore) -> None:
+    """PostgreSQL says how many rows it has read; for SQLite ``test_long_searches`` counts the steps as well."""
+    searches = {
+        questions.window_from(store.kind): "ix_tasks_state",
+        questions.best_window(store.kind): "ix_tasks_score",
+    }
+    if store.kind == "postgresql":
+        with store.engine.execution_options(writes=True).begin() as connection:
+            connection.execute(text("UPDATE tasks SET score = lot, node = 7 WHERE campaign = 1"))
+            connection.execute(text("UPDATE leases SET worker = 'greedy' WHERE campaign = 1"))
+        with store.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.execute(text("VACUUM ANALYZE tasks"))
+    for question, index in searches.items():
+        if store.kind == "sqlite":
+            plan = plan_of(store, (question.text, WHICH))
+            assert any(index in step for step in plan) and not any("TEMP B-TREE" in step for step in plan), plan
+            continue
+        plan = plan_of(store, (f"(ANALYZE, COSTS OFF, TIMING OFF) {question.text}", WHICH))
+        read = [float(rows) for step in plan if " on tasks" in step for rows in re.findall(r"rows=([\d.]+)", step)]
+        assert read and max(read) <= WHICH["examined"], plan
+        assert not any("Rows Removed by Filter" in step and int(step.split(":")[1]) > 30 for step in plan), plan
+
+
+WHICH = {
+    "campaign": 1, "klass": 0, "node": 7, "w": 0, "start": 0.2, "end": 1.0, "worker": "greedy", "many": 1,
+    "examined": 30, "score": 0.9, "place": 0.9, "least": 0.1, "least_place": 0.1,
+}  # fmt: skip

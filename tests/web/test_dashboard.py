@@ -143,13 +143,18 @@ class TestSession:
                 assert client.get("/campaigns/roles/results.csv").status_code == 200
                 for path in ("/new", "/campaigns/roles/links"):
                     assert client.get(path).status_code == 403
-                for path in ("/campaigns/roles/pause", "/campaigns/roles/settings", "/campaigns/roles/links", "/new"):
+                for path in ("/campaigns/roles/pause", "/campaigns/roles/settings", "/campaigns/roles/worker", "/new"):
                     assert client.post(path, data={"budget": "7"}).status_code == 403
                 seen[role] = [name in page.text + live.text for name in ("worker-of-the-roles", "Event log")]
-                for path in ("/campaigns/roles/tasks/0", "/campaigns/roles/labels.csv"):
+                for path in (
+                    "/campaigns/roles/tasks/0",
+                    "/campaigns/roles/labels.csv",
+                    "/campaigns/roles/workers.csv",
+                    "/campaigns/roles/worker?name=worker-of-the-roles",
+                ):
                     seen[role].append(client.get(path).status_code == 200)
                 seen[role].append("labels.csv" in page.text)
-        assert seen == {"auditor": [True] * 5, "viewer": [False] * 5}
+        assert seen == {"auditor": [True] * 7, "viewer": [False] * 7}
         assert store.row("roles").budget == 20 and not store.row("roles").paused
 
     def test_a_new_token_ends_sessions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,6 +285,39 @@ class TestCampaign:
             assert client.post("/campaigns/kept/settings", data=shown).status_code == 303
         row = service.campaign_service.store.row("kept")
         assert (row.budget, row.deadline, row.lease_seconds) == (20, deadline, 61.5)
+
+    def test_a_worker_is_blocked_and_their_labels_dropped(self, service: Service, page: Page) -> None:
+        """From the table of workers to the worker's page, and back again."""
+        id = service.campaign("crowd_tools", pay_per_label=0.25, policy="uncertainty", tasks=6)
+        for worker, said in (("ann", "no"), ("ann", "yes"), ("eve/?&", "yes"), ("bob", "no")):
+            labelled(service, id, worker, said)
+        page.goto(f"/campaigns/{id}")
+        expect(page.locator('[data-part="workers"]')).to_contain_text("0.50")
+        page.get_by_role("link", name="eve/?&").click()
+        expect(page.get_by_text("Active. Gets tasks.")).to_be_visible()
+        page.get_by_label("Reason for the log; the worker").fill("<b>guesses")
+        page.get_by_role("button", name="Block", exact=True).click()
+        expect(page.get_by_text("Reason: <b>guesses")).to_be_visible()
+        page.get_by_role("button", name="Drop all labels").click()
+        expect(page.get_by_role("status")).to_have_text("1 label dropped.")
+        check_accessible(page)
+        page.goto(f"/campaigns/{id}")
+        expect(page.get_by_role("row", name=re.compile("eve"))).to_contain_text("1 dropped")
+        expect(page.locator("#log")).to_contain_text("The requester dropped 1 label of eve/?&.")
+        row = service.campaign_service.store.row(id)
+        assert (row.spent, sum(r.labels for r in service.campaign_service.results(id))) == (4, 3)
+        page.get_by_role("link", name="eve/?&").click()
+        page.get_by_role("button", name="Restore labels").click()
+        expect(page.get_by_role("status")).to_have_text("1 label restored.")
+        page.get_by_role("button", name="Restore", exact=True).click()
+        expect(page.get_by_text("Active. Gets tasks.")).to_be_visible()
+        assert sum(r.labels for r in service.campaign_service.results(id)) == 4
+        with signed_in(service) as client:
+            table = client.get(f"/campaigns/{id}/workers.csv").text.splitlines()
+            assert table[0].startswith("worker,labels,bought") and len(table) == 4
+            assert client.get(f"/campaigns/{id}/worker?name=nobody").status_code == 404
+            wrong = client.post(f"/campaigns/{id}/worker", data={"name": "ann", "action": "fire"})
+            assert wrong.status_code == 422 and "does not say what to do" in wrong.text
 
     def test_slider(self, service: Service, page: Page) -> None:
         service.campaign("if")
@@ -415,7 +453,13 @@ class TestCampaign:
             for verb in ("pause", "resume"):
                 http.post(f"/campaigns/eventful/{verb}")
             http.patch("/campaigns/eventful", json={"budget": 1, "deadline": None, "lease_seconds": None})
-            http.patch("/campaigns/eventful", json={"budget": 9})
+            http.patch("/campaigns/eventful", json={"budget": 9, "pay_per_label": 0.1, "most_labels_per_worker": None})
+            for standing in ("paused", "blocked", "active"):
+                body = {"worker": "cy", "standing": standing, "reason": "guesses"}
+                assert http.post("/campaigns/eventful/workers/standing", json=body).status_code == 200
+            for verb in ("drop-labels", "restore-labels"):
+                reply = http.post(f"/campaigns/eventful/workers/{verb}", json={"worker": "cy"})
+                assert reply.json() == {"changed": 1, "left": 0}
         service.clock.ahead = 0.0
         lines = log_page(
             overview_of(service.campaign_service.store),
@@ -426,6 +470,7 @@ class TestCampaign:
         )
         kinds = {line.kind for line in lines.lines}
         assert kinds >= {"undone", "released", "expired", "late", "paused", "resumed", "changed", "closed", "reopened"}
+        assert kinds >= {"worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored"}
         for line in lines.lines:
             assert line.text[-1] == "." and "None" not in line.text and "Somebody" not in line.text, line
 
@@ -494,6 +539,19 @@ class TestLinks:
 CSV = "key,text,model\n" + "".join(f"k{n},Text {n},0.{n}\n" for n in range(1, 6))
 
 
+class TestLearntWorkers:
+    def test_accuracy_is_drawn_and_every_number_explained(self, service: Service, page: Page) -> None:
+        id = service.campaign("learnt", tasks=6, policy="crowd", budget=12)
+        page.goto(f"/campaigns/{id}")
+        expect(page.locator("#chart-curve canvas")).to_be_visible()
+        expect(page.get_by_text("There are no labels yet")).to_be_visible()
+        page.get_by_text("and the forecast, as a table").click()
+        expect(page.locator("[data-part=by_spent] td", has_text="forecast").first).to_be_visible()
+        page.get_by_role("link", name="What do these numbers mean?").click()
+        expect(page.get_by_role("heading", name="What the numbers mean")).to_be_visible()
+        check_accessible(page)
+
+
 class TestNewCampaign:
     def test_from_a_file_to_links(self, service: Service, page: Page) -> None:
         page.goto("/")
@@ -508,7 +566,8 @@ class TestNewCampaign:
         page.get_by_label("model", exact=True).uncheck()
         page.get_by_label("key", exact=True).uncheck()
         expect(page.locator("#budget-text")).to_have_text(
-            re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d%\."), timeout=TIMEOUT_MS
+            re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d% if workers are alike"),
+            timeout=TIMEOUT_MS,
         )
         page.get_by_label("Labels that may be bought").fill("10")
         expect(page.locator("#budget-text")).to_contain_text("2.0 labels per item")

@@ -15,14 +15,15 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
-from nextlabel.campaign import replies
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
-from nextlabel.web.worker import routes, texts
+from nextlabel.web.worker import routes
+from nextlabel.web.worker.choices import choices
 from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
 from nextlabel.web.worker.session import LAST_LEASE_COOKIE, SESSION_COOKIE, checked_completion
+from nextlabel.web.worker.texts import worker_texts
 from service_fixtures import Service, on_sqlite
 
 __all__ = ["chromium"]
@@ -129,22 +130,13 @@ def test_what_is_no_address(value: str) -> None:
 
 
 def test_keys_are_digits_and_letters_of_their_own() -> None:
-    assert [choice.keys for choice in texts.choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
-    assert [choice.keys for choice in texts.choices(("same", "Cat", "cow", "undo", "9"))] == [
+    assert [choice.keys for choice in choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
+    assert [choice.keys for choice in choices(("same", "Cat", "cow", "undo", "9"))] == [
         ("1",), ("2",), ("3",), ("4",), ("5",)
     ]  # fmt: skip
-    many = texts.choices(tuple("abcdefghijklm"))
+    many = choices(tuple("abcdefghijklm"))
     assert many[8].keys == ("9", "i")
     assert many[9].keys == ("j",)
-
-
-def test_time_left_in_words() -> None:
-    said = [texts.time_left(s) for s in (-1, 59.2, 600, 7200, 10 * 86_400)]
-    assert said == ["time is up", "60 seconds left", "10 minutes left", "2 hours left", "10 days left"]
-
-
-def test_every_reason_has_words() -> None:
-    assert set(texts.REASONS) == set(replies.REASONS)
 
 
 @pytest.mark.parametrize("address", [
@@ -635,7 +627,7 @@ def test_reasons(service: Service, chromium: Browser) -> None:
         with at(chromium, PHONE) as page:
             enter(page, service, id)
             expect(page.locator(f"[data-reason={reason}]")).to_be_visible()
-            expect(page.get_by_role("heading", level=1)).to_have_text(texts.REASONS[reason].heading)
+            expect(page.get_by_role("heading", level=1)).to_have_text(worker_texts("en")(f"reasons.{reason}.heading"))
             check_accessible(page)
             if reason == "all_leased":
                 expect(page.get_by_text("checks again")).to_be_visible()
@@ -762,3 +754,33 @@ def test_json_is_only_for_the_script(service: Service) -> None:
         body = http.get("/work/asjson", headers={"accept": "application/json"}).json()
         assert set(body) == {"panel", "title", "lease"}
         json.dumps(body)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Browser, scripts: bool) -> None:
+    """The item goes to others, a late answer and one from a second tab are kept or refused, and none counts."""
+    id = campaign(service, f"thanked_{scripts}".lower())
+    row = service.campaign_service.store.row
+    with context(chromium, java_script_enabled=scripts) as windows:
+        first, second = windows.new_page(), windows.new_page()
+        for page in (first, second):
+            page.goto(f"{links(service, id)[0]}?completion={PROLIFIC}")
+        lease = lease_on(first)
+        assert lease == lease_on(second)
+        service.campaign_service.set_standing(id, "ann", "blocked", "guesses")
+        assert row(id).reserved == 0
+        if scripts:
+            first.wait_for_timeout(SETTLED_MS)
+        first.get_by_role("button", name="yes", exact=True).click()
+        expect(first.get_by_role("heading", name="Thank you for your help")).to_be_visible()
+        expect(first.locator("#note")).to_contain_text("Your answer was kept, but does not count")
+        expect(first.get_by_role("link", name="Finish at app.prolific.com")).to_be_visible()
+        assert "guesses" not in first.content() and "block" not in first.content().replace("worker_blocked", "")
+        second.get_by_role("button", name="no", exact=True).click()
+        expect(second.get_by_role("heading", name="Thank you for your help")).to_be_visible()
+        expect(second.locator("#note")).to_contain_text("your first answer stands")
+        check_accessible(first) if scripts else None
+        assert labels(service, id) == [("late", "yes")] and row(id).spent == 0
+        service.campaign_service.set_standing(id, "ann", "active")
+        first.goto(f"{service.url}/work/{id}")
+        assert lease_on(first) not in (None, lease)

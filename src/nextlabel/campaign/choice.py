@@ -9,6 +9,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import starting_place
+from nextlabel.campaign.controls import choose_control
 from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, wanted_rho
 from nextlabel.campaign.recording import Recording
@@ -22,7 +23,11 @@ Choice = tuple[TaskRow, dict[str, Any]] | Reason
 def choose(campaign: Recording, worker: str) -> Choice:
     """The task and what it was chosen by, or why there is none."""
     row = campaign.ledger.row
+    campaign.ledger.begin_search()
     n = labels_before_deadline(row, campaign.now)
+    control = choose_control(campaign, worker) if row.controls else None
+    if control is not None:
+        return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
     if row.config.knows_workers:
         return _by_workers(campaign, worker, n)
     if row.rules.ranked:
@@ -34,9 +39,9 @@ def choose(campaign: Recording, worker: str) -> Choice:
     while True:
         group = tables.choose(campaign.ledger.groups(), barred, n, row.spent + row.reserved, row.config.seed, row.given)
         if group == BELOW_PRICE:
-            return "nothing_left_for_you" if barred else _below_price(campaign)
+            return _nothing_left(campaign) if barred else _below_price(campaign)
         if group == NO_ROOM:
-            return "nothing_left_for_you" if barred else "all_leased"
+            return _nothing_left(campaign) if barred else "all_leased"
         task = campaign.ledger.pick(group, worker, start)
         if task is not None:
             return task, {"left": n, "rho": tables.rho}
@@ -59,7 +64,7 @@ def _by_score(campaign: Recording, worker: str, n: int) -> Choice:
     row = campaign.ledger.row
     task = campaign.ledger.best(worker)
     if task is None:
-        return "nothing_left_for_you" if campaign.ledger.any_score() else "all_leased"
+        return _nothing_left(campaign) if campaign.ledger.any_score() else "all_leased"
     if row.config.label_cost > 0 and (task.score or 0.0) < row.config.label_cost - scoring.TIED:
         return _below_price(campaign)
     return task, {"left": n}
@@ -69,14 +74,19 @@ def _by_workers(campaign: Recording, worker: str, n: int) -> Choice:
     """The task that is best for this worker, by what is known of them and of all tasks."""
     row, model = campaign.ledger.row, campaign.crowd()
     if model.is_due(row):
-        campaign.refit()
+        model = campaign.refit(wait=model.version == 0)
     task = model.choose(worker)
     if task is None and model.crowd.tasks < row.tasks:
-        campaign.refit()
+        model = campaign.refit(wait=True)
         task = model.choose(worker)
     if task is None:
         return "nothing_left_for_you" if model.crowd.any_open else "all_leased"
     return campaign.ledger.task(task), {"left": n, "model": model.version}
+
+
+def _nothing_left(campaign: Recording) -> Reason:
+    """Nothing for this worker, or nothing yet: their next ask goes on with the search."""
+    return "nothing_left_for_you" if campaign.ledger.search_ended() else "all_leased"
 
 
 def _below_price(campaign: Recording) -> Reason:

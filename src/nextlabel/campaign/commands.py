@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from typing import Any
 
 from nextlabel.campaign import scoring
+from nextlabel.campaign.amendments import COUNTED, checked_change
 from nextlabel.campaign.choice import choose
 from nextlabel.campaign.clock import doubt_about
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import TableSource
-from nextlabel.campaign.projection import apply_event, get_lease
+from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
-from nextlabel.campaign.settings import checked_budget, checked_deadline, checked_lease_seconds
+from nextlabel.campaign.shown_columns import shown_payload
 from nextlabel.campaign.states import Reason
+from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
+from nextlabel.campaign.worker_commands import check_may_undo, is_blocked
 from nextlabel.errors import ConflictError, InputError
 
 #: The seconds after which it is worth asking again.
 RETRY_RANGE = (1.0, 30.0)
+_TABLES = (dict, list)
 
 
 class Commands(Recording):
@@ -38,14 +43,14 @@ class Commands(Recording):
         for lease in self.ledger.open_leases(worker):
             return self._lease(lease, self.ledger.task(lease.task))
         row = self.ledger.row
-        reason = self.closing_reason()
+        reason = self._why_not(worker) or self.closing_reason()
         if reason is not None:
             return self._refuse(reason)
         if row.left == 0:
             return self._refuse("all_leased")
         chosen = choose(self, worker)
         if isinstance(chosen, str):
-            return self._refuse(chosen)
+            return self._refuse(chosen, soon=not self.ledger.search_ended())
         task, how = chosen
         until = self.now + lease_seconds(row)
         if row.deadline is not None:
@@ -73,12 +78,14 @@ class Commands(Recording):
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
         most = row.rules.limits_of(task.number).most_labels
-        if status == LABELLED:
+        if task.gold is not None:
+            counted = (lease.free or row.spent < row.budget) and not is_blocked(self, lease.worker)
+        elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and task.labels < most
         else:
-            counted = row.left > 0 and task.labels + task.w < most
-        last = counted and task.labels + 1 >= most and task.closed_seq is None
+            counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
+        last = counted and task.gold is None and task.labels + 1 >= most and task.closed_seq is None
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
         self.closing_reason()
         return self._told(get_lease(self.ledger, id))
@@ -111,6 +118,7 @@ class Commands(Recording):
         if lease.status == LEASED:
             return self._told(lease)
         after(lease.status, "undo")
+        check_may_undo(self, lease.worker, lease.dropped)
         self.trust_clock()
         if self.now >= lease.expires_at or self.past_deadline():
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
@@ -133,16 +141,13 @@ class Commands(Recording):
             self.record("resumed", {})
 
     def change(self, **values: Any) -> None:
-        """Another ``budget``, ``deadline`` or ``lease_seconds``; None takes the last two away."""
-        checks = {"budget": checked_budget, "deadline": checked_deadline, "lease_seconds": checked_lease_seconds}
+        """Other settings (``campaign.amendments``); None takes those away that need not be there."""
         self.expire()
         row = self.ledger.row
         new: dict[str, Any] = {}
         for name, value in values.items():
-            if name not in checks:
-                raise InputError(f"{name!r} cannot be changed.", f"It can be {', '.join(checks)}.")
-            checked: Any = checks[name](value)
-            if checked != getattr(row, name):
+            checked: Any = checked_change(name, value)
+            if checked != getattr(row if name in COUNTED else row.config, name):
                 new[name] = checked
         if new.get("budget", row.budget) < row.spent:
             raise ConflictError(
@@ -151,8 +156,9 @@ class Commands(Recording):
             )
         if new:
             self.record("changed", new)
-            self.reopen()
-            self.closing_reason()
+            if not COUNTED.keys().isdisjoint(new):
+                self.reopen()
+                self.closing_reason()
 
     def reconsider_deadline(self) -> None:
         """After the clock was set: expire what is over, and open a campaign that was closed before its deadline."""
@@ -161,14 +167,24 @@ class Commands(Recording):
             self.reopen()
         self.closing_reason()
 
-    def _refuse(self, reason: Reason) -> NoTask:
+    def _why_not(self, worker: str) -> Reason | None:
+        """Why this worker gets no task although others may."""
+        tally, most = self.ledger.find_worker(worker), self.ledger.row.config.most_labels_per_worker
+        if tally is None:
+            return None
+        if tally.standing != "active":
+            return "worker_blocked" if tally.standing == "blocked" else "worker_paused"
+        return "quota_reached" if most is not None and tally.labels >= most else None
+
+    def _refuse(self, reason: Reason, soon: bool = False) -> NoTask:
+        """Why there is no task, and when to ask again; ``soon``: the search for one goes on then."""
         retry: float | None = None
         low, high = RETRY_RANGE
         if reason in ("all_leased", "below_price", "finished", "budget_spent"):
             expiry = self.ledger.next_expiry()
             if reason == "all_leased" or expiry is not None:
-                retry = min(max((expiry or self.now) - self.now, low), high)
-        elif reason in ("paused", "nothing_left_for_you", "preparing"):
+                retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
+        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 
@@ -180,8 +196,10 @@ class Commands(Recording):
         return lease
 
     def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
+        # A store may remember the task: what a program does with its payload must not be seen by others.
+        payload = _copied(shown_payload(self.ledger.row.config.show, task.payload))
         return Lease(
-            lease.id, self.ledger.row.id, task.key, task.payload, lease.worker, lease.status, lease.leased_at,
+            lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
             lease.expires_at,
         )  # fmt: skip
 
@@ -189,6 +207,13 @@ class Commands(Recording):
         name = None if lease.label is None else self.ledger.row.config.labels[lease.label]
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
         return Told(lease.id, self.ledger.task(lease.task).key, lease.status, name, lease.counted, until)
+
+
+def _copied(payload: Any) -> Any:
+    """The same payload; nearly all are a table without tables in it."""
+    if isinstance(payload, dict) and not any(isinstance(value, _TABLES) for value in payload.values()):
+        return dict(payload)
+    return deepcopy(payload) if isinstance(payload, _TABLES) else payload
 
 
 def accept_time(ledger: Ledger, tables: TableSource, now: float) -> bool:

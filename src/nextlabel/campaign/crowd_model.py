@@ -1,32 +1,51 @@
 """What a campaign with the policy ``crowd`` has learnt of its workers and tasks: a function of its log alone.
 
-    refitted      all is learnt anew from the labels before it, and a new plan is made (``policies.crowd.growing``)
+    refitted      all is learnt anew from the labels up to event ``upto``, and a new plan is made
+                  (``policies.crowd.growing``); the events from there to this one move it like any others
+    refitting     somebody has begun with that, up to this event
     other events  move the belief of one task and what is known of one worker
 
-A ``refitted`` event says by its version which plan later leases were chosen by, and all that enters beside the events
-before it: tasks, labels given, labels left. So a process that has not seen the campaign before reads the log once and
-computes only the last refit and what follows it; a process that has missed events of others reads those.
+A ``refitted`` event says by its version which plan later leases were chosen by, and all that enters beside the events:
+tasks, labels given, labels left. One without ``upto`` was made within its transaction, from all labels before it.
+So a process that has not seen the campaign before reads the log once and computes only the last refit and what follows
+it; a process that has missed events of others reads those.
+
+A refit in the background is made on a second model that is behind the first, its *shadow*, so that nobody waits for it
+(``campaigns.refits``). The shadow is a copy of the model as of a ``refitting`` event; later on the two take turns.
 Cost: an event some microseconds; a refit 0.05 to 1 s; a start about 20 us per event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import Fact
+from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_number
-from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.crowd.expected import (
+    DRAWS,
+    MOST_TASKS,
+    ExpectedAccuracy,
+    LearntChannels,
+    expected_accuracy,
+    row_strength,
+    usual_share,
+)
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.policies.crowd.growing import LEAST, GrowingCrowd
 
 #: Events that are read at once.
@@ -35,6 +54,40 @@ CHUNK = 2000
 #: this share of the budget at the latest and ``LEAST_STEP`` labels at the earliest. New tasks wait for it unless they
 #: are more than that share of the tasks.
 FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 4
+#: Labels per row that the first idea of the crowd is worth with two answers. With more, each truth has fewer labels to
+#: learn from; held as firmly, good workers would be taken for worse than they are until the end of a campaign.
+HELD = 120.0
+#: Points of the expected accuracy's history that are kept, and crowds that are drawn for one.
+MOST_POINTS, QUICK_DRAWS = 60, 16
+#: Nobody is taken to be more accurate than this before a label of theirs is seen.
+MOST_ACCURATE = 0.95
+#: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
+PATIENCE_S = 20.0
+
+
+class CrowdLog(Protocol):
+    """What a model reads: a ledger inside a transaction, or the store outside of one."""
+
+    @property
+    def row(self) -> CampaignRow:
+        """The campaign."""
+        ...
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        ...
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
+        ...
+
+    def classes(self) -> Sequence[Prior]:
+        """The different priors of the tasks."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +99,14 @@ class CrowdSnapshot:
     ======== ========== ===================================================================================
     beliefs  (K, C)     probability of each truth of each task
     told     (K,)       labels of each task that count
+    gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
+    expected --         share of the tasks that are right by the model's own word, with its interval
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
+    stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
+    answers  --         these labels one by one: task, worker, answer
+    history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     ======== ========== ===================================================================================
     """
 
@@ -56,16 +114,21 @@ class CrowdSnapshot:
     version: int
     beliefs: Floats
     told: Ints
+    gold: Ints
     shares: Floats
+    expected: ExpectedAccuracy
     workers: tuple[str, ...]
     channels: Floats
+    stranger: Floats
     labels: Ints
     agreeing: Ints
+    answers: CrowdLabels
+    history: tuple[tuple[int, float, float, float], ...]
 
     @property
     def expected_accuracy(self) -> float:
-        """Mean over the tasks of the probability of the likeliest truth: the model's own word."""
-        return float(self.beliefs.max(axis=1).mean())
+        """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
+        return self.expected.mean
 
     @property
     def accuracies(self) -> Floats:
@@ -77,27 +140,71 @@ class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""
 
     def __init__(self, config: CampaignSettings) -> None:
-        self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed)
+        self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers_of(config))
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
         self.seq = self.version = 0
+        #: A refit of others that this model does not have yet, and one that is under way.
+        self.missed: Event | None = None
+        self.begun: Event | None = None
+        self.shadow: CrowdModel | None = None
+        self.last_refit = 0
+        #: [labels, expected accuracy, ends of its interval] at the refits so far.
+        self.history: list[list[float]] = []
         self._due = self._labels = self._budget = 0
-        self._skip = 0
+        self._revised = False
+        self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._target: Event | None = None
 
     # Following the log ------------------------------------------------------------------------------------------
 
-    def catch_up(self, ledger: Ledger) -> None:
+    def catch_up(self, log: CrowdLog) -> None:
         """Bring the model to the last event of the log."""
         if self.seq == 0:
-            self._skip = ledger.last_event("refitted") or 0
-            self.crowd.reserve_tasks(ledger.row.tasks)
-        while self.seq < ledger.row.seq:
-            events = ledger.log(self.seq, CHUNK)
-            for event in events:
-                self.apply(ledger, event)
+            self._aim_at_last_refit(log)
+        end = log.row.seq
+        while self.seq < end:
+            for event in log.log(self.seq, min(CHUNK, end - self.seq)):
+                self.apply(log, event)
 
-    def apply(self, ledger: Ledger, event: Event) -> None:
+    def _aim_at_last_refit(self, log: CrowdLog) -> None:
+        """Of all refits in the log, only the last one needs to be computed."""
+        self.crowd.reserve_tasks(log.row.tasks)
+        last = log.last_event("refitted")
+        self._target = log.log(last - 1, 1)[0] if last else None
+
+    def apply(self, log: CrowdLog, event: Event) -> None:
         """The next event."""
+        self._move(event)
+        self.seq = event.seq
+        kind, target = event.kind, self._target
+        if target is not None:
+            if event.seq == last_seen(target):
+                self._refit(log, target.data)
+            if event.seq == target.seq:
+                self._target = None
+        elif kind == "refitted" and event.data["version"] > self.version:
+            if "upto" in event.data:
+                self.missed = event
+            else:
+                self._refit(log, event.data)
+        elif kind == "refitting":
+            self.begun = event
+            if self.shadow is None:
+                self.shadow = self._copy()
+        if kind == "refitted":
+            self.begun, self.last_refit = None, event.seq
+            self.history = event.data.get("history", self.history)
+
+    def _copy(self) -> CrowdModel:
+        """A shadow of the model, which learns nothing before its next refit."""
+        copy = object.__new__(CrowdModel)
+        copy.__dict__.update(self.__dict__)
+        copy.crowd, copy.workers, copy.begun, copy.shadow = deepcopy(self.crowd), dict(self.workers), None, None
+        copy.crowd.planned = False
+        return copy
+
+    def _move(self, event: Event) -> None:
         kind, data = event.kind, event.data
         if kind == "leased":
             self._leased(data)
@@ -110,15 +217,58 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
-        elif kind == "refitted" and event.seq >= self._skip and data["version"] > self.version:
-            self._refit(ledger, data)
-        self.seq = event.seq
+        elif kind == "predicted":
+            self._predicted(data)
+        elif kind in ("predictions_dropped", "predictions_restored"):
+            self._change_predictions(data["worker"], kind == "predictions_dropped")
+        elif kind == "worker_blocked":
+            for lease in data["leases"]:
+                self.crowd.give_up(lease_number(lease))
+        elif kind == "gold_set":
+            for task, answer in data["answers"]:
+                self.crowd.set_gold(task, answer)
+            self._revised = True
+        elif kind in ("labels_dropped", "labels_restored"):
+            self._change_labels(data["leases"], kind == "labels_dropped")
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
         if name not in self.workers:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
+
+    def _predicted(self, data: dict[str, Any]) -> None:
+        """A model's labels: the next task is chosen by what is learnt with them."""
+        name = data["worker"]
+        if name not in self.workers:
+            self.workers[name] = self.crowd.add_worker(comes=False)
+        self.crowd.reserve_tasks(max(data["tasks"]) + 1)
+        for task, label in zip(data["tasks"], data["labels"], strict=True):
+            self.crowd.predict(task, self.workers[name], label)
+        made = (*self._predictions.get(name, ()), (data["first"], tuple(data["labels"])))
+        self._predictions = {**self._predictions, name: made}  # a copy: a shadow has the one of before
+        self._revised = True
+
+    def _change_predictions(self, worker: str, drop: bool) -> None:
+        """A model's labels leave, or come back."""
+        for first, labels in self._predictions[worker]:
+            for entry, label in enumerate(labels, first):
+                if drop:
+                    self.crowd.withdraw_prediction(entry)
+                else:
+                    self.crowd.restore_prediction(entry, label)
+        self._revised = True
+
+    def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
+        """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
+        for lease, label in leases:
+            entry = lease_number(lease)
+            if drop:
+                self.crowd.take_back(entry)
+                self.crowd.give_up(entry)
+            else:
+                self.crowd.label(entry, label)
+        self._revised = True
 
     # Refitting --------------------------------------------------------------------------------------------------
 
@@ -127,6 +277,7 @@ class CrowdModel:
         new = row.tasks - self.crowd.tasks
         return (
             self.version == 0
+            or self._revised
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
             or new > OF_TASKS * self.crowd.tasks
@@ -134,29 +285,63 @@ class CrowdModel:
 
     def has_news(self, row: CampaignRow) -> bool:
         """Whether labels have come in, or tasks been added, since the last refit."""
-        return self.version == 0 or row.spent != self._labels or row.tasks != self.crowd.tasks
+        return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
-    def refit(self, ledger: Ledger, left: int) -> dict[str, Any]:
-        """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next."""
-        row = ledger.row
+    def begin_refit(self, row: CampaignRow, left: int) -> dict[str, Any]:
+        """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
         given = row.spent + row.reserved
         step = min(row.budget * OF_BUDGET, max(FEWEST, given * OF_GIVEN, row.tasks * OF_TASKS))
-        data = {
+        return {
             "version": self.version + 1, "labels": row.spent, "tasks": row.tasks, "given": given, "left": left,
             "budget": row.budget, "next": given + max(LEAST_STEP, int(step)),
         }  # fmt: skip
-        self._refit(ledger, data)
-        return {**data, "workers": len(self.workers), "shares": [round(float(p), 6) for p in self.crowd.start]}
 
-    def _refit(self, ledger: Ledger, data: dict[str, Any]) -> None:
+    def refit(self, log: CrowdLog, left: int) -> dict[str, Any]:
+        """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next."""
+        data = self.begin_refit(log.row, left)
+        self._refit(log, data)
+        return {**data, **self.found(log, data, self.history)}
+
+    def learn_as_shadow(self, log: CrowdLog, upto: int, data: dict[str, Any]) -> None:
+        """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean."""
+        self.crowd.reserve_tasks(log.row.tasks)
+        while self.seq < upto:
+            for event in log.log(self.seq, min(CHUNK, upto - self.seq)):
+                self._move(event)
+                self.seq = event.seq
+        self._refit(log, data)
+
+    def take_turns(self, model: CrowdModel | None) -> None:
+        """Stand in for the other model from now on; that one becomes the shadow."""
+        self.missed = self.begun = None
+        if model is not None:
+            model.shadow, model.crowd.planned = None, False
+            self.begun = model.begun
+        self.shadow = model
+
+    def found(self, log: CrowdLog, data: dict[str, Any], history: list[list[float]]) -> dict[str, Any]:
+        """What a ``refitted`` event tells of the outcome, for people; ``history`` is that of the refits before."""
+        expected = self.snapshot(log, QUICK_DRAWS).expected
+        point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
+        return {
+            "workers": len(self.workers),
+            "shares": [round(float(p), 6) for p in self.crowd.start],
+            "history": [*_thinned(history), point],
+        }
+
+    def waits_for_others(self, now: float) -> bool:
+        """Whether somebody has begun a refit and may still end it."""
+        return self.begun is not None and now < self.begun.at + PATIENCE_S
+
+    def _refit(self, log: CrowdLog, data: dict[str, Any]) -> None:
         crowd = self.crowd
         if data["tasks"] > crowd.tasks:
-            classes = np.asarray(ledger.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
-            labels, flight = _limits(ledger.row, crowd.tasks, data["tasks"])
-            crowd.add_tasks(self._tilts(ledger.classes())[classes], labels, flight)
+            classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
+            labels, flight = _limits(log.row, crowd.tasks, data["tasks"])
+            crowd.add_tasks(self._tilts(log.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
-        self._labels = data["labels"]
+        self._labels, self.missed, self._revised = data["labels"], None, False
 
     def _tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
@@ -168,29 +353,97 @@ class CrowdModel:
         """The number of the task for a worker, None if there is none that they have not held."""
         return self.crowd.choose(self.workers.get(worker, -1))
 
-    def snapshot(self, ledger: Ledger) -> CrowdSnapshot:
+    def snapshot(self, ledger: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
         crowd, tasks, people = self.crowd, ledger.row.tasks, len(self.workers)
-        beliefs = np.empty((tasks, len(self._usual)))
-        beliefs[: crowd.tasks] = crowd.beliefs[: crowd.tasks]
+        shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total, TASKS)
+        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
+        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.tilt[: crowd.tasks]
+        told = _padded(crowd.came[: crowd.tasks], tasks)
         if tasks > crowd.tasks:  # without labels until the next refit
             classes = np.asarray(ledger.task_classes(crowd.tasks, tasks), dtype=np.int64)
-            odds = crowd.start * np.exp(self._tilts(ledger.classes()))
-            beliefs[crowd.tasks :] = (odds / odds.sum(axis=1, keepdims=True))[classes]
+            tilt[crowd.tasks :] = self._tilts(ledger.classes())[classes]
         history = crowd.campaign.history
-        told = np.flatnonzero(history.answer[: crowd.entries] >= 0)
-        worker, agree = history.worker[told], history.answer[told] == beliefs.argmax(axis=1)[history.task[told]]
+        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
+        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        bare = np.bincount(task, minlength=tasks)[:tasks] == 0
+        bare[crowd.tasks :] = True  # until the next refit
+        odds = shares * np.exp(tilt[bare])
+        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
+        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        known = np.flatnonzero(gold >= 0)
+        beliefs[known] = np.eye(len(shares))[gold[known]]
+        agree = answer == beliefs.argmax(axis=1)[task]
+        answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
         return CrowdSnapshot(
             seq=self.seq,
             version=self.version,
             beliefs=beliefs,
-            told=_padded(crowd.came[: crowd.tasks], tasks),
-            shares=crowd.start.copy(),
+            told=told,
+            gold=gold,
+            shares=shares,
+            expected=self._expected(*_asked(answers, beliefs, tilt, gold), draws),
             workers=tuple(self.workers),
             channels=crowd.channels[:people].copy(),
+            stranger=crowd.channels[people].copy(),
             labels=np.bincount(worker, minlength=people)[:people],
             agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
+            answers=answers,
+            history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
         )
+
+    def _expected(self, labels: CrowdLabels, beliefs: Floats, tilt: Floats, draws: int) -> ExpectedAccuracy:
+        """What is expected of all tasks; the interval from a part of them, if they are many."""
+        if not labels.tasks:
+            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+        state, people, every = self.crowd.campaign.state, labels.workers, -(-labels.tasks // MOST_TASKS)
+        strength = row_strength(labels, beliefs, state.pseudo, state.counts[:people])
+        share_strength = float(TASKS + state.total.sum())
+        learnt = LearntChannels(self.crowd.channels[:people], strength, self.crowd.start, share_strength)
+        some = np.flatnonzero(labels.task % every == 0)
+        part = CrowdLabels(
+            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
+            labels.answers,
+        )  # fmt: skip
+        found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, draws)
+        mean = float(beliefs.max(axis=1).mean())
+        half = 0.5 * (found.high - found.low)
+        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
+
+
+def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
+    """A model with the refit of others that this one has missed: its shadow, or one read from the log anew.
+
+    ``take_turns`` puts it in the place of the other.
+    """
+    missed, shadow = model.missed, model.shadow
+    if missed is None or shadow is None or shadow.seq > last_seen(missed):
+        shadow = CrowdModel(log.row.config)
+    else:
+        shadow.learn_as_shadow(log, last_seen(missed), missed.data)
+    shadow.catch_up(log)
+    return shadow
+
+
+def last_seen(refitted: Event) -> int:
+    """The last event that a refit has looked at."""
+    return int(refitted.data.get("upto", refitted.seq - 1))
+
+
+def workers_of(config: CampaignSettings) -> CrowdPrior:
+    """What workers are like before any label: as accurate as the requester says, if they do; held like any first idea.
+
+    An accuracy is that of the settings or of a one-coin prior, worth as many labels per worker as the usual idea.
+    """
+    usual, prior = CrowdPrior.default(config.answers), config.default_prior
+    accuracy = prior.accuracy if isinstance(prior, OneCoin) else config.accuracy
+    hold = HELD / (config.answers - 1)
+    if accuracy is None:
+        return replace(usual, hold=hold)
+    accuracy = min(accuracy, MOST_ACCURATE)
+    pseudo = np.full_like(usual.pseudo, (1.0 - accuracy) / (config.answers - 1))
+    np.fill_diagonal(pseudo, accuracy)
+    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, hold)
 
 
 @lru_cache(maxsize=16_384)
@@ -204,6 +457,8 @@ def start_of(prior: Prior) -> Floats:
         found = np.array([prior.beta, prior.alpha])
     elif isinstance(prior, Dirichlet):
         found = np.array(prior.weights)
+    elif isinstance(prior, Fact):
+        found = np.array(prior.probabilities)
     else:
         found = np.asarray(prior.believe(0.5, 1)[1][0])
     found = np.maximum(found / found.sum(), LEAST)
@@ -212,8 +467,27 @@ def start_of(prior: Prior) -> Floats:
     return found
 
 
-def _padded(counts: Ints, size: int) -> Ints:
-    return np.concatenate([counts, np.zeros(size - len(counts), dtype=np.int64)])
+def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:
+    """The same without control questions, tasks numbered anew."""
+    asked = gold < 0
+    if asked.all():
+        return labels, beliefs, tilt
+    number, some = np.cumsum(asked) - 1, asked[labels.task]
+    task, worker, answer = number[labels.task[some]], labels.worker[some], labels.answer[some]
+    return (
+        CrowdLabels(task, worker, answer, int(asked.sum()), labels.workers, labels.answers),
+        beliefs[asked],
+        tilt[asked],
+    )
+
+
+def _thinned(history: list[list[float]]) -> list[list[float]]:
+    """The same with every other point left out where there are many."""
+    return history if len(history) < MOST_POINTS else history[::2]
+
+
+def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
+    return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 
 def _limits(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:

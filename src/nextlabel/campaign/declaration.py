@@ -18,6 +18,11 @@ MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
 MOST_LABELS, MOST_IN_FLIGHT = 64, 24
+#: Languages of the workers' page, by their codes, as they call themselves.
+LANGUAGES: Final[dict[str, str]] = {
+    "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "pt": "Português", "zh": "中文",
+    "hi": "हिन्दी", "ar": "العربية",
+}  # fmt: skip
 #: The largest whole number.
 LARGEST = 10**9
 
@@ -53,6 +58,15 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "name": Setting("What the campaign is called.", "", {"max_length": LONGEST_NAME}),
     "question": Setting("What workers are asked.", "", {"max_length": LONGEST_QUESTION}),
+    "language": Setting(
+        "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
+        None, example="de",
+    ),
+    "show": Setting(
+        "Columns that workers are shown, or * for all. Left out: all but those whose names look personal or like a "
+        "model's score. All columns are kept and come back with the results.",
+        None, {"max_length": 500}, "text,city",
+    ),
     "deadline": Setting(
         "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds since "
         "1970.", None, example="2026-07-01T12:00:00Z",
@@ -61,7 +75,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         "How long a worker may hold a task. Left out, it is learnt from completion times.",
         None, {"ge": LEASE_RANGE[0], "le": LEASE_RANGE[1]}, "600",
     ),
-    "policy": Setting("The policy that chooses the next task.", "index"),
+    "policy": Setting(
+        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "crowd"
+    ),
     "prior": Setting(
         "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left out, "
         "every answer is equally likely.", None, example="1,1",
@@ -84,10 +100,18 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
     "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
+    "gold_in_budget": Setting("Whether labels of control questions are paid from the budget.", False),
+    "pay_per_label": Setting(
+        "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
+        "0.05",
+    ),
+    "most_labels_per_worker": Setting(
+        "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
+    ),
 }  # fmt: skip
 
 #: Settings that may change while a campaign runs.
-CHANGEABLE: Final = ("budget", "deadline", "lease_seconds")
+CHANGEABLE: Final = ("budget", "deadline", "lease_seconds", "pay_per_label", "most_labels_per_worker")
 
 
 def declared(name: str) -> Setting:

@@ -13,19 +13,32 @@ tasks_published first, tasks (how many were hidden), classes that are new, count
 tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
-             the model (``model``)
+             the model (``model``); control: it is a control question, free: not paid from the budget
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
+predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
+             cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
+predictions_dropped worker (a model), reason, labels (how many): they are left out of the results
+predictions_restored worker, labels: they are taken in again
 expired      lease
 released     lease
 renewed      lease, expires_at
 undone       lease, label
 paused       --
 resumed      --
-changed      budget, deadline or lease_seconds: the new value of each that changed
+changed      the new value of each setting that changed (``campaign.amendments``)
+worker_paused  worker, reason: no new task for this worker
+worker_blocked worker, reason, leases: none at all; the leases that the worker held have ended
+worker_restored worker: the worker gets tasks again
+labels_dropped worker, reason, leases [[lease, label], ...]: labels that were bought and are left out of the results
+labels_restored worker, leases [[lease, label], ...]: dropped labels that are taken in again
+gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
-             truths), next (labels given at which it is due again)
+             truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
+             (labels given at which it is due again), upto (the last event that it looked at, if it was made in the
+             background: the events since then move it like any others)
+refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
 reopened     --
@@ -44,10 +57,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KINDS: Final = (
-    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late", "expired",
+    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late",
+    "predicted", "expired",
     "released", "renewed", "undone",
-    "paused", "resumed", "changed", "tuned", "refitted", "closed", "reopened", "clock_accepted",
-    "rebuilt",
+    "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
+    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
+    "predictions_dropped", "predictions_restored", "gold_set",
 )  # fmt: skip
 
 

@@ -6,10 +6,11 @@ lease without an answer has no label, so that readers leave it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from nextlabel.campaign.ids import is_prediction
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.transitions import LeaseStatus
 
@@ -19,37 +20,56 @@ class GivenLabel:
     """One worker's answer to one task.
 
     ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
-    ``counted`` says whether the label was bought: late ones may find the budget spent.
+    ``counted`` says whether the label was bought: late ones may find the budget spent. ``dropped`` ones were bought,
+    and the requester has left them out of the results. A model's labels are not bought and have no times.
     """
 
     task: str
     worker: str
     label: str | None
-    started: str
+    started: str | None
     submitted: str | None
     state: LeaseStatus
     counted: bool
+    dropped: bool = False
 
 
 def given_labels(
-    names: Sequence[str], tasks: Iterable[TaskRow], leases: Iterable[LeaseRow], unanswered: bool = False
+    names: Sequence[str],
+    tasks: Iterable[TaskRow],
+    leases: Iterable[LeaseRow],
+    unanswered: bool = False,
+    dropped: bool = False,
+    dropped_models: Collection[str] = (),
 ) -> list[GivenLabel]:
-    """The answers to some tasks, or with ``unanswered`` all leases, in the order in which they were given out."""
+    """The answers to some tasks in the order in which they were given out.
+
+    With ``unanswered`` also leases without an answer, with ``dropped`` also labels that were dropped.
+    """
     keys = {task.number: task.key for task in tasks}
     return [
         GivenLabel(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else names[lease.label],
-            started=_moment(lease.leased_at),
-            submitted=None if lease.label is None or lease.ended_at is None else _moment(lease.ended_at),
+            started=None if predicted else moment(lease.leased_at),
+            submitted=None if predicted or lease.label is None or lease.ended_at is None else moment(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
+            dropped=left_out,
         )
-        for lease in leases
-        if unanswered or lease.label is not None
+        for lease, predicted, left_out in _marked(leases, dropped_models)
+        if (unanswered or lease.label is not None) and (dropped or not left_out)
     ]
 
 
-def _moment(seconds: float) -> str:
+def _marked(leases: Iterable[LeaseRow], dropped_models: Collection[str]) -> Iterator[tuple[LeaseRow, bool, bool]]:
+    """Leases, each with whether it is a prediction and whether its label was dropped."""
+    for lease in leases:
+        predicted = is_prediction(lease.id)
+        yield lease, predicted, lease.dropped or (predicted and lease.worker in dropped_models)
+
+
+def moment(seconds: float) -> str:
+    """A time in UTC, e.g. 2026-07-01T12:00:00.000Z."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

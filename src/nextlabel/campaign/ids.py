@@ -36,6 +36,16 @@ def lease_id(campaign: str, number: int) -> str:
     return f"{campaign}-{number}-{_random_hex()}"
 
 
+def prediction_id(campaign: str, number: int) -> str:
+    """The id of a prediction's lease: numbered like any other, with nothing to be kept secret."""
+    return f"{campaign}-{number}-model"
+
+
+def is_prediction(lease: str) -> bool:
+    """Whether a lease is a model's prediction."""
+    return lease.endswith("-model")
+
+
 def lease_number(lease: str) -> int:
     """The number of a lease in its campaign, from 0 on in the order in which leases were given out."""
     return int(lease.split("-", 2)[1])

@@ -116,6 +116,14 @@ class Ledger(Protocol):
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         ...
 
+    def begin_search(self) -> None:
+        """A new ask: ``pick`` and ``best`` may examine some tasks for it, however many there are, and give up then."""
+        ...
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything; if not, the worker's next ask carries on with it."""
+        ...
+
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task; False if that is not known."""
         ...
@@ -154,6 +162,22 @@ class Ledger(Protocol):
 
     def shorten_leases(self, given: float, until: float) -> None:
         """No lease expires after ``until``, and those that are out were given at ``given`` at the latest."""
+        ...
+
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks (by number, perhaps hidden) with the answers that are known: no other method picks or groups them."""
+        ...
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """Of the tasks with a known answer that the worker never held: the first at place ``start`` or later."""
+        ...
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
+        ...
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """The tally of a worker who has had a task, else None; not to be changed."""
         ...
 
     def worker(self, worker: str) -> WorkerRow:
@@ -205,6 +229,18 @@ class Store(Protocol):
 
     def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
+        ...
+
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        ...
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
         ...
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:

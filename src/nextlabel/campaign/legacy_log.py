@@ -12,7 +12,9 @@ from typing import Any, Final
 from nextlabel.campaign.rules import Limits
 
 #: Values of settings that a log may lack because they were added later.
-LEGACY_SETTINGS: Final[dict[str, Any]] = {}
+LEGACY_SETTINGS: Final[dict[str, Any]] = {
+    "language": None, "show": ["*"], "gold_in_budget": False, "pay_per_label": 0.0, "most_labels_per_worker": None,
+}  # fmt: skip
 #: Observations that the rates remembered.
 RATE_MEMORY: Final = 500
 #: With more priors than this all tasks, those there before included, were ranked and had at most so many labels, and

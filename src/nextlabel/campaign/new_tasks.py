@@ -5,8 +5,10 @@ key      meaning
 ======== ======================================================================================================
 id       the user's name for the task; the task's number if there is none (with a further number, such as 7.2, if
          somebody has used 7 as an id)
-payload  what workers are shown, any JSON; without this key all keys that are not in this table make it up
-score    a model's probability that the answer is label 1 (two labels)
+payload  what the task is about, any JSON; without this key all keys that are not in this table make it up
+score    a model's probability that the answer is label 1 (two labels); ``score_column`` is the key of the payload that
+         it was taken from, which is left out if workers would be shown it
+gold     the answer, if it is known: the task is a control question, which workers cannot tell from others
 prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
 ======== ======================================================================================================
 """
@@ -22,6 +24,7 @@ from typing import Any
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.shown_columns import columns_sentence, is_shown, shown_payload
 from nextlabel.errors import InputError
 from nextlabel.files.frames import is_frame
 from nextlabel.files.tasks import TaskReader
@@ -32,7 +35,7 @@ from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32
 #: A score of 0 or 1 would leave nothing for labels to say.
 LEAST_SCORE = 1e-3
-RESERVED = ("id", "payload", "score", "prior")
+RESERVED = ("id", "payload", "score", "prior", "score_column", "gold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,12 @@ class NewTask:
     payload: Any
     prior: Prior
     size: int
+    gold: int | None = None
 
     def digest(self) -> bytes:
         """What tells this task from others."""
-        return json.dumps([self.key, self.payload, _prior_table(self.prior)], sort_keys=True).encode()
+        known = [] if self.gold is None else [self.gold]
+        return json.dumps([self.key, self.payload, _prior_table(self.prior), *known], sort_keys=True).encode()
 
 
 @lru_cache(1024)
@@ -70,6 +75,12 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
             f"{where} is nested more than {DEEPEST} levels deep.", "Give flatter tables, or put the rest into a text."
         )
     payload = task["payload"] if "payload" in task else {k: v for k, v in task.items() if k not in RESERVED}
+    payload = _without_score(config, payload, task.get("score_column"))
+    if isinstance(payload, Mapping) and payload and not shown_payload(config.show, payload):
+        raise InputError(
+            f"{where} has nothing that workers would be shown. {columns_sentence(config.show, payload)}",
+            "Name the columns to show in the campaign's setting show (--show).",
+        )
     try:
         text = json.dumps(payload, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -79,7 +90,26 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
             f"the payload of {where} has {len(text):,} characters or a null character.",
             f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
         )
-    return NewTask(key, payload, _prior(config, task, where), len(text))
+    return NewTask(key, payload, _prior(config, task, where), len(text), _gold(config, task.get("gold"), where))
+
+
+def _gold(config: CampaignSettings, answer: Any, where: str) -> int | None:
+    """The number of the known answer, None if there is none."""
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        return None
+    try:
+        return config.answer(answer.strip() if isinstance(answer, str) else answer)
+    except InputError as error:
+        raise InputError(f"the gold answer of {where}: {error.message}", error.hint) from None
+
+
+def _without_score(config: CampaignSettings, payload: Any, column: Any) -> Any:
+    """The payload without the column of scores, which would tell workers what to answer, if they would be shown it."""
+    if not isinstance(column, str) or not isinstance(payload, Mapping) or not is_shown(config.show, column):
+        return payload
+    if config.show is not None and column in config.show:
+        return payload  # somebody wants it so
+    return {name: value for name, value in payload.items() if name != column}
 
 
 def _depth_exceeds(value: Any, most: int) -> bool:
@@ -132,10 +162,18 @@ def read_tasks(config: CampaignSettings, tasks: Iterable[Any]) -> Iterator[NewTa
     return (read_task(config, task, place) for place, task in enumerate(tasks, start=1))
 
 
-def task_tables(tasks: Any) -> Iterable[Any]:
-    """One text or table per task; data frames are read row by row."""
+def row_tables(rows: Any) -> Iterable[Any]:
+    """Rows with all their columns, of a list or a data frame."""
+    found = task_tables(rows)
+    return found.rows() if isinstance(found, TaskReader) else found
+
+
+def task_tables(tasks: Any, score_column: str | None = None) -> Iterable[Any]:
+    """One text or table per task; data frames are read row by row, with scores in a column if it is named."""
     if is_frame(tasks) and not isinstance(tasks, Mapping):
-        return TaskReader(tasks, "the data frame")
+        return TaskReader(tasks, "the data frame", score_column=score_column)
+    if score_column is not None:
+        raise InputError("only data frames have a column of scores.", 'Give each task a "score" of its own.')
     if isinstance(tasks, str | bytes | Mapping) or not isinstance(tasks, Iterable):
         raise InputError(
             f"tasks are given as {type(tasks).__name__}.",

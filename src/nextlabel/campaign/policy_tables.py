@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, Literal, Protocol
@@ -19,10 +20,10 @@ import numpy as np
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.chance import TIES, chance, draw_key
-from nextlabel.campaign.rows import Group
+from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
-from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.policy import BY_TABLE, PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.rollout_arrays import checked_scores, join_scores, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
@@ -50,6 +51,8 @@ class PolicyTables:
     nodes: int
     members: Ints
     lock: Lock = field(default_factory=Lock)  # ``members`` is scratch space
+    #: Scores that were looked up, at one row of the table.
+    scores_at: tuple[int, dict[Group, float]] = field(default_factory=lambda: (-1, {}))
 
     @classmethod
     def of(
@@ -88,6 +91,8 @@ class PolicyTables:
         some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < self.flight and g not in excluded]
         if not some:
             return NO_ROOM
+        if self.tables.mode == BY_TABLE:
+            return self._by_table(some, n, seed, number)
         table = np.array([group for group, _ in some], dtype=np.int64)
         states = table[:, 2] * self.nodes + self.start[table[:, 0]] + table[:, 1]
         order = np.argsort(states)  # one order, whatever order the groups came in
@@ -104,12 +109,62 @@ class PolicyTables:
             return NO_ROOM if chosen == -1 else BELOW_PRICE
         return some[int(np.flatnonzero(states == chosen)[0])][0]
 
+    def _by_table(
+        self, some: Sequence[tuple[Group, int]], n: int, seed: int, number: int
+    ) -> Group | Literal["no room", "below price"]:
+        """What ``kernels.choice`` would say of scores that stand in a table: a call of it takes longer than this."""
+        row = min(n, len(self.tables.rows)) - 1
+        if self.scores_at[0] != row:
+            self.scores_at = (row, {})
+        known = self.scores_at[1]
+        found: list[tuple[float, Group, int]] = []
+        best = -math.inf
+        for group, count in some:
+            score = known.get(group)
+            if score is None:
+                score = known[group] = self._score(group, row)
+            if score > best:
+                best = score
+            found.append((score, group, count))
+        if best == -math.inf:
+            return NO_ROOM
+        if best < self.least:
+            return BELOW_PRICE
+        floor = best - self.tables.tied
+        tied = sorted((self._state(group), count, group) for score, group, count in found if score >= floor)
+        if len(tied) > 1 and self.tables.random_ties:
+            draw = chance(seed, TIES, number) * sum(count for _, count, _ in tied)
+            for _, count, group in tied:
+                draw -= count
+                if draw < 0.0:
+                    return group
+            return tied[-1][2]
+        return tied[0][2]
+
+    def _state(self, group: Group) -> int:
+        """The number of a group's state."""
+        klass, node, w = group
+        return w * self.nodes + int(self.start[klass]) + node
+
+    def _score(self, group: Group, row: int) -> float:
+        state = self._state(group)
+        column = self.by_state.column[state]
+        return float(self.by_state.score[state] if column < 0 else self.tables.rows[row, column, 0])
+
 
 class TableSource(Protocol):
     """Where commands get tables from."""
 
     def crowd_ready(self) -> None:
         """Return once the policy ``crowd``, which has no tables, is compiled."""
+        ...
+
+    def crowd_loaded(self, row: CampaignRow) -> None:
+        """Return if what was learnt of the campaign's crowd may be read from the log here and now."""
+        ...
+
+    def refit_later(self, id: str) -> Future[None] | None:
+        """A refit of the campaign's crowd that goes on in the background; None if it is to be made here and now."""
         ...
 
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:

@@ -8,42 +8,39 @@ replay leaves them out until its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign import legacy_log
+from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.ids import prediction_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import observe_arrival, observe_end
 from nextlabel.campaign.rows import BatchRow, LeaseRow, TaskRow
 from nextlabel.campaign.rules import Limits, Rules
-from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
-from nextlabel.errors import NotFoundError
-from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
+from nextlabel.campaign.task_moves import (
+    Projection,
+    Rank,
+    add_label,
+    end_lease,
+    end_without_label,
+    get_lease,
+    move,
+    reserve,
+    take_label,
+    unranked,
+)
+from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED
+from nextlabel.campaign.worker_projection import WORKER_PROJECTIONS
+from nextlabel.problem.state import assign, withdraw
 from nextlabel.problem.tables import prior_from
-
-#: The score of a task in a state.
-Rank = Callable[[Ledger, TaskRow, TaskState], float | None]
-
-
-def unranked(ledger: Ledger, task: TaskRow, state: TaskState) -> None:
-    """No score, for a replay."""
 
 
 def apply_event(ledger: Ledger, event: Event, rank: Rank = unranked) -> None:
     """Bring the rows to the state after the event."""
     _PROJECTIONS[event.kind](ledger, event, rank)
-
-
-def get_lease(ledger: Ledger, id: str) -> LeaseRow:
-    """A lease by id, or a NotFoundError."""
-    lease = ledger.lease(id)
-    if lease is None:
-        raise NotFoundError("there is no such lease.", "Ask for a task and use the lease's id.")
-    return lease
 
 
 def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -115,38 +112,43 @@ def _extend_batch(ledger: Ledger, key: str, tasks: int, digest: str | None) -> N
 
 
 def _leased(ledger: Ledger, event: Event, rank: Rank) -> None:
-    row = ledger.row
+    row, data = ledger.row, event.data
     row.given += 1
-    row.reserved += 1
     observe_arrival(row, event.at)
-    task = ledger.task(event.data["task"])
-    worker, until = event.data["worker"], event.data["expires_at"]
-    ledger.add_lease(LeaseRow(event.data["lease"], task.number, worker, LEASED, event.at, until, event.seq))
-    _move(ledger, task, assign(task.state), rank)
+    task = ledger.task(data["task"])
+    worker, free = data["worker"], data.get("free", False)
+    lease = LeaseRow(
+        data["lease"], task.number, worker, LEASED, event.at, data["expires_at"], event.seq, free=free
+    )  # fmt: skip
+    reserve(ledger, lease, 1)
+    ledger.add_lease(lease)
+    move(ledger, task, assign(task.state), rank)
     tally = ledger.worker(worker)
     tally.given += 1
+    tally.tested += data.get("control", False)
     tally.last_at = event.at
 
 
 def _labelled(ledger: Ledger, event: Event, rank: Rank) -> None:
-    lease = _end(ledger, event, LABELLED)
+    lease = end_lease(ledger, event, event.data["lease"], LABELLED)
     lease.label, lease.counted = event.data["label"], event.data["counted"]
     ledger.save_lease(lease)
-    row, task = ledger.row, ledger.task(lease.task)
-    row.reserved -= 1
+    row = ledger.row
+    reserve(ledger, lease, -1)
     row.kept += 1
     observe_end(row, event.at - lease.leased_at, True)
     tally = ledger.worker(lease.worker)
     tally.labels += 1
     tally.seconds += event.at - lease.leased_at
     if lease.counted:
-        _count_label(ledger, event, task, complete(task.state, event.data["label"], _child(ledger)), rank)
+        _count_label(ledger, event, lease, rank)
     else:
-        _move(ledger, task, withdraw(task.state), rank)
+        task = ledger.task(lease.task)
+        move(ledger, task, withdraw(task.state), rank)
 
 
 def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
-    lease = _end(ledger, event, LATE)
+    lease = end_lease(ledger, event, event.data["lease"], LATE)
     lease.label, lease.counted = event.data["label"], event.data["counted"]
     ledger.save_lease(lease)
     ledger.row.kept += 1
@@ -155,19 +157,35 @@ def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
     tally.labels += 1
     tally.late += 1
     if lease.counted:
-        task = ledger.task(lease.task)
-        _count_label(ledger, event, task, complete(assign(task.state), event.data["label"], _child(ledger)), rank)
+        _count_label(ledger, event, lease, rank)
+
+
+def _predicted(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
+    row, data = ledger.row, event.data
+    worker, at, many = data["worker"], event.at, len(data["tasks"])
+    for number, (task, label) in enumerate(zip(data["tasks"], data["labels"], strict=True), data["first"]):
+        id = prediction_id(row.id, number)
+        ledger.add_lease(LeaseRow(id, task, worker, LABELLED, at, at, event.seq, at, label, False))
+    row.given += many
+    row.kept += many
+    row.spent += data["charged"]
+    row.rules = replace(row.rules, predicted=row.rules.predicted + many)
+    tally = ledger.worker(worker)
+    tally.given += many
+    tally.labels += many
+    tally.last_at = at
 
 
 def _expired(ledger: Ledger, event: Event, rank: Rank) -> None:
-    lease = _end_without_label(ledger, event, EXPIRED, rank)
+    lease = end_without_label(ledger, event, event.data["lease"], EXPIRED, rank)
     ledger.row.expired += 1
     ledger.worker(lease.worker).expired += 1
     observe_end(ledger.row, min(lease.expires_at, event.at) - lease.leased_at, False)
 
 
 def _released(ledger: Ledger, event: Event, rank: Rank) -> None:
-    lease = _end_without_label(ledger, event, RELEASED, rank)
+    lease = end_without_label(ledger, event, event.data["lease"], RELEASED, rank)
     ledger.row.released += 1
     ledger.worker(lease.worker).released += 1
     observe_end(ledger.row, event.at - lease.leased_at, False)
@@ -181,20 +199,17 @@ def _renewed(ledger: Ledger, event: Event, rank: Rank) -> None:
 
 def _undone(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease, row = get_lease(ledger, event.data["lease"]), ledger.row
-    task = ledger.task(lease.task)
     tally = ledger.worker(lease.worker)
     tally.labels -= 1
     tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
     row.kept -= 1
-    row.reserved += 1
+    reserve(ledger, lease, 1)
     if lease.counted:
-        row.spent -= 1
-        if task.closed_seq is not None:
-            row.full -= 1
-        task.labels, task.closed_seq, task.last_seq = task.labels - 1, None, event.seq
-        _move(ledger, task, take_back(task.state, event.data["label"], _counts(ledger)), rank)
+        _buy(ledger, lease, -1)
+        take_label(ledger, event, lease, event.data["label"], True, rank)
     else:
-        _move(ledger, task, assign(task.state), rank)
+        task = ledger.task(lease.task)
+        move(ledger, task, assign(task.state), rank)
     lease.status, lease.ended_at, lease.label, lease.counted = LEASED, None, None, None
     ledger.save_lease(lease)
 
@@ -210,9 +225,12 @@ def _resumed(ledger: Ledger, event: Event, rank: Rank) -> None:
 
 
 def _changed(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row = ledger.row
     for name in ("budget", "deadline", "lease_seconds"):
         if name in event.data:
-            setattr(ledger.row, name, event.data[name])
+            setattr(row, name, event.data[name])
+    row.amended = amended_with(row.amended, event.data)
+    row.config = amend(row.config, row.amended)
 
 
 def _tuned(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -245,50 +263,27 @@ def _rebuilt(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The rows are again what the events before this one say."""
 
 
-def _end(ledger: Ledger, event: Event, status: LeaseStatus) -> LeaseRow:
-    lease = get_lease(ledger, event.data["lease"])
-    lease.status, lease.ended_at = status, event.at
-    return lease
-
-
-def _end_without_label(ledger: Ledger, event: Event, status: LeaseStatus, rank: Rank) -> LeaseRow:
-    """A lease that ended without a label: its reservation is given back."""
-    lease = _end(ledger, event, status)
-    ledger.save_lease(lease)
-    ledger.row.reserved -= 1
-    task = ledger.task(lease.task)
-    _move(ledger, task, withdraw(task.state), rank)
-    return lease
-
-
-def _count_label(ledger: Ledger, event: Event, task: TaskRow, state: TaskState, rank: Rank) -> None:
+def _count_label(ledger: Ledger, event: Event, lease: LeaseRow, rank: Rank) -> None:
     """A label that counts: it is spent, and the event says whether it is the last that the task can have."""
-    row = ledger.row
-    row.spent += 1
-    task.labels += 1
-    task.last_seq = event.seq
-    last = event.data.get("last")
+    _buy(ledger, lease, 1)
+    task, last = ledger.task(lease.task), event.data.get("last")
     if last is None:
-        last = task.labels >= row.rules.limits_of(task.number).most_labels  # a log of the first version
-    if last:
-        task.closed_seq = event.seq
-        row.full += 1
-    _move(ledger, task, state, rank)
+        last = task.labels + 1 >= ledger.row.rules.limits_of(task.number).most_labels  # a log of the first version
+    add_label(ledger, event, lease, event.data["label"], last, rank)
 
 
-def _move(ledger: Ledger, task: TaskRow, state: TaskState, rank: Rank) -> None:
-    ledger.move(task, state, rank(ledger, task, state))
+def _buy(ledger: Ledger, lease: LeaseRow, change: int) -> None:
+    """A label is bought, or its price is given back; those of control questions may be outside of the budget."""
+    tally = ledger.worker(lease.worker)
+    if lease.free:
+        tally.free += change
+    else:
+        tally.bought += change
+        ledger.row.spent += change
 
 
-def _child(ledger: Ledger) -> Any:
-    return simplex(ledger.row.config.answers, ledger.row.config.most_labels)[1]
-
-
-def _counts(ledger: Ledger) -> Any:
-    return simplex(ledger.row.config.answers, ledger.row.config.most_labels)[2]
-
-
-_PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
+_PROJECTIONS: dict[str, Projection] = {
+    **WORKER_PROJECTIONS,
     "created": _created,
     "tasks_added": _tasks_added,
     "tasks_published": _tasks_published,
@@ -297,6 +292,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "leased": _leased,
     "labelled": _labelled,
     "late": _late,
+    "predicted": _predicted,
     "expired": _expired,
     "released": _released,
     "renewed": _renewed,
@@ -305,6 +301,7 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Event, Rank], None]] = {
     "resumed": _resumed,
     "changed": _changed,
     "tuned": _tuned,
+    "refitting": _refitted,
     "refitted": _refitted,
     "closed": _closed,
     "reopened": _reopened,

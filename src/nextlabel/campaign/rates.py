@@ -68,7 +68,7 @@ def wanted_rho(row: CampaignRow) -> float:
     if r is None or mu is None:
         return row.rho
     learnt = min(max(r / mu, LEAST_RHO), MOST_RHO)
-    if abs(math.log2(learnt / row.rho)) <= BAND or row.left > FAR * max(learnt, row.rho, 1.0):
+    if row.left > FAR * max(learnt, row.rho, 1.0) or abs(math.log2(learnt / row.rho)) <= BAND:
         return row.rho
     return float(2.0 ** round(math.log2(learnt)))
 

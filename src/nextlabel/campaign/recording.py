@@ -12,7 +12,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.clock import doubt_about
-from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot
+from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot, adopted
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import TableSource
@@ -73,7 +73,7 @@ class Recording:
             return self.close("budget_spent")
         if row.tasks == 0:
             return "preparing"
-        if row.full >= row.tasks:
+        if row.full >= row.tasks - row.controls:
             return self.close("finished") if row.reserved == 0 else "finished"
         return "paused" if row.paused else None
 
@@ -104,24 +104,63 @@ class Recording:
 
     def crowd(self) -> CrowdModel:
         """What is known of tasks and workers, up to the last event."""
-        if self.ledger.crowd is None:
+        ledger = self.ledger
+        if ledger.crowd is None:
             self.tables.crowd_ready()
-            self.ledger.crowd = CrowdModel(self.ledger.row.config)
-        self.ledger.crowd.catch_up(self.ledger)
-        return self.ledger.crowd
+            self.tables.crowd_loaded(ledger.row)
+            ledger.crowd = CrowdModel(ledger.row.config)
+        ledger.crowd.catch_up(ledger)
+        if ledger.crowd.missed is not None and self.tables.refit_later(ledger.row.id) is None:
+            model = adopted(ledger.crowd, ledger)
+            model.take_turns(ledger.crowd)
+            ledger.crowd = model
+        return ledger.crowd
 
     def crowd_snapshot(self) -> CrowdSnapshot:
-        """What is believed of tasks and workers now (policy crowd)."""
-        return self.crowd().snapshot(self.ledger)
+        """What is believed of tasks and workers now (policy crowd); once the campaign is over, from all labels."""
+        model, row = self.crowd(), self.ledger.row
+        if self._doubt is None and row.tasks and self._is_over and model.has_news(row):
+            later = self.tables.refit_later(row.id)
+            if later is not None:
+                raise TablesPendingError(later)
+        return model.snapshot(self.ledger)
 
-    def refit(self) -> None:
-        """Learn workers and tasks anew, and say so in the log."""
+    def refit(self, wait: bool = False) -> CrowdModel:
+        """Learn workers and tasks anew, and say so in the log; with ``wait`` nothing can go on before.
+
+        Where refits are made in the background, that begins now (``TablesPendingError`` if it must be waited for).
+        """
         self.trust_clock()
-        data = self.crowd().refit(self.ledger, labels_before_deadline(self.ledger.row, self.now))
-        self.record("refitted", data)
+        later = self.tables.refit_later(self.ledger.row.id)
+        if later is None:
+            self.record("refitted", self.crowd().refit(self.ledger, self._labels_to_come))
+        elif wait:
+            raise TablesPendingError(later)
+        return self.crowd()
+
+    def begin_refit(self) -> Event | None:
+        """Say in the log that a refit is begun, if one is wanted and nobody else is at it."""
+        model = self.crowd()
+        if not self.wants_refit(model) or model.missed is not None or model.waits_for_others(self.now):
+            return None
+        return self.record("refitting", model.begin_refit(self.ledger.row, self._labels_to_come))
+
+    def wants_refit(self, model: CrowdModel) -> bool:
+        """Whether the model is behind: for the next choice, or because the campaign is over."""
+        row = self.ledger.row
+        return row.tasks > 0 and (model.is_due(row) or (self._is_over and model.has_news(row)))
+
+    @property
+    def _is_over(self) -> bool:
+        row = self.ledger.row
+        return row.spent >= row.budget or row.full >= row.tasks or self.past_deadline()
+
+    @property
+    def _labels_to_come(self) -> int:
+        return labels_before_deadline(self.ledger.row, self.now)
 
     def _learn_all(self) -> None:
         """Final results rest on all labels."""
         row = self.ledger.row
         if row.config.knows_workers and row.tasks and self.crowd().has_news(row):
-            self.refit()
+            self.refit(wait=True)

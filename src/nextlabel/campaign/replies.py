@@ -65,6 +65,24 @@ class Added:
     tasks: int
 
 
+@dataclass(frozen=True, slots=True)
+class AddedPredictions:
+    """Predictions that are new, those that were there, and the labels of the budget that they cost."""
+
+    model: str
+    added: int
+    known: int
+    charged: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedLabels:
+    """How many labels of a worker were dropped or restored; ``left`` could not be restored for want of room."""
+
+    changed: int
+    left: int = 0
+
+
 def lease_id_of(lease: Lease | str) -> str:
     """The id of a lease, which may be given itself."""
     if isinstance(lease, Lease):

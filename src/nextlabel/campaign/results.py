@@ -40,6 +40,7 @@ class Result:
     closed_by: int | None
     closed_reason: str | None
     payload: Any
+    control: bool = False
 
 
 def results_of(
@@ -49,9 +50,12 @@ def results_of(
     names = row.config.labels
     out: list[Result] = []
     for task in tasks:
-        truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
-        if beliefs is not None:
-            truth = beliefs[task.number]
+        if beliefs is None:
+            truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
+        else:
+            truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
+        if task.gold is not None:
+            truth = np.eye(len(names))[task.gold]
         best = int(np.argmax(truth))
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(
@@ -66,6 +70,7 @@ def results_of(
                 event,
                 reason,
                 task.payload,
+                task.gold is not None,
             )
         )
     return out
@@ -73,10 +78,16 @@ def results_of(
 
 def belief(config: CampaignSettings, prior: Prior, labels: int, node: int) -> tuple[Floats, tuple[int, ...]]:
     """Posterior probabilities of the truths, and the labels of each answer, of a task in ``node``."""
-    truth, counts = _beliefs(prior, config.threshold, STEP * (1 + labels // STEP))
-    return truth[node], tuple(int(c) for c in counts[node])
+    truth = _beliefs(prior, config.threshold, STEP * (1 + labels // STEP))
+    return truth[node], label_counts(config, labels, node)
+
+
+def label_counts(config: CampaignSettings, labels: int, node: int) -> tuple[int, ...]:
+    """The labels of each answer of a task with so many in ``node``."""
+    counts = simplex(config.answers, STEP * (1 + labels // STEP))[2]
+    return tuple(int(c) for c in counts[node])
 
 
 @lru_cache(maxsize=256)
-def _beliefs(prior: Prior, threshold: float, depth: int) -> tuple[Floats, Any]:
-    return prior.believe(threshold, depth)[1], simplex(prior.answers, depth)[2]
+def _beliefs(prior: Prior, threshold: float, depth: int) -> Floats:
+    return prior.believe(threshold, depth)[1]

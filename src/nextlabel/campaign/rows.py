@@ -9,9 +9,12 @@ kept                     labels told, counted or not
 arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
 rho                      r / mu that the policy's tables are for
+amended                  settings that were changed since the creation, as JSON (``campaign.amendments``)
 rules                    what the log says about limits, ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
+gold                     the answer that the requester knows; the task is a control question
+controls                 how many of the tasks are
 score                    value of a label for the task, only where tasks are ranked; None: it can have no label now
 ======================== ==============================================================================
 """
@@ -23,6 +26,7 @@ from typing import Any, NamedTuple
 
 from nextlabel.campaign.rules import NEW_RULES, Rules
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.states import Reason, State
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.problem.state import TaskState
@@ -63,6 +67,8 @@ class CampaignRow:
     completions: float = 0.0
     work_s: float = 0.0
     last_arrival: float | None = None
+    amended: str = "{}"
+    controls: int = 0
 
     @property
     def state(self) -> State:
@@ -90,6 +96,7 @@ class TaskRow:
     score: float | None = None
     last_seq: int | None = None
     closed_seq: int | None = None
+    gold: int | None = None
 
     @property
     def state(self) -> TaskState:
@@ -98,8 +105,8 @@ class TaskRow:
 
     @property
     def group(self) -> Group:
-        """The tasks that are as good as this one."""
-        return self.class_number, self.node, self.w
+        """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
+        return self.class_number if self.gold is None else ~self.class_number, self.node, self.w
 
 
 class BatchRow(NamedTuple):
@@ -111,7 +118,11 @@ class BatchRow(NamedTuple):
 
 @dataclass(slots=True)
 class LeaseRow:
-    """One task in one worker's hands; ``label`` is the answer's number."""
+    """One task in one worker's hands; ``label`` is the answer's number.
+
+    ``counted``: the label was bought, or with ``free``, which is a control question's, taken in without the budget;
+    ``dropped``: it was, and is left out of the results.
+    """
 
     id: str
     task: int
@@ -123,11 +134,18 @@ class LeaseRow:
     ended_at: float | None = None
     label: int | None = None
     counted: bool | None = None
+    dropped: bool = False
+    free: bool = False
 
 
 @dataclass(slots=True)
 class WorkerRow:
-    """What one worker did; ``seconds`` spent on the labels told in time."""
+    """What one worker did; ``seconds`` spent on the labels told in time.
+
+    ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
+    ``tested`` of their leases were control questions, ``free`` of their labels count without the budget.
+    ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
+    """
 
     worker: str
     given: int = 0
@@ -137,3 +155,9 @@ class WorkerRow:
     released: int = 0
     seconds: float = 0.0
     last_at: float = 0.0
+    bought: int = 0
+    dropped: int = 0
+    standing: Standing = "active"
+    reason: str = ""
+    tested: int = 0
+    free: int = 0

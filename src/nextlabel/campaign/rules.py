@@ -26,7 +26,8 @@ class Rules:
 
     ``segments``: places of tasks are below it (each import that was published has an interval of length 1 of its own).
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``unranked_from``: tasks from this
-    number on have no score yet; None if all have theirs.
+    number on have no score yet; None if all have theirs. ``predicted``: labels that came from models;
+    those of ``dropped_models`` are left out of the results.
     """
 
     rate_memory: int
@@ -35,6 +36,8 @@ class Rules:
     segments: int = 1
     hidden: int = 0
     unranked_from: int | None = None
+    predicted: int = 0
+    dropped_models: tuple[str, ...] = ()
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -58,7 +61,7 @@ class Rules:
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
 #: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
-_LATER: Final = ("segments", "hidden", "unranked_from")
+_LATER: Final = ("segments", "hidden", "unranked_from", "predicted", "dropped_models")
 
 
 @lru_cache(maxsize=1024)
@@ -74,4 +77,5 @@ def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
     later = {name: table[name] for name in _LATER if name in table}
+    later["dropped_models"] = tuple(later.get("dropped_models", ()))
     return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)

@@ -12,10 +12,12 @@ from typing import Any, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
+    LANGUAGES,
     LEASE_RANGE,
     LONGEST_LABEL,
     LONGEST_NAME,
@@ -41,6 +43,8 @@ class ChangeOptions(TypedDict, total=False):
     budget: int
     deadline: datetime | str | float | None
     lease_seconds: float | None
+    pay_per_label: float
+    most_labels_per_worker: int | None
 
 
 class SettingOptions(TypedDict, total=False):
@@ -50,6 +54,8 @@ class SettingOptions(TypedDict, total=False):
     labels: Sequence[str]
     name: str
     question: str
+    language: str | None
+    show: Sequence[str] | None
     deadline: datetime | str | float | None
     lease_seconds: float | None
     policy: str | Policy
@@ -63,6 +69,9 @@ class SettingOptions(TypedDict, total=False):
     most_in_flight: int
     rho: float
     seed: int
+    gold_in_budget: bool
+    pay_per_label: float
+    most_labels_per_worker: int | None
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ class CampaignSettings:
     labels: tuple[str, ...] = SETTINGS["labels"].default
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
+    language: str | None = SETTINGS["language"].default
+    show: tuple[str, ...] | None = SETTINGS["show"].default
     deadline: float | None = SETTINGS["deadline"].default
     lease_seconds: float | None = SETTINGS["lease_seconds"].default
     policy: str = SETTINGS["policy"].default
@@ -86,6 +97,9 @@ class CampaignSettings:
     most_in_flight: int = SETTINGS["most_in_flight"].default
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
+    gold_in_budget: bool = SETTINGS["gold_in_budget"].default
+    pay_per_label: float = SETTINGS["pay_per_label"].default
+    most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -97,9 +111,15 @@ class CampaignSettings:
         set_(self, "budget", checked_budget(self.budget))
         set_(self, "name", _text("name", self.name, LONGEST_NAME))
         set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
+        set_(self, "language", checked_language(self.language))
+        set_(self, "show", checked_show(self.show))
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
+        if not isinstance(self.gold_in_budget, bool):
+            raise InputError(f"gold_in_budget {self.gold_in_budget!r} is not true or false.", "Give true or false.")
+        set_(self, "pay_per_label", checked_pay(self.pay_per_label))
+        set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
         most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
         set_(self, "most_labels", _at_most("most_labels", self.most_labels, most, self.most_labels == MOST_LABELS))
@@ -118,6 +138,11 @@ class CampaignSettings:
         policy = make_policy(self.policy)
         if self.knows_workers:
             self._check_crowd()
+        elif isinstance(self.prior, Fact):
+            raise InputError(
+                f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
+                'Use the policy crowd, or a prior such as kind = "one-coin".',
+            )
         elif policy.planned_ahead:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
@@ -132,7 +157,7 @@ class CampaignSettings:
 
     def _check_crowd(self) -> None:
         """Refuse what the model of workers who differ has no place for."""
-        hint = "Leave it out, or use index."
+        hint = "Leave it out, or choose the policy index, which takes workers to be alike."
         if self.threshold != SETTINGS["threshold"].default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
         if self.reward != Accuracy():
@@ -175,6 +200,7 @@ class CampaignSettings:
         """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
+        out["show"] = None if self.show is None else list(self.show)
         out["prior"] = None if self.prior is None else prior_table(self.prior)
         out["reward"] = reward_table(self.reward)
         return out
@@ -197,21 +223,22 @@ class CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
         values = {**LEGACY_SETTINGS, **table}
         values["labels"] = tuple(values["labels"])
+        values["show"] = None if values["show"] is None else tuple(values["show"])
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
-        return _unchecked({f.name: values[f.name] for f in fields(cls)})
+        return unchecked({f.name: values[f.name] for f in fields(cls)})
 
     def updated(self, *, budget: int, deadline: float | None, lease_seconds: float | None) -> CampaignSettings:
         """The same with the current values of what may change, which were checked when they changed."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return _unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
+        return unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
 
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
 
-def _unchecked(values: dict[str, Any]) -> CampaignSettings:
+def unchecked(values: dict[str, Any]) -> CampaignSettings:
     """Settings from values that were checked before, perhaps by an earlier version."""
     settings = object.__new__(CampaignSettings)
     settings.__dict__.update(values)
@@ -234,6 +261,27 @@ def checked_labels(labels: Any) -> tuple[str, ...]:
 def checked_budget(budget: Any) -> int:
     """Labels that may be bought."""
     return whole("budget", budget, 1, "Give the number of labels that may be bought, e.g. 1200.")
+
+
+def checked_language(language: Any) -> str | None:
+    """A language of the workers' page, or none to follow each worker's browser."""
+    if language is not None and language not in LANGUAGES:
+        known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
+        raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
+    return None if language is None else str(language)
+
+
+def checked_show(columns: Any) -> tuple[str, ...] | None:
+    """Columns that workers are shown, or none to have those left out that look personal."""
+    if columns is None:
+        return None
+    hint = 'Give their names, e.g. ["text", "city"], or ["*"] for all.'
+    if isinstance(columns, str) or not isinstance(columns, list | tuple):
+        raise InputError("the columns to show are not a list of names.", hint)
+    names = tuple(dict.fromkeys(_text("a column's name", name, LONGEST_NAME) for name in columns))
+    if not names or "" in names or len(names) > SETTINGS["show"].bounds["max_length"]:
+        raise InputError("no column is shown to workers, or one has no name.", hint)
+    return names
 
 
 def checked_deadline(deadline: Any) -> float | None:
@@ -265,6 +313,18 @@ def checked_lease_seconds(seconds: Any) -> float | None:
             "Give e.g. 600, or leave it out to have it learnt.",
         )
     return float(seconds)
+
+
+def checked_pay(pay: Any) -> float:
+    """What a worker is paid for a label."""
+    found = _in_range("pay_per_label", pay)
+    assert found is not None
+    return found
+
+
+def checked_quota(labels: Any) -> int | None:
+    """Labels that one worker may give, or none for no limit."""
+    return None if labels is None else whole("most_labels_per_worker", labels, 1, "Give e.g. 100, or leave it out.")
 
 
 def _text(what: str, value: Any, longest: int) -> str:

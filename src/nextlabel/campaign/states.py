@@ -11,7 +11,7 @@ from typing import Final, Literal
 State = Literal["open", "paused", "closed"]
 Reason = Literal[
     "budget_spent", "all_leased", "nothing_left_for_you", "paused", "deadline_passed", "finished", "preparing",
-    "below_price",
+    "below_price", "worker_paused", "worker_blocked", "quota_reached",
 ]  # fmt: skip
 
 STATES: Final[dict[State, str]] = {
@@ -29,6 +29,9 @@ REASONS: Final[dict[Reason, str]] = {
     "finished": "Every task has all the labels that it can have.",
     "preparing": "The campaign is being prepared: its tasks, or the tables of its policy, are not there yet.",
     "below_price": "No task would gain as much from another label as the label costs.",
+    "worker_paused": "The requester has paused this worker.",
+    "worker_blocked": "The requester gives this worker no more tasks.",
+    "quota_reached": "This worker has given as many labels as one worker may give.",
 }
 
 #: Reasons that close a campaign.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
-from nextlabel.campaign.projection import Rank, apply_event, unranked
+from nextlabel.campaign.projection import apply_event
+from nextlabel.campaign.task_moves import Rank, unranked
 from nextlabel.errors import ConflictError
 
 

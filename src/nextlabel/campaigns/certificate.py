@@ -1,9 +1,15 @@
-"""A campaign's certificate: what it is worth now, and what no policy can pass with the labels left, workers alike.
+"""A campaign's certificate: what it is worth now, and what can come of the labels left.
 
 ========= =========================================================================================
 field     meaning
 ========= =========================================================================================
 now       expected reward of a task if the campaign stopped here (accuracy, unless another reward is set)
+low, high 95% interval of the accuracy that is expected now (policy ``crowd``)
+rests_on  what the number rests on, in a sentence
+audit     the accuracy as audited items correct it, with an interval that holds whatever the model; None without any
+forecast  expected at the end of the budget, with its 90% range forecast_low to forecast_high (policy ``crowd``)
+assumes   what ``upper`` assumes, in a sentence
+history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
 upper     at most this in the end, whatever is asked next: budget left, deadline through the learnt arrival rate
 gap       upper - now
 price     what one more label can add at most, summed over the tasks
@@ -12,8 +18,10 @@ more      what more budget could buy at most, per task
 curve     (labels more than the budget, at most so much per task), for a plot
 ========= =========================================================================================
 
-With the policy ``crowd``, ``now`` is by the learnt model of workers and tasks, and upper, gap, price, ceiling and slack
-are None: a bound for workers who are alike is none for a policy that tells them apart.
+With the policy ``crowd`` everything comes from the learnt model of workers and tasks; the price is that of the policy's
+plan, the curve is the forecast by budget, and ceiling and slack are None. ``upper`` is the bound for these workers
+(``solve.crowd.from_labels``), which takes a minute: it is computed after the rest, for small campaigns, and None until
+then. A bound for workers who are alike would be none for a policy that tells them apart.
 
 Guarantee: that of ``solve.standing``; with a deadline it is as good as the arrival rate. Cost: some hundred sweeps over
 lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python share one class and one cache,
@@ -24,20 +32,26 @@ from __future__ import annotations
 
 import logging
 import math
-from concurrent.futures import Executor
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nextlabel.arrays import Ints
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.errors import ConflictError
+from nextlabel.campaigns.crowd_bounds import CrowdBounds
+from nextlabel.campaigns.crowd_outlook import crowd_outlook
+from nextlabel.crowd.audit import estimate
+from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.solve.standing.bound import standing_bound
 
 if TYPE_CHECKING:
@@ -47,10 +61,32 @@ if TYPE_CHECKING:
 MORE = (100, 500)
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48
-#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, and for so many seconds
-#: although the deadline came nearer.
-PATIENCE, DEADLINE_S = 10.0, 60.0
+#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, but not longer than for
+#: OLDEST_S seconds (the first one may have waited for the compiler), and of an open campaign alone.
+PATIENCE, OLDEST_S = 10.0, 60.0
 _log = logging.getLogger("nextlabel.campaigns")
+
+
+#: What certificates of policies that do not tell workers apart rest on.
+IF_ALIKE = "This holds if workers are alike and the prior is right."
+#: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
+BY_LABELS = (
+    "This rests on the labels alone: how good each worker is was learnt from how they agree with each other. Where "
+    "workers make the same mistakes it is too high, on recorded crowds by 2 to 6 points; an audit of random items "
+    "corrects it."
+)
+NO_LABELS = "There are no labels yet: this is what guessing would get right."
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedAccuracy:
+    """``right`` of ``audited`` random items were right: so many of all items are, with a 95% interval."""
+
+    accuracy: float
+    low: float
+    high: float
+    audited: int
+    right: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +119,15 @@ class Certificate:
     arrivals: float | None
     more: tuple[More, ...]
     seconds: float
+    low: float | None = None
+    high: float | None = None
+    rests_on: str = IF_ALIKE
+    audit: AuditedAccuracy | None = None
+    forecast: float | None = None
+    forecast_low: float | None = None
+    forecast_high: float | None = None
+    assumes: str = IF_ALIKE
+    history: tuple[tuple[int, float, float, float], ...] = field(repr=False, default=())
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
 
     def gain(self, labels: int) -> float:
@@ -127,26 +172,59 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     curve = zip(points.tolist(), bound.curve(points.astype(np.float64)).tolist(), strict=True)
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
-        bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, tuple(curve),
+        bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, curve=tuple(curve),
     )  # fmt: skip
 
 
 def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certificate:
-    """What the campaign is worth now by the learnt model of its workers; nothing is proved about the end."""
+    """What the campaign is worth now and in the end, by the learnt model of its workers."""
     begin = perf_counter()
 
-    def look(commands: Commands) -> tuple[float, CampaignRow, float]:
+    def look(commands: Commands) -> tuple[float, CampaignRow, CrowdSnapshot | None]:
         commands.settle()
         row = replace(commands.ledger.row)
-        return commands.now, row, commands.crowd_snapshot().expected_accuracy if row.tasks else math.nan
+        return commands.now, row, commands.crowd_snapshot() if row.tasks else None
 
-    at, row, now = campaign_service.run(id, look)
-    if not row.tasks:
+    at, row, crowd = campaign_service.run(id, look)
+    if crowd is None:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
+    arrivals = expected_arrivals(row, at)
+    left = row.left if arrivals is None else min(row.left, math.ceil(arrivals))
+    outlook = crowd_outlook(crowd, left + row.reserved, row.budget)
+    audited = campaign_service.audited_truths(id)
+    certificates = campaign_service.certificates
+    bound = certificates.bounds.last(id, row.budget)
+    upper = None if bound is None or bound.upper is None else max(bound.upper, outlook.mean, crowd.expected.mean)
+    if certificates.watched:
+        certificates.bounds.order(id, row.budget, left + row.reserved, crowd)
     return Certificate(
-        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, now, None, None, None, None, None,
-        expected_arrivals(row, at), (), perf_counter() - begin,
+        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
+        None if upper is None else upper - crowd.expected.mean, outlook.price, None, None, arrivals, (),
+        perf_counter() - begin,
+        low=crowd.expected.low,
+        high=crowd.expected.high,
+        rests_on=BY_LABELS if crowd.labels.sum() else NO_LABELS,
+        audit=audited_accuracy(crowd.beliefs, audited),
+        forecast=outlook.mean,
+        forecast_low=outlook.low,
+        forecast_high=outlook.high,
+        assumes="" if bound is None else bound.assumes,
+        history=(*crowd.history, (row.spent, *crowd.expected[:3])),
+        curve=outlook.curve,
     )  # fmt: skip
+
+
+def audited_accuracy(beliefs: Floats, audited: Mapping[int, int]) -> AuditedAccuracy | None:
+    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer."""
+    if not audited:
+        return None
+    tasks = np.fromiter(audited, dtype=np.int64, count=len(audited))
+    truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
+    known = np.zeros(len(beliefs), dtype=np.bool_)
+    known[tasks] = True
+    right = beliefs.argmax(axis=1)[tasks] == truth
+    found = estimate(beliefs.max(axis=1), known, right[np.argsort(tasks)], 0.95)
+    return AuditedAccuracy(found.accuracy, found.low, found.high, found.audited, found.right)
 
 
 def expected_arrivals(row: CampaignRow, now: float) -> float | None:
@@ -180,8 +258,13 @@ class Certificates:
         self._campaign_service = campaign_service
         self._last: dict[str, Certificate] = {}
         self._failed: dict[str, int] = {}  # the event after which it could not be computed
-        self._under_way: set[str] = set()
-        self._lock = Lock()
+        self._under_way: dict[str, Future[Certificate]] = {}
+        self._orders: deque[str] = deque()
+        self._thread: Thread | None = None
+        self._lock, self._starting = Lock(), Lock()
+        self.bounds = CrowdBounds()
+        #: Whether somebody looks at certificates again and again, so that slow bounds are worth their time.
+        self.watched = False
 
     def of(self, id: str) -> Certificate:
         """A campaign's certificate, computed here if none holds; while another is computed, the last one."""
@@ -194,30 +277,75 @@ class Certificates:
                 last = self._last[id] = compute_certificate(self._campaign_service, id)
         return last
 
-    def look(self, id: str, pool: Executor) -> Certificate | None:
-        """The last certificate, at once; if it no longer holds, ``pool`` computes the next one."""
+    def look(self, id: str) -> Certificate | None:
+        """The last certificate, at once; if it no longer holds, the next one is computed in the background."""
+        self.watched = True
         last, holds = self._check(id)
         row = self._campaign_service.store.row(id)
-        if not holds and row.tasks and id not in self._under_way and self._failed.get(id) != row.seq:
-            self._under_way.add(id)
-            pool.submit(self._compute, id, row.seq)
+        if not holds and row.tasks and self._failed.get(id) != row.seq:
+            self._begin(id)
         return last
 
-    def _compute(self, id: str, seq: int) -> None:
+    def soon(self, id: str) -> Future[Certificate]:
+        """As ``of``, computed in the background: whoever waits may give up, and ask again later."""
+        last, holds = self._check(id)
+        if last is None or not (holds or self._lock.locked()):
+            return self._begin(id)
+        there: Future[Certificate] = Future()
+        there.set_result(last)
+        return there
+
+    def _begin(self, id: str) -> Future[Certificate]:
+        with self._starting:
+            if id not in self._under_way:
+                self._under_way[id] = Future()
+                self._under_way[id].set_running_or_notify_cancel()  # others may wait for it too
+                self._orders.append(id)
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="certificates", daemon=True)
+                self._thread.start()
+            return self._under_way[id]
+
+    def _work(self) -> None:
+        """One certificate after the other, until there are no orders."""
+        while True:
+            with self._starting:
+                if not self._orders:
+                    self._thread = None
+                    return
+                id = self._orders.popleft()
+            try:
+                found: Certificate | Exception = self._tried(id)
+            except Exception as error:
+                found = error
+            with self._starting:
+                future = self._under_way.pop(id)
+            if isinstance(found, Exception):
+                future.set_exception(found)
+            else:
+                future.set_result(found)
+
+    def _tried(self, id: str) -> Certificate:
+        seq = self._campaign_service.store.row(id).seq
         try:
-            self.of(id)
+            return self.of(id)
+        except UnavailableError:
+            raise  # the next request tries again
         except Exception as error:
-            _log.warning("no certificate for %s", id, exc_info=error)
+            if not isinstance(error, InputError):
+                _log.warning("no certificate for %s", id, exc_info=error)
             self._failed[id] = seq
-        finally:
-            self._under_way.discard(id)
+            raise
 
     def _check(self, id: str) -> tuple[Certificate | None, bool]:
         """The last certificate and whether it still holds."""
         last, row = self._last.get(id), self._campaign_service.store.row(id)
         if last is None or last.budget != row.budget or last.tasks != row.tasks:
             return None, False
-        age = self._campaign_service.clock() - last.at
-        if row.deadline is not None and age > DEADLINE_S:
+        bound = self.bounds.last(id, row.budget)
+        if bound is not None and bound.assumes != last.assumes:
             return last, False
-        return last, row.seq == last.seq or age < PATIENCE * last.seconds
+        age = self._campaign_service.clock() - last.at
+        if row.seq == last.seq:
+            return last, row.deadline is None or age <= OLDEST_S  # it has come nearer
+        return last, row.closed_seq is None and age < min(PATIENCE * last.seconds, OLDEST_S)

@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
@@ -24,6 +24,7 @@ from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import NotFoundError
 from nextlabel.prose import without_passwords
 from nextlabel.store.open import open_store
@@ -43,15 +44,19 @@ class Campaign:
         *,
         id: str | None = None,
         clock: Clock | None = None,
+        score_column: str | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Self:
         """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
 
-        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task.
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task;
+        its column ``score_column`` has a model's scores to start from.
         """
         service = CampaignService(open_store(url), clock)
         try:
-            return cls(service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks)).id)
+            return cls(
+                service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks, score_column)).id
+            )
         except BaseException:
             service.close()
             raise
@@ -75,9 +80,16 @@ class Campaign:
             raise
         return cls(service, id)
 
-    def add_tasks(self, tasks: Any, batch: str | None = None) -> Added:
+    def add_tasks(self, tasks: Any, batch: str | None = None, *, score_column: str | None = None) -> Added:
         """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
-        return self._service.add_tasks(self.id, task_tables(tasks), batch)
+        return self._service.add_tasks(self.id, task_tables(tasks, score_column), batch)
+
+    def add_predictions(self, model: str, predictions: Any, *, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+        ``cost`` is what one prediction costs in labels of the budget.
+        """
+        return self._service.add_predictions(self.id, model, row_tables(predictions), cost)
 
     def imports(self) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""
@@ -112,8 +124,36 @@ class Campaign:
         return status_of(self._service.resume(self.id))
 
     def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
-        """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes the last two."""
+        """Change settings that may change (``campaign.amendments``); None removes those that need not be there."""
         return status_of(self._service.change(self.id, values))
+
+    def workers(self) -> list[WorkerReport]:
+        """What each worker did, is owed and is worth, those with the most labels first."""
+        return self._service.worker_reports.of(self.id)
+
+    def pause_worker(self, worker: str, reason: str = "") -> None:
+        """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
+        self._service.set_standing(self.id, worker, "paused", reason)
+
+    def block_worker(self, worker: str, reason: str = "") -> None:
+        """Give this worker no task, take back what they hold, and count no answer that still comes."""
+        self._service.set_standing(self.id, worker, "blocked", reason)
+
+    def restore_worker(self, worker: str) -> None:
+        """Give a worker who was paused or blocked tasks again."""
+        self._service.set_standing(self.id, worker, "active")
+
+    def drop_labels(self, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
+        return self._service.drop_labels(self.id, worker, reason)
+
+    def restore_labels(self, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return self._service.restore_labels(self.id, worker)
+
+    def set_gold(self, answers: Mapping[str, object]) -> int:
+        """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
+        return self._service.set_gold(self.id, answers)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
@@ -128,9 +168,9 @@ class Campaign:
         """Every task with its most likely label."""
         return self._service.results(self.id)
 
-    def labels(self, *, unanswered: bool = False) -> Iterator[GivenLabel]:
-        """Every worker's answer, one by one; with ``unanswered`` also the leases without one."""
-        return self._service.labels(self.id, unanswered)
+    def labels(self, *, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
+        return self._service.labels(self.id, unanswered, dropped)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """The log, from the event after number ``after`` on."""

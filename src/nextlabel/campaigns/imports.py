@@ -22,6 +22,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from threading import Event, Lock
 from typing import Any, TypeVar
@@ -77,7 +78,7 @@ class Imports:
         with self._owned(row):
             with self._store.transaction(id) as ledger:  # no other tasks are being added from here on
                 before = None if batch is None else ledger.batch(batch)
-                campaign, classes = ledger.row, list(ledger.classes())
+                campaign, classes = replace(ledger.row), list(ledger.classes())
             if before is not None:
                 return self._repeated(row, tasks, before, campaign.tasks)
             row.first = campaign.tasks

@@ -25,8 +25,9 @@ class JoinLink:
 
 @dataclass(frozen=True, slots=True)
 class CampaignLinks:
-    """The links to one campaign."""
+    """The links to one campaign; ``warning`` says so if only the service's own machine reaches them."""
 
     campaign: str
     links: tuple[WorkerLink, ...]
     join: JoinLink
+    warning: str | None = None

@@ -7,9 +7,10 @@ from concurrent.futures import Future
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.table_cache import LONG_LOG, TableCache
 from nextlabel.errors import TablesPendingError
 
 
@@ -25,6 +26,12 @@ class NonBlockingTableCache(TableCache):
         if not found.done():
             raise TablesPendingError(found)
         found.result()
+
+    def crowd_loaded(self, row: CampaignRow) -> None:
+        """Return if the log is short, or must be read here because nothing goes on in the background."""
+        later = self.refit_later(row.id) if row.seq > LONG_LOG else None
+        if later is not None:
+            raise TablesPendingError(later)
 
     def wait(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables if they are ready."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -10,20 +13,26 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
+from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
-from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
+from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_worker, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
+from nextlabel.campaigns.predictions import add_predictions
+from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
 T = TypeVar("T")
@@ -33,6 +42,8 @@ CHUNK, CHUNK_BYTES = 10_000, 16 << 20
 TASKS_WITH_LEASES = 1_000
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
+#: Seconds that a request which only reads waits for what is still computed.
+READ_PATIENCE_S = 20.0
 #: Tasks, and characters of their payloads, that are added in one transaction; more of them are imported in steps.
 AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
 
@@ -47,6 +58,7 @@ class CampaignService:
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.certificates = Certificates(self)
+        self.worker_reports = WorkerReports(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
 
     def create(
@@ -78,7 +90,7 @@ class CampaignService:
         except ConflictError as error:
             if not self._has_campaign(name):
                 raise error from None  # it was about the tasks
-            if self.store.row(name).config != config:
+            if CampaignSettings.from_log(self.store.events(name, 0, 1)[0].data["config"]) != config:
                 raise ConflictError(
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
@@ -93,13 +105,19 @@ class CampaignService:
             return False
         return True
 
-    def run(self, id: str, command: Callable[[Commands], T]) -> T:
-        """One command on one campaign, in a transaction of its own."""
+    def run(self, id: str, command: Callable[[Commands], T], patience_s: float | None = None) -> T:
+        """One command on one campaign, in a transaction of its own.
+
+        What it needs may still be computed: it is waited for, or no longer than ``patience_s`` (TablesPendingError).
+        """
         while True:
             try:
                 with self.store.transaction(id) as ledger:
                     return command(Commands(ledger, self._tables_at_hand, self.clock()))
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
+                wait([pending.future], patience_s)
+                if not pending.future.done():
+                    raise
                 pending.future.result()
 
     def add_tasks(
@@ -110,6 +128,18 @@ class CampaignService:
         added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added
+
+    def add_predictions(
+        self,
+        id: str,
+        model: str,
+        rows: Iterable[Any],
+        cost: float = 0.0,
+        task_column: str | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> AddedPredictions:
+        """What a model predicts, as the labels of worker ``model:NAME`` (``campaign.predictions``)."""
+        return add_predictions(self, id, model, rows, cost, task_column, progress)
 
     def _add(
         self,
@@ -165,6 +195,39 @@ class CampaignService:
         self.run(id, lambda commands: commands.change(**values))
         return self.store.row(id)
 
+    def set_standing(self, id: str, worker: str, standing: Standing, reason: object = "") -> WorkerRow:
+        """Pause, block or restore a worker (``campaign.worker_commands``)."""
+
+        def run(commands: Commands) -> WorkerRow:
+            set_standing(commands, worker, standing, reason)
+            return replace(known_worker(commands, worker))
+
+        return self.run(id, run)
+
+    def drop_labels(self, id: str, worker: str, reason: object = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent."""
+        return self._in_steps(id, lambda commands, after: drop_labels(commands, worker, reason, after))
+
+    def restore_labels(self, id: str, worker: str) -> ChangedLabels:
+        """Take labels of a worker in again where their tasks have room for them."""
+        return self._in_steps(id, lambda commands, after: restore_labels(commands, worker, after))
+
+    def _in_steps(self, id: str, step: Callable[[Commands, int], LabelStep]) -> ChangedLabels:
+        """Steps of some hundred labels, with as much time between them for others; one may be repeated."""
+        changed = left = 0
+        after: int | None = 0
+        while after is not None:
+            begun, start = time.monotonic(), after
+            done = self.run(id, lambda commands: step(commands, start))  # noqa: B023
+            changed, left, after = changed + done.changed, left + done.left, done.after
+            if after is not None:
+                time.sleep(time.monotonic() - begun)
+        return ChangedLabels(changed, left)
+
+    def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
+        """Make tasks control questions by their known answers; returns how many are new or corrected."""
+        return self.run(id, lambda commands: set_gold(commands, answers))
+
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""
         with self.store.transaction(id) as ledger:
@@ -173,35 +236,42 @@ class CampaignService:
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
         row, classes = self.store.row(id), self.store.classes(id)
-        for tasks in self._tasks(id, CHUNK):
+        for tasks in self.task_chunks(id, CHUNK):
             yield from self.results_of(row, classes, tasks)
 
-    def labels(self, id: str, unanswered: bool = False) -> Iterator[GivenLabel]:
-        """Every worker's answer, task by task; with ``unanswered`` also the leases without one."""
-        names = self.store.row(id).config.labels
-        for tasks in self._tasks(id, TASKS_WITH_LEASES):
+    def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
+        row = self.store.row(id)
+        names, models = row.config.labels, row.rules.dropped_models
+        for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(names, tasks, leases, unanswered)
+            yield from given_labels(names, tasks, leases, unanswered, dropped, models)
 
-    def _tasks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+    def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
         after = -1
         while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):
             yield tasks
             after = tasks[-1].number
 
-    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+    def results_of(
+        self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], patience_s: float | None = None
+    ) -> list[Result]:
         """What is known of some tasks."""
-        crowd = self.crowd(row)
+        crowd = self.crowd(row, patience_s)
         return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
 
-    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+    def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
-        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
+        return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and the most that any policy can reach if workers are alike."""
+        """What the campaign is worth now, and what can come of the labels left."""
         return self.certificates.of(id)
+
+    def audited_truths(self, id: str) -> Mapping[int, int]:
+        """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
+        return {}
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""
@@ -212,11 +282,18 @@ class CampaignService:
         self.verify(id, True, progress)
         return self.store.row(id)
 
+    def refit_in_background(self) -> None:
+        """From now on nobody waits while workers and tasks of a campaign are learnt anew (policy ``crowd``)."""
+        if self.table_cache.refits is None:
+            self.table_cache.refits = BackgroundRefits(self)
+
     def warm(self, id: str) -> None:
         """Have the policy's tables made in the background."""
         row = self.store.row(id)
         if row.config.knows_workers:
             crowd_compiled()
+            if row.tasks:
+                self.table_cache.refit_later(id)
         elif row.classes and not row.rules.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
 

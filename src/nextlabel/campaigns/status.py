@@ -1,11 +1,11 @@
-"""How a campaign and its workers stand: state, settings, counters and learnt rates, in Python and over HTTP alike."""
+"""How a campaign stands: state, settings, counters and learnt rates, in Python and over HTTP alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, State
 
@@ -55,24 +55,3 @@ def status_of(row: CampaignRow) -> CampaignStatus:
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, lease_seconds(row), arrival_rate(row),
         completion_rate(row), row.rho,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerReport:
-    """What one worker has done; ``mean_seconds`` is over labels told in time, None if there are none."""
-
-    worker: str
-    given: int
-    labels: int
-    late: int
-    expired: int
-    released: int
-    mean_seconds: float | None
-    last_at: float
-
-
-def report_of(row: WorkerRow) -> WorkerReport:
-    """The report of a worker's row."""
-    in_time = row.labels - row.late
-    mean = row.seconds / in_time if in_time > 0 else None
-    return WorkerReport(row.worker, row.given, row.labels, row.late, row.expired, row.released, mean, row.last_at)

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from random import Random
 from threading import Lock
+from typing import Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.rates import table_rho
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.stored_tables import NoTableStore, TableStore, make_tables, work_of
@@ -26,6 +28,21 @@ from nextlabel.campaigns.table_maker import GiveWay, TableMaker
 
 #: Bytes of tables that are kept; a set that is larger than that is kept alone.
 MEMORY = 512 << 20
+#: A log of more events than this is read outside of the transaction, if that is possible.
+LONG_LOG = 5000
+
+
+class Refits(Protocol):
+    """Refits in the background (``campaigns.refits``)."""
+
+    def later(self, id: str) -> Future[None]:
+        """Refit a campaign if that is due."""
+        ...
+
+    def close(self) -> None:
+        """End what is under way."""
+        ...
+
 
 Key = tuple[str, int, int, tuple[object, ...], float]
 
@@ -41,14 +58,16 @@ class TableCache:
         self._lock = Lock()
         self._lot = Random(0)
         self._maker = TableMaker()
+        #: Refits of the policy ``crowd`` in the background, if there are any.
+        self.refits: Refits | None = None
 
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
         """The tables for ``rho``, or the nearest that there are while those are made."""
         key = _key(config, classes, rho)
+        tables = self._tables.get(key)
+        if tables is not None:
+            return tables
         with self._lock:
-            tables = self._tables.get(key)
-            if tables is not None:
-                return tables
             near = [one for k, one in self._tables.items() if k[:-1] == key[:-1]]
         self.prepare(config, classes, rho)
         if near:
@@ -91,9 +110,18 @@ class TableCache:
         """Return once the policy ``crowd`` is compiled."""
         crowd_compiled().result()
 
+    def crowd_loaded(self, row: CampaignRow) -> None:
+        """Return: whoever has this cache may wait for a log to be read."""
+
+    def refit_later(self, id: str) -> Future[None] | None:
+        """The refit in the background, None if there are none (``refits``)."""
+        return None if self.refits is None else self.refits.later(id)
+
     def close(self) -> None:
-        """Stop making tables."""
+        """Stop making tables, and end the refit that is under way."""
         self._maker.close()
+        if self.refits is not None:
+            self.refits.close()
 
     def _make(self, key: Key, config: CampaignSettings, classes: Sequence[Prior], give_way: GiveWay) -> PolicyTables:
         try:

@@ -6,7 +6,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,10 +17,12 @@ from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.demo.outcome import Outcome
+    from nextlabel.crowd.learnt import Estimate
+    from nextlabel.demo.outcome import Found, Outcome, Overlap
     from nextlabel.demo.run import DemoRun
 
 FOLDER = "nextlabel-demo"
+READOUTS = {"majority": "by majority", "dawid-skene": "by Dawid-Skene"}
 
 
 def demo(
@@ -41,18 +43,23 @@ def demo(
     folder = Path(out)
     check_outputs(out)
     with ExitStack() as stack:
-        with working("Preparing the policy's tables"):
+        with working("Starting the service"):
             from nextlabel.demo.crowd import SPEED_UP
-            from nextlabel.demo.run import WORKERS, demo_run, play
+            from nextlabel.demo.outcome import outcome
+            from nextlabel.demo.run import demo_run, play
+            from nextlabel.demo.sample import PEOPLE
 
             campaign = stack.enter_context(demo_run(folder, port, tasks, labels_per_task, seed))
         say(f"Dashboard: {campaign.url}/   token: {campaign.token}")
         say(
-            f"{counted(tasks, 'item')}, {counted(campaign.config.budget, 'label')} to buy, {len(WORKERS)} simulated "
-            f"workers at {SPEED_UP:.0f} times a person's speed, over HTTP."
+            f"{counted(tasks, 'item')}, {counted(campaign.budget, 'label')} to buy. {len(PEOPLE)} simulated people at "
+            f"{SPEED_UP:.0f} times a person's speed, over HTTP: six good ones, one who answers at random, one who has "
+            "mixed the answers up. A crude model has labelled every item."
         )
         with working("The crowd is labelling") as progress:
-            found = play(campaign, progress)
+            played = play(campaign, progress)
+        with working("Playing fixed overlap with the same people") as progress:
+            found = outcome(campaign.sample, played.labelled, played.answers, played.moments, seed, progress)
         _write_results(campaign, found, folder)
         _show(campaign, found, folder, time.perf_counter() - begun, as_json)
         if keep_serving:
@@ -85,34 +92,65 @@ def _write_results(campaign: DemoRun, found: Outcome, folder: Path) -> None:
 
 
 def _show(campaign: DemoRun, found: Outcome, folder: Path, seconds: float, as_json: bool) -> None:
-    saved, same = found.saved, found.overlap_same
     if as_json:
         print_json(
             {
                 "campaign": campaign.campaign, "items": found.items, "labels": found.labels, "right": found.right,
-                "expected": found.expected, "upper": found.upper_at_start, "gap": found.upper_at_start - found.expected,
-                "fixed_overlap_labels": same, "saved": saved, "seconds": seconds, "folder": str(folder),
+                "expected": found.expected, "workers": [_worker(one) for one in found.workers],
+                "all_found": found.found_out, "overlap": [_overlap(one) for one in found.overlaps], "seconds": seconds,
+                "folder": str(folder),
             }
         )  # fmt: skip
     else:
-        rows = [
-            ["labels bought", f"{found.labels:,} of {campaign.config.budget:,}"],
-            ["right, against the hidden truth", f"{found.right:.2%}"],
-            ["right, as the campaign itself expects", f"{found.expected:.2%}"],
-            ["at most, whatever the policy (at the start)", f"{found.upper_at_start:.2%}"],
-            ["fixed overlap needs for the same", "over 40 labels per item" if same is None else f"{same:,.0f} labels"],
-            ["saved against fixed overlap", "not known" if saved is None else f"{saved:.0%}"],
-        ]
-        caption = (
-            f"Expected accuracy and bound are for items drawn from the prior; the share right is of these "
-            f"{found.items} items alone and varies by about {_spread(found):.1%}. {seconds:.0f} seconds."
-        )
-        print_table("Certificate", ["", ""], rows, caption)
+        _print(campaign, found, seconds)
         sys.stdout.flush()
     say(f"Wrote results.csv, demo.png and demo.db to {folder}.")
     say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {campaign.token})")
 
 
+def _print(campaign: DemoRun, found: Outcome, seconds: float) -> None:
+    from nextlabel.demo.outcome import USUAL
+
+    print_table(
+        "Workers",
+        ["worker", "is", "labels", "right", "learnt", "flagged"],
+        [
+            [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}", _learnt(one.learnt), ", ".join(one.flags)]
+            for one in found.workers
+        ],
+        "'right' is hidden from the campaign; 'learnt' is how often it thinks they are right, with a 95% interval.",
+    )
+    rows = [
+        ["labels bought", f"{found.labels:,} of {campaign.budget:,}"],
+        ["right, against the hidden truth", f"{found.right:.1%}"],
+        ["right, as the campaign itself expects", f"{found.expected:.1%}"],
+    ]
+    for one in found.overlaps:
+        rows.append([f"right with {USUAL} labels for every item, {READOUTS[one.readout]}", f"{one.usual:.1%}"])
+        level = "not reached" if one.saved is None else f"after {one.level:,} labels: {one.saved:.0%} saved"
+        rows.append(["    the campaign was there", level])
+    caption = (
+        f"Shares are of these {found.items} items and vary by about {_spread(found):.1%} with the set of items. "
+        f"{USUAL} labels for every item are {USUAL * found.items:,}, by the same people. {seconds:.0f} seconds."
+    )
+    print_table("Certificate", ["", ""], rows, caption)
+
+
+def _learnt(one: Estimate) -> str:
+    return f"{one.mean:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})"
+
+
+def _worker(one: Found) -> dict[str, Any]:
+    return {
+        "worker": one.worker, "kind": one.kind, "labels": one.labels, "right": one.accuracy,
+        "learnt": one.learnt.as_dict(), "flags": list(one.flags),
+    }  # fmt: skip
+
+
+def _overlap(one: Overlap) -> dict[str, Any]:
+    return {"readout": one.readout, "right": one.usual, "level_after": one.level, "saved": one.saved}
+
+
 def _spread(found: Outcome) -> float:
     """Standard error of the share right."""
-    return float((found.expected * (1.0 - found.expected) / found.items) ** 0.5)
+    return float((found.right * (1.0 - found.right) / found.items) ** 0.5)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client import calls
 from nextlabel.client.attempts import Attempts, connection
 from nextlabel.client.calls import BATCH, Call, Page
@@ -59,6 +61,10 @@ class AsyncClient:
         replies = [await self._send(call) for call in calls.task_batches(campaign, tasks, batch)]
         total = replies[-1].tasks if replies else (await self.status(campaign)).tasks
         return Added(sum(reply.added for reply in replies), sum(reply.known for reply in replies), total)
+
+    async def add_predictions(self, campaign: str, model: str, predictions: Any, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``."""
+        return await self._send(calls.predictions(campaign, model, predictions, cost))
 
     async def imports(self, campaign: str) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""
@@ -107,6 +113,22 @@ class AsyncClient:
     async def workers(self, campaign: str) -> list[WorkerReport]:
         """What each worker has done."""
         return await self._send(calls.workers(campaign))
+
+    async def set_standing(self, campaign: str, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        """Pause, block or restore (``active``) a worker."""
+        return await self._send(calls.set_standing(campaign, worker, standing, reason))
+
+    async def set_gold(self, campaign: str, answers: Mapping[str, str]) -> int:
+        """Known answers by the ids of tasks: control questions; how many are new or corrected."""
+        return await self._send(calls.set_gold(campaign, answers))
+
+    async def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent."""
+        return await self._send(calls.change_labels(campaign, "drop-labels", {"worker": worker, "reason": reason}))
+
+    async def restore_labels(self, campaign: str, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return await self._send(calls.change_labels(campaign, "restore-labels", {"worker": worker}))
 
     async def certificate(self, campaign: str) -> Certificate:
         """What a campaign is worth now, and the most that any policy can reach if workers are alike."""

@@ -17,14 +17,16 @@ from typing import Any, Generic, TypeVar
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
-from nextlabel.campaign.new_tasks import task_tables
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaign.standing import Standing
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 
 T = TypeVar("T")
 #: Tasks per request, and results or events per page.
@@ -91,6 +93,16 @@ def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
         yield Call("POST", f"/campaigns/{campaign}/tasks", lambda found: _made(Added, found), options)
 
 
+def predictions(campaign: str, model: str, rows: Any, cost: float) -> Call[AddedPredictions]:
+    """Add what a model predicts."""
+    body = "".join(json.dumps(row) + "\n" for row in row_tables(rows)).encode()
+    options = {
+        "content": body, "headers": {"Content-Type": "application/x-ndjson"}, "params": {"model": model, "cost": cost},
+    }  # fmt: skip
+    path = f"/campaigns/{campaign}/predictions"
+    return Call("POST", path, lambda found: _made(AddedPredictions, found), options)
+
+
 def links(campaign: str, workers: Iterable[str]) -> Call[CampaignLinks]:
     """Create links for workers."""
     return Call("POST", f"/campaigns/{campaign}/links", _links, {"json": {"workers": list(workers)}})
@@ -143,7 +155,28 @@ def imports(campaign: str) -> Call[list[ImportStatus]]:
 def workers(campaign: str) -> Call[list[WorkerReport]]:
     """Show what each worker has done."""
     path = f"/campaigns/{campaign}/workers"
-    return Call("GET", path, lambda found: [_made(WorkerReport, one) for one in found["workers"]])
+    return Call(
+        "GET", path, lambda found: [_made(WorkerReport, one, flags=tuple(one["flags"])) for one in found["workers"]]
+    )
+
+
+def set_standing(campaign: str, worker: str, standing: Standing, reason: str) -> Call[WorkerReport]:
+    """Pause, block or restore a worker."""
+    body = {"worker": worker, "standing": standing, "reason": reason}
+    path = f"/campaigns/{campaign}/workers/standing"
+    return Call("POST", path, lambda found: _made(WorkerReport, found, flags=tuple(found["flags"])), {"json": body})
+
+
+def set_gold(campaign: str, answers: Mapping[str, str]) -> Call[int]:
+    """Known answers by the ids of tasks."""
+    body = {"answers": dict(answers)}
+    return Call("POST", f"/campaigns/{campaign}/gold", lambda found: int(found["changed"]), {"json": body})
+
+
+def change_labels(campaign: str, verb: str, body: dict[str, str]) -> Call[ChangedLabels]:
+    """Drop or restore the labels of a worker."""
+    path = f"/campaigns/{campaign}/workers/{verb}"
+    return Call("POST", path, lambda found: _made(ChangedLabels, found), {"json": body})
 
 
 def certificate(campaign: str) -> Call[Certificate]:
@@ -186,8 +219,9 @@ def _lease(campaign: str, found: Mapping[str, Any]) -> Lease | NoTask:
 
 def _links(found: Mapping[str, Any]) -> CampaignLinks:
     personal = tuple(_made(WorkerLink, one) for one in found["links"])
-    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]))
+    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]), found.get("warning"))
 
 
 def _certificate(found: Mapping[str, Any]) -> Certificate:
-    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]))
+    audit = None if found["audit"] is None else _made(AuditedAccuracy, found["audit"])
+    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]), audit=audit)

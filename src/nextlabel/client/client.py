@@ -10,20 +10,22 @@ with Client("http://127.0.0.1:8000", token) as client:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
+from nextlabel.campaign.standing import Standing
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client import calls
 from nextlabel.client.attempts import Attempts, connection
 from nextlabel.client.calls import BATCH, Call, Page
@@ -73,6 +75,13 @@ class Client:
             added, known, total = added + reply.added, known + reply.known, reply.tasks
         return Added(added, known, self.status(campaign).tasks if total is None else total)
 
+    def add_predictions(self, campaign: str, model: str, predictions: Any, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+        ``cost`` is what one prediction costs in labels of the budget. The same predictions again change nothing.
+        """
+        return self._send(calls.predictions(campaign, model, predictions, cost))
+
     def imports(self, campaign: str) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""
         return self._send(calls.imports(campaign))
@@ -120,6 +129,22 @@ class Client:
     def workers(self, campaign: str) -> list[WorkerReport]:
         """What each worker has done."""
         return self._send(calls.workers(campaign))
+
+    def set_standing(self, campaign: str, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        """Pause, block or restore (``active``) a worker."""
+        return self._send(calls.set_standing(campaign, worker, standing, reason))
+
+    def set_gold(self, campaign: str, answers: Mapping[str, str]) -> int:
+        """Known answers by the ids of tasks: control questions; how many are new or corrected."""
+        return self._send(calls.set_gold(campaign, answers))
+
+    def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent."""
+        return self._send(calls.change_labels(campaign, "drop-labels", {"worker": worker, "reason": reason}))
+
+    def restore_labels(self, campaign: str, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return self._send(calls.change_labels(campaign, "restore-labels", {"worker": worker}))
 
     def certificate(self, campaign: str) -> Certificate:
         """What a campaign is worth now, and the most that any policy can reach if workers are alike."""

@@ -3,8 +3,8 @@
 ======================= ===================================================================================
 flag                    said when
 ======================= ===================================================================================
-at chance               the interval of the balanced accuracy holds chance, and its upper end is less than a
-                        fifth of the way from chance to perfect: their labels say next to nothing
+at chance               the interval of the balanced accuracy holds chance, and its upper end is less than three
+                        tenths of the way from chance to perfect: their labels say next to nothing
 against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
 always the same answer  one answer throughout, where an average worker would have given it throughout with a
                         chance below 1% for the whole crowd
@@ -16,6 +16,8 @@ Intervals are 95%; who has given few labels has wide ones and is not flagged.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from nextlabel.arrays import Bools
@@ -25,7 +27,7 @@ from nextlabel.crowd.skill import Intervals
 
 AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
 #: How far from chance to perfect a worker at chance may be at best.
-NEAR = 0.2
+NEAR = 0.3
 #: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
 LEVEL = 0.01
 
@@ -36,6 +38,19 @@ def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
     against = balanced.high < chance
     at_chance = ~against & (balanced.low <= chance) & (balanced.high < chance + NEAR * (1.0 - chance))
     return at_chance, against
+
+
+def flags_by_worker(
+    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int]
+) -> list[tuple[str, ...]]:
+    """What stands out about each worker."""
+    at_chance, against = skill_flags(labels.answers, balanced)
+    same = always_same(labels, fit)
+    out = []
+    for j in range(labels.workers):
+        said = ((at_chance[j], AT_CHANCE), (against[j], AGAINST), (same[j], SAME), (j in copiers, COPYING))
+        out.append(tuple(name for true, name in said if true))
+    return out
 
 
 def always_same(labels: CrowdLabels, fit: CrowdFit) -> Bools:

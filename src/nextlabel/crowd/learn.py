@@ -7,9 +7,9 @@ import os
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.crowd import flags as flag
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdFit, fit_crowd
+from nextlabel.crowd.flags import flags_by_worker
 from nextlabel.crowd.labels import CrowdLabels, crowd_labels
 from nextlabel.crowd.learnt import CopyingPair, Estimate, LearntCrowd, LearntWorker
 from nextlabel.crowd.prior import CrowdPrior
@@ -66,17 +66,10 @@ def _workers(
     """The named workers, those with the most labels first."""
     accuracy, balanced = accuracies(data, fit)
     variance = channel_variance(data, fit)
-    at_chance, against = flag.skill_flags(data.answers, balanced)
-    same = flag.always_same(data, fit)
     many = np.bincount(data.worker, minlength=data.workers)
     bias = fit.channels.mean(axis=1) - 1.0 / data.answers
     information, gain = bits(fit), worth(fit)
-    copiers = {worker for pair in copying for worker in pair}
-
-    def flags(j: int) -> tuple[str, ...]:
-        said = [(at_chance[j], flag.AT_CHANCE), (against[j], flag.AGAINST), (same[j], flag.SAME)]
-        return tuple(name for true, name in [*said, (j in copiers, flag.COPYING)] if true)
-
+    flags = flags_by_worker(data, fit, balanced, {worker for pair in copying for worker in pair})
     order = np.argsort(-many[: len(table.workers)], kind="stable")
     return tuple(
         LearntWorker(
@@ -89,7 +82,7 @@ def _workers(
             bias=tuple(float(x) for x in bias[j]),
             bits=float(information[j]),
             worth=float(gain[j]),
-            flags=flags(j),
+            flags=flags[j],
         )
         for j in map(int, order)
     )

@@ -10,6 +10,7 @@ from threading import Event, Lock
 import numpy as np
 
 from nextlabel.client import Client
+from nextlabel.demo.sample import Person
 
 #: Seconds that a person takes for one review, and how many times faster the demo's crowd is.
 PERSON_S, SPEED_UP = 18.0, 150.0
@@ -18,13 +19,13 @@ FINAL = ("budget_spent", "finished", "nothing_left_for_you", "deadline_passed", 
 
 
 def crowd(
-    url: str, campaign: str, tokens: Mapping[str, str], says: Callable[[str, float], str], seed: int,
+    url: str, campaign: str, tokens: Mapping[Person, str], truth: Mapping[str, str], seed: int,
     labelled: Callable[[int], None],
 ) -> int:  # fmt: skip
-    """Work until nothing is left; ``says(task, u)`` is the answer for a uniform u, ``labelled(n)`` reports progress."""
+    """Work until nothing is left; ``tokens`` has each person's, ``labelled(n)`` reports progress."""
     done, lock, stop = 0, Lock(), Event()
 
-    def work(number: int, token: str) -> None:
+    def work(number: int, person: Person, token: str) -> None:
         nonlocal done
         random = np.random.default_rng((seed, number))
         with Client(url, token) as client:
@@ -35,14 +36,14 @@ def crowd(
                         return
                     stop.wait(0.1)
                     continue
-                time.sleep(float(random.exponential(PERSON_S / SPEED_UP)))
-                client.tell(lease, says(lease.task, float(random.random())))
+                time.sleep(float(random.exponential(PERSON_S / SPEED_UP / person.speed)))
+                client.tell(lease, person.says(truth[lease.task], float(random.random())))
                 with lock:
                     done += 1
                     labelled(done)
 
     with ThreadPoolExecutor(len(tokens)) as pool:
-        jobs = [pool.submit(work, number, token) for number, token in enumerate(tokens.values())]
+        jobs = [pool.submit(work, number, *one) for number, one in enumerate(tokens.items())]
         try:
             wait(jobs)
         finally:

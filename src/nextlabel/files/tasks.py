@@ -4,12 +4,14 @@
 column or key meaning
 ============= ====================================================================================
 id_column     its value is the task's id; it stays in the payload unless it is called ``id``
-score_column  its value is the model's score; workers are not shown it
+score_column  its value is the model's score; a column is one only if it is named here, whatever it is called
+gold_column   its value is the answer, if it is known; it is not part of the payload. Without it, a column ``gold`` is
 prior         in a table written as JSON, e.g. ``[2, 1]``
 payload       if there, the payload alone; else all other columns are (``campaign.new_tasks``)
 ============= ====================================================================================
 
-Tables are CSV, Parquet and data frames; JSON lists and JSON lines may hold any values.
+Tables are CSV, Parquet and data frames. JSON lists and JSON lines may hold any values; ``score`` in them is one by its
+name, because a program wrote it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from nextlabel.files.report import TableReport
 #: Names of columns that are taken for ids and for scores, the best known first.
 ID_NAMES = ("id", "key", "task_id", "item_id")
 SCORE_NAMES = ("score", "probability", "model_score", "prob")
+#: Columns of a table that say something of a task by their names alone.
+OWN = ("id", "prior", "gold")
 #: Columns of a table, and characters of a column's name.
 MOST_COLUMNS, LONGEST_NAME = 500, 200
 _NAMES_HINT = "Give every column a name of its own in the first row."
@@ -47,8 +51,12 @@ class TaskReader:
         *,
         id_column: str | None = None,
         score_column: str | None = None,
+        gold_column: str | None = None,
     ) -> None:
-        self._id, self._score = id_column, score_column
+        self._id, self._score, self._gold = id_column, score_column, gold_column
+        #: The columns of a table that its tasks keep; empty for JSON, and where a column ``payload`` is all they keep.
+        self.columns: tuple[str, ...] = ()
+        self._is_table = False
         self._source = source
         if is_frame(source):
             self._tasks = self._from_table(FrameTable(source, name))
@@ -62,17 +70,20 @@ class TaskReader:
 
     def __iter__(self) -> Iterator[Any]:
         place = 0
-        for place, task in enumerate(self._tasks, start=1):
-            names = list(task) if isinstance(task, dict) else []
-            for column in (self._id, self._score):
+        for place, row in enumerate(self._tasks, start=1):
+            names = list(row) if isinstance(row, dict) else []
+            for column in (self._id, self._score, self._gold):
                 if column is not None and column not in names:
                     raise InputError(
                         f"task {place:,} has no {column[:60]!r}.", f"It has {', '.join(names)[:200] or 'no names'}."
                     )
+            task = self._kept(row) if self._is_table else row
             if self._id is not None:
-                task["id"] = task[self._id]
-            if self._score is not None and self._score != "score":
-                task["score"] = task.pop(self._score)
+                task["id"] = row[self._id]
+            if self._score is not None:
+                task["score"], task["score_column"] = row[self._score], self._score
+            if self._gold is not None:
+                task["gold"] = row[self._gold] if self._is_table or self._gold == "gold" else task.pop(self._gold)
             if isinstance(task, dict) and isinstance(task.get("score"), str):
                 point = with_point(task["score"])
                 self.report.decimal_commas += point != task["score"].strip()
@@ -80,6 +91,15 @@ class TaskReader:
             yield task
         if place == 0:
             raise FileFormatError(f"{self.report.name} has no tasks.", "Give at least one, in rows below the header.")
+
+    def rows(self) -> Iterator[Any]:
+        """The rows as they stand, with all their columns."""
+        return self._tasks
+
+    def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The task in a row of a table: its columns are the payload, so that none is taken for something else."""
+        own = {name: row[name] for name in (*OWN, "payload") if name in row}
+        return own if "payload" in own else {**own, "payload": {name: row[name] for name in self.columns}}
 
     def share_read(self) -> float:
         """How much of a file has been read, from 0 to 1; 0 where that is not known."""
@@ -96,7 +116,9 @@ class TaskReader:
 
     def _from_table(self, table: Table) -> Iterator[Any]:
         check_names(table.columns, table.report.name)
-        self.report = table.report
+        self.report, self._is_table = table.report, True
+        kept = tuple(name for name in table.columns if name not in OWN and name != self._gold)
+        self.columns = () if "payload" in table.columns else kept
         return self._rows(table)
 
     def _rows(self, table: Table) -> Iterator[Any]:
@@ -113,11 +135,17 @@ class TaskReader:
 
 @contextmanager
 def open_tasks(
-    path: str | os.PathLike[str], *, id_column: str | None = None, score_column: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    id_column: str | None = None,
+    score_column: str | None = None,
+    gold_column: str | None = None,
 ) -> Iterator[TaskReader]:
     """The tasks in a file."""
     with open_stream(path) as stream:
-        yield TaskReader(stream, os.fspath(path), id_column=id_column, score_column=score_column)
+        yield TaskReader(
+            stream, os.fspath(path), id_column=id_column, score_column=score_column, gold_column=gold_column
+        )
 
 
 def check_names(names: Sequence[str], where: str) -> None:

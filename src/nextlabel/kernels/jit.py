@@ -13,6 +13,8 @@ import numba
 import numpy as np
 from numba.core import event
 
+from nextlabel.kernels.compile_once import compile_once
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Taken by the first compilation that is announced, and never given back: a command has several blocks to announce it.
@@ -39,6 +41,7 @@ def jit(function: F) -> F:
         return np.errstate(over="ignore")(function)
     kernel: Any = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
     kernel._cache._cache_file._version = VERSION
+    compile_once(kernel)
     return cast(F, kernel)
 
 

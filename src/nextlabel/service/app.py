@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaigns.service import CampaignService
@@ -32,12 +33,30 @@ from nextlabel.service.metrics import Metrics
 from nextlabel.service.middleware import RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import campaigns, health, labels, links, log, results, tasks, work
+from nextlabel.service.routes import campaigns, health, labels, links, log, predictions, results, tasks, work, workers
 from nextlabel.service.settings import ServiceSettings
+from nextlabel.service.work_router import WorkRouter
 from nextlabel.version import __version__
 
 #: Work comes first: its routes are called most, and routes are tried in order.
-ROUTERS = tuple(part.router for part in (work, campaigns, tasks, links, results, labels, log, health))
+ROUTERS = tuple(
+    part.router for part in (work, campaigns, tasks, predictions, links, results, labels, workers, log, health)
+)
+
+
+class ServiceApp(FastAPI):
+    """FastAPI, but for the requests of workers, which take a shorter way (``service.work_router``)."""
+
+    work_router: WorkRouter | None = None
+    work: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if self.work_router is not None and self.work_router.serves(scope):
+            scope["app"] = self
+            await self.work(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def create_app(
@@ -45,11 +64,12 @@ def create_app(
     settings: ServiceSettings | None = None,
     pages: Callable[[FastAPI], None] | None = None,
     close_service: bool = False,
-) -> FastAPI:
+) -> ServiceApp:
     """The application; ``pages`` adds routes to it, ``close_service`` closes the campaign service at shutdown."""
     campaign_service = (
         service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
     )
+    campaign_service.refit_in_background()
     settings = settings if settings is not None else ServiceSettings()
     access = AccessCache(campaign_service.store)
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
@@ -57,7 +77,7 @@ def create_app(
     command_queue = CommandQueue(campaign_service, metrics.count_commit)
     limits = RequestLimits(settings, metrics.count_limit)
     authenticator = Authenticator(access, signer, limits, settings.open_metrics)
-    app = FastAPI(
+    app = ServiceApp(
         title="nextlabel",
         version=__version__,
         summary="Which task should the next worker label?",
@@ -71,10 +91,11 @@ def create_app(
         middleware=[
             Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, https=settings.is_https),
             Middleware(BodyLimitMiddleware, settings=settings),
-            Middleware(work.WorkRouter),
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
+    app.work_router = WorkRouter(work.router, settings.max_body_bytes)
+    app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings.is_https)
     app.state.nextlabel = AppState(campaign_service, command_queue, settings, access, signer, metrics, limits)
     for router in ROUTERS:
         app.include_router(router, prefix=API)

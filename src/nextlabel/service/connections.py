@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -78,8 +78,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._limits = limits if limits is not None else ConnectionLimits(ServiceSettings())
         self._timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
-        self._head_bytes = self._body_bytes = 0
+        self._head_bytes = self._body_bytes = self._piece_bytes = 0
         self._in_head = True
+        #: What has to arrive in time, and what a timer was started for.
+        self._awaited: Literal["head", "body"] | None = None
+        self._timed: Literal["head", "body"] | None = None
         self.idle_since = time.monotonic()
 
     @property
@@ -95,6 +98,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(503, "connections", "too many connections at once.", "Try again in a moment.")
             return
         self._expect_head()
+        self._time_what_is_awaited()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
@@ -106,12 +110,17 @@ class GuardedProtocol(HttpToolsProtocol):
         """Take what has arrived; the head of a request must not grow for ever."""
         if self.transport.is_closing():
             return
-        self._body_bytes += len(data)
+        self._piece_bytes = len(data)
+        self._body_bytes += self._piece_bytes
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
-            self._head_bytes += len(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += self._piece_bytes
             if self._head_bytes > self._limits.settings.max_header_bytes:
                 self._refuse_head()
+                return
+        self._time_what_is_awaited()
 
     def on_message_begin(self) -> None:
         """A request begins: its head has to arrive in time."""
@@ -120,9 +129,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is there: the body has to go on arriving."""
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        limit = self._limits.settings.max_header_bytes
+        is_short = self._head_bytes + self._piece_bytes <= limit  # with all that has arrived beside it
         self._in_head, self._head_bytes = False, 0
-        if size > self._limits.settings.max_header_bytes:
+        if not is_short and len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > limit:
             self._refuse_head()
             return
         super().on_headers_complete()
@@ -135,7 +145,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is there."""
-        self._stop_timer()
+        self._awaited = None
         if not self.transport.is_closing():
             super().on_message_complete()
 
@@ -177,7 +187,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         self._in_head, self._head_bytes = True, 0
-        self._start_timer(self._limits.settings.head_seconds, self._head_is_late)
+        self._awaited, self._timed = "head", None
 
     def _head_is_late(self) -> None:
         seconds = self._limits.settings.head_seconds
@@ -192,19 +202,27 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _expect_body(self) -> None:
         self._body_bytes = 0
-        self._start_timer(self._limits.settings.body_seconds, self._check_body)
+        self._awaited, self._timed = "body", None
+
+    def _time_what_is_awaited(self) -> None:
+        """Start or stop the timer; a request that arrives in one piece needs none."""
+        if self._awaited is not None and self._awaited == self._timed:
+            return
+        self._stop_timer()
+        self._timed = self._awaited
+        if self._awaited == "head":
+            self._timer = self.loop.call_later(self._limits.settings.head_seconds, self._run_out, self._head_is_late)
+        elif self._awaited == "body":
+            self._timer = self.loop.call_later(self._limits.settings.body_seconds, self._run_out, self._check_body)
 
     def _check_body(self) -> None:
         """Close the connection if the body arrives slowly; what the service itself has not taken does not count."""
         seconds = self._limits.settings.body_seconds
         if self.flow.read_paused or self._body_bytes >= SLOWEST * seconds:
             self._expect_body()
+            self._time_what_is_awaited()
             return
         self._refuse(408, "body_time", f"the body arrives with less than {SLOWEST} bytes a second.", "Send it faster.")
-
-    def _start_timer(self, seconds: float, then: Callable[[], None]) -> None:
-        self._stop_timer()
-        self._timer = self.loop.call_later(seconds, self._run_out, then)
 
     def _run_out(self, then: Callable[[], None]) -> None:
         """The time is over; what lay waiting while this process was busy is still taken, and cancels this timer."""

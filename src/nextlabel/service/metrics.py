@@ -43,6 +43,8 @@ class Metrics:
         self._shared = "PROMETHEUS_MULTIPROC_DIR" in os.environ
         self._registry = CollectorRegistry()
         self._store = store
+        #: What a method, a route and a status are counted by: to find it anew costs more than to count.
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         own = self._registry
         self._requests = Counter("nextlabel_requests", "Requests answered", ("method", "route", "status"), registry=own)
         self._seconds = Histogram(
@@ -64,9 +66,14 @@ class Metrics:
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        method = method if method in METHODS else "other"
-        self._requests.labels(method, route, status).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        series = self._series.get((method, route, status))
+        if series is None:
+            known = method if method in METHODS else "other"
+            series = self._requests.labels(known, route, status), self._seconds.labels(known, route)
+            if known == method:  # others could be any number of texts
+                self._series[method, route, status] = series
+        series[0].inc()
+        series[1].observe(seconds)
 
     def count_ask(self, outcome: str) -> None:
         """A worker asked: ``leased``, or the reason why there was no task."""

@@ -67,15 +67,21 @@ class RequestMiddleware:
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, https: bool = False) -> None:
         self._app, self._authenticator, self._metrics = app, authenticator, metrics
-        self._security_headers = (*SECURITY_HEADERS, HSTS) if https else SECURITY_HEADERS
+        self._security_headers: tuple[tuple[bytes, bytes], ...] = (*SECURITY_HEADERS, *([HSTS] if https else []))
+        self._security_names = frozenset(name for name, _ in self._security_headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = {name: value for name, value in scope["headers"] if name in (b"authorization", b"x-request-id")}
-        context = scope["nextlabel"] = RequestContext(_request_id(headers.get(b"x-request-id")))
+        authorization = given_id = None
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                authorization = value
+            elif name == b"x-request-id":
+                given_id = value
+        context = scope["nextlabel"] = RequestContext(_request_id(given_id))
 
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -86,7 +92,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            context.principal = await self._authenticator.authenticate(scope, headers.get(b"authorization"))
+            context.principal = await self._authenticator.authenticate(scope, authorization)
             await self._app(scope, receive, send_recorded)
         except Exception as error:
             if context.status:  # the response has begun: all that is left is to break the connection off
@@ -101,7 +107,10 @@ class RequestMiddleware:
 
     def _with_security(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
         present = {name for name, _ in headers}
-        missing = [pair for pair in self._security_headers if pair[0] not in present]
+        if present.isdisjoint(self._security_names):
+            missing = self._security_headers
+        else:
+            missing = tuple(pair for pair in self._security_headers if pair[0] not in present)
         return [*headers, *missing, (b"x-request-id", request_id.encode())]
 
     def _record(self, scope: Scope, context: RequestContext) -> None:

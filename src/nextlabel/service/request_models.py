@@ -8,14 +8,17 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nextlabel.campaign.declaration import LARGEST, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
+from nextlabel.campaign.standing import LONGEST_REASON, Standing
 
 B = TypeVar("B", bound="RequestBody")
 #: Cursors fit into the whole numbers of JavaScript.
 LARGEST_CURSOR = 2**53
+Language = Literal["en", "de", "fr", "es", "pt", "zh", "hi", "ar"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
 ]
+ReasonText = Annotated[str, Field(max_length=LONGEST_REASON, description="For the log", examples=["guesses"])]
 
 
 def setting_field(name: str) -> Any:
@@ -69,20 +72,36 @@ class LabelsQuery(ResultsQuery):
     limit: int = Field(1000, ge=1, le=1000, description="Tasks whose labels are on the page")
     format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all labels")
     unanswered: bool = Field(False, description="Also leases without an answer")
+    dropped: bool = Field(False, description="Also labels that were dropped")
 
 
 class WorkersQuery(QueryParameters):
     """The workers with the most labels."""
 
     limit: int = Field(1000, ge=1, le=10_000)
+    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all workers")
 
 
 class TasksQuery(QueryParameters):
     """How tasks are read."""
 
     id_column: Name | None = Field(None, description="The column or key with the task's id")
-    score_column: Name | None = Field(None, description="The column or key with the model's score")
+    score_column: Name | None = Field(
+        None,
+        description="The column or key with a model's score, to start from; in tables no column is one by its name",
+    )
+    gold_column: Name | None = Field(
+        None, description="The column or key with the answer where it is known, which workers are not shown"
+    )
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
+
+
+class PredictionsQuery(QueryParameters):
+    """Whose predictions they are, and what one costs."""
+
+    model: Annotated[str, Field(min_length=1, max_length=170, description="The model's name", examples=["v2"])]
+    cost: float = Field(0.0, ge=0, le=1000, allow_inf_nan=False, description="Labels of the budget that one costs")
+    task_column: Name | None = Field(None, description="The column or key with the task's id")
 
 
 class CreateCampaignRequest(RequestBody):
@@ -93,6 +112,8 @@ class CreateCampaignRequest(RequestBody):
     labels: list[str] = setting_field("labels")
     name: str = setting_field("name")
     question: str = setting_field("question")
+    language: Language | None = setting_field("language")
+    show: list[str] | None = setting_field("show")
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
     policy: str = setting_field("policy")
@@ -106,14 +127,48 @@ class CreateCampaignRequest(RequestBody):
     most_in_flight: int = setting_field("most_in_flight")
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
+    gold_in_budget: bool = setting_field("gold_in_budget")
+    pay_per_label: float = setting_field("pay_per_label")
+    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
 
 class ChangeCampaignRequest(RequestBody):
-    """The settings to change; null removes a deadline or lease time."""
+    """The settings to change; null removes a deadline, a lease time or a limit per worker."""
 
     budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
+    pay_per_label: float = setting_field("pay_per_label")
+    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+
+
+class GoldRequest(RequestBody):
+    """Known answers, by the ids of tasks."""
+
+    answers: dict[Name, Annotated[str, Field(max_length=LONGEST_LABEL)]] = Field(
+        min_length=1, max_length=10_000, examples=[{"t17": "yes"}]
+    )
+
+
+class StandingRequest(RequestBody):
+    """How a worker stands from now on; the reason is for the log and the requester."""
+
+    worker: Worker
+    standing: Standing
+    reason: ReasonText = ""
+
+
+class DropLabelsRequest(RequestBody):
+    """Whose labels are left out of the results, and why."""
+
+    worker: Worker
+    reason: ReasonText = ""
+
+
+class RestoreLabelsRequest(RequestBody):
+    """Whose dropped labels are taken in again."""
+
+    worker: Worker
 
 
 class AskRequest(RequestBody):

@@ -12,13 +12,14 @@ from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, Lease, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
-from nextlabel.campaigns.certificate import Certificate, More
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus, WorkerReport
+from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.service.times import iso_or_none
 
 _NEXT = "``next`` is the ``after`` of the following page, null on the last."
@@ -101,6 +102,11 @@ AddedResponse = _model(
     "How many tasks were added, how many were known before, and how many there are now.",
     read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
 )
+AddedPredictionsResponse = _model(
+    AddedPredictions,
+    "How many predictions were added, how many were known before, and how many labels of the budget they cost.",
+    read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
+)
 ImportResponse = _model(
     ImportStatus,
     "An import of tasks: ``staging`` until all of them have been checked, ``publishing`` until they are there.",
@@ -137,19 +143,48 @@ LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", label
 EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
 EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
 WorkerResponse = _model(
-    WorkerReport, "What one worker has done.", mean_seconds=_described(float | None, "Over labels told in time")
+    WorkerReport,
+    "What one worker did, is owed and is worth; what was not learnt is null.",
+    bought=_described(int, "Labels that the budget paid for"),
+    dropped=_described(int, "Of these, labels that are left out of the results"),
+    mean_seconds=_described(float | None, "Over labels told in time"),
+    amount=_described(float, "Bought labels times the pay per label"),
+    agreement=_described(float | None, "Share of the labels that agree with the likeliest truth"),
+    accuracy=_described(float | None, "Chance that a label is right"),
+    flags=_described(list[str], "What stands out, e.g. at chance"),
+)
+ChangedLabelsResponse = _model(
+    ChangedLabels,
+    "How many labels were dropped or restored.",
+    left=_described(int, "Labels that were not restored for want of room"),
 )
 WorkersResponse = _list("WorkersResponse", "Workers, those with the most labels first.", workers=WorkerResponse)
 CertificateResponse = _model(
     Certificate,
-    "What a task of the campaign is worth, and the most it can be worth in the end.",
-    upper=_described(float | None, "If workers are alike; null where the policy tells them apart, as are those below"),
+    "What a task of the campaign is worth now, what is forecast, and the most it can be worth in the end.",
+    low=_described(float | None, "Of the 95% interval of ``now``, where workers are told apart; null elsewhere"),
+    rests_on=_described(str, "What ``now`` rests on, in a sentence"),
+    audit=_described(
+        _model(AuditedAccuracy, "The accuracy as audited items correct it, with a 95% interval.") | None,
+        "Null without audited items",
+    ),
+    forecast=_described(float | None, "Expected at the end of the budget, where workers are told apart"),
+    forecast_low=_described(float | None, "Of the 90% range of the forecast"),
+    upper=_described(float | None, "If what ``assumes`` says is so; null if it is not known"),
+    assumes=_described(str, "What ``upper`` assumes, in a sentence"),
     slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
     price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
     more=_list_of(_model(More, "The most that more labels could buy.")),
     curve=None,
+    history=None,
 )
+
+
+class GoldResponse(BaseModel):
+    """How many answers are new or corrected."""
+
+    changed: int
 
 
 class HealthResponse(BaseModel):

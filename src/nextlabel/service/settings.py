@@ -114,6 +114,7 @@ class ServiceSettings(BaseSettings):
     def base_url(self) -> str:
         """What links begin with."""
         host = f"[{self.host}]" if ":" in self.host else self.host
+        host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # where it listens everywhere, also here
         return self.public_url or f"http://{host}:{self.port}"
 
     def environment(self) -> dict[str, str]:

@@ -106,7 +106,7 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 ADD_TASKS = insert_rows(tasks)
 ADD_EVENTS = insert_rows(events)
 ADD_LEASES = insert_rows(leases)
-SAVE_LEASES = update_rows(leases, ("id",), ("status", "expires_at", "ended_at", "label", "counted"))
+SAVE_LEASES = update_rows(leases, ("id",), ("status", "expires_at", "ended_at", "label", "counted", "dropped"))
 MOVE_TASKS = update_rows(tasks, ("campaign", "number"), ("node", "w", "labels", "score", "last_seq", "closed_seq"))
 SAVE_STATES = upsert_rows(states)
 SAVE_WORKERS = upsert_rows(workers)

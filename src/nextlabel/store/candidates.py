@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.campaign.chance import starting_place
 from nextlabel.campaign.rows import Group, TaskRow
-from nextlabel.store import questions
+from nextlabel.store import long_searches, questions
 from nextlabel.store.ledger_rows import key_of_place, key_of_score
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import task_from
 
 if TYPE_CHECKING:
     from nextlabel.store.sql_ledger import SqlLedger
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 #: Tasks that are asked for each worker where it is likely that others take some of them first: in a group that has
 #: fewer tasks than so many for each worker.
 SPARE, CROWDED = 3, 20
+#: A group of at most so many tasks, all of which are in memory, is judged there.
+FEW = 64
 
 
 class Candidates:
@@ -59,6 +60,11 @@ class Candidates:
         """Of the group's tasks that the worker never held: the first at place ``start`` or later, else the first."""
         if self._ledger.worker(worker).given >= self._row.tasks:
             return None  # a worker has each task once
+        known = self._rows.in_group.get(group, ())
+        if len(known) <= FEW and len(known) == self._ledger.groups().get(group, 0):  # all of them are here
+            every = (self._rows.tasks[number] for number in known)
+            free = [task for task in every if not self._held(task.number, worker)]
+            return min(free, key=lambda task: key_of_place(task, start), default=None)
         found = [self._rows.tasks[number] for number in self._rows.entered.get(group, ())]
         found = [task for task in found if not self._held(task.number, worker)]
         stored = self._first_stored(group, worker, start)
@@ -112,12 +118,17 @@ class Candidates:
 
     def _first(self, question: Callable[[str], questions.Question], which: dict[str, Any]) -> TaskRow | None:
         """The first untouched task of an answer: as a rule the first of all, so that more are asked for only if not."""
+        if self._dialect == "sqlite":  # rows are found as they are read
+            for row in self._runner.stream(question(self._dialect), which):
+                if row[0] not in self._rows.stored_group:
+                    return self._read([row])[0]
+            return None
         for many in sorted({1, which["many"]}):
-            found = self._read(self._runner.ask(question(self._dialect), {**which, "many": many}))
-            for task in found:
-                if task.number not in self._rows.stored_group:
-                    return task
-            if len(found) < many:
+            rows = self._runner.ask(question(self._dialect), {**which, "many": many})
+            for row in rows:
+                if row[0] not in self._rows.stored_group:
+                    return self._read([row])[0]
+            if len(rows) < many:
                 return None
         return None
 
@@ -134,6 +145,8 @@ class Candidates:
             counts = self._ledger.held_counts.begin(which["worker"])
         if self._exhausted(group, counts):
             return None
+        if self._stored(group) > long_searches.MOST_SEARCHED:
+            return self._ledger.cached.searches.in_group(which["worker"], group, which["start"], self._places(which))
         first = self._first(questions.search_from, which)
         return first if first is not None else self._first(questions.search_before, which)
 
@@ -169,13 +182,44 @@ class Candidates:
         if len(self._ranked) < questions.MOST_EXAMINED:
             return None
         which = {"campaign": self._rows.number, "worker": worker, "many": 1 + len(self._rows.stored_group)}
+        if self._row.tasks > long_searches.MOST_SEARCHED:
+            return self._ledger.cached.searches.in_ranked(worker, self._row.tasks, self._scores(which))
         return self._first(questions.search_best, which)
+
+    def _places(self, which: dict[str, Any]) -> long_searches.Window[float]:
+        """Windows of a group, from a place on."""
+
+        def window(start: float, until: float, examined: int) -> tuple[TaskRow | None, float | None]:
+            asked = {**which, "start": start, "examined": examined}
+            first = self._first(questions.window_from, asked)
+            if first is not None:
+                return first, None
+            del asked["many"], asked["worker"]
+            last = self._runner.ask(questions.last_from(self._dialect), asked)
+            return None, last[0][0] if last else None
+
+        return window
+
+    def _scores(self, which: dict[str, Any]) -> long_searches.Window[long_searches.Score]:
+        """Windows of ranked tasks, from a score down to another."""
+
+        def window(
+            start: long_searches.Score, until: long_searches.Score, examined: int
+        ) -> tuple[TaskRow | None, long_searches.Score | None]:
+            between = {"score": start[0], "place": start[1], "least": until[0], "least_place": until[1]}
+            first = self._first(questions.best_window, {**which, **between, "examined": examined})
+            if first is not None:
+                return first, None
+            asked = {"campaign": which["campaign"], **between, "examined": examined}
+            last = self._runner.ask(questions.last_of_best(self._dialect), asked)
+            return None, (last[0][0], last[0][1]) if last else None
+
+        return window
 
     def _read(self, found: Sequence[Row]) -> list[TaskRow]:
         """Rows of tasks with their holders, remembered."""
         return [
-            self._rows.know_task(task_from(tuple(task)), questions.holders_of(self._dialect, names))
-            for *task, names in found
+            self._ledger.read_task(tuple(task), questions.holders_of(self._dialect, names)) for *task, names in found
         ]
 
     def _which(self, group: Group, **more: Any) -> dict[str, Any]:

@@ -143,4 +143,5 @@ def without_limits(connection: Connection) -> None:
 def _sqlite_begin(connection: Any) -> None:
     """Writers take the write lock at once: one that read first and wrote later could not be let through."""
     writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    driver: Any = connection.connection.driver_connection  # on the driver itself: this happens in every transaction
+    driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN").close()

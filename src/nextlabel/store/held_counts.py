@@ -6,7 +6,7 @@ follow every move of a task that the worker has held. That is one question per t
 tasks that have moved, and a task has few holders, so that the cost of an ask grows neither with the number of tasks
 that somebody has held nor with the number of such workers.
 
-The counts follow from the leases and the tasks: they may be thrown away at any time.
+The counts follow from the leases and the tasks, and may be thrown away at any time.
 """
 
 from __future__ import annotations
@@ -78,10 +78,8 @@ class HeldCounts:
         }
 
     def forget(self) -> None:
-        """Throw the counts of all workers away."""
-        if self._anybody():
-            self._runner.tell(questions.drop_held(self._runner.dialect_name), {"campaign": self._rows.number})
-        self._counts, self._any = {}, False
+        """Remember nothing that was read before."""
+        self._counts, self._any = {}, None
 
     def _anybody(self) -> bool:
         if self._any is None:

@@ -1,6 +1,7 @@
-"""The rows of one campaign that a transaction has read, and what it has changed in them and not yet written.
+"""The rows of one campaign that a process has read, and what a transaction has changed in them and not yet written.
 
-A row that is here is the truth until the transaction ends; the database has what was written last. A task that has been
+A row that is here is the truth until the transaction ends, and until the campaign's next event afterwards, if that is
+not written by this process; the database has what was written last. A task that has been
 moved is *touched*: questions to the database about groups and scores must leave it out, and look at the row here.
 """
 
@@ -17,6 +18,9 @@ from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.store.bulk import ADD_EVENTS, ADD_LEASES, MOVE_TASKS, SAVE_LEASES, SAVE_WORKERS, BulkWrite, Values
 
+#: Rows of a kind that are kept after a transaction; more of them are forgotten together.
+MOST_KEPT = 1000
+
 
 class LedgerRows:
     """Rows in memory; ``number`` is the campaign's."""
@@ -29,6 +33,11 @@ class LedgerRows:
         #: Workers all of whose open leases are here, and tasks all of whose holders are.
         self.open: dict[str, dict[str, LeaseRow]] = {}
         self.holders: dict[int, set[str]] = {}
+        #: Tasks that are here, by group.
+        self.in_group: dict[Group, set[int]] = {}
+        #: Tasks with a large payload, and workers whose tallies may have been changed.
+        self.large: set[int] = set()
+        self._handed_out: set[str] = set()
         #: Touched tasks: the group that each is stored in, and those that are in each group now.
         self.stored_group: dict[int, Group] = {}
         self.left: Counter[Group] = Counter()
@@ -47,7 +56,11 @@ class LedgerRows:
         if holders is not None and task.number not in self.holders:
             self.holders[task.number] = set(holders)
             self._add_new_holders(task.number)
-        return self.tasks.setdefault(task.number, task)
+        known = self.tasks.get(task.number)
+        if known is None:
+            known = self.tasks[task.number] = task
+            self.in_group.setdefault(task.group, set()).add(task.number)
+        return known
 
     def know_lease(self, lease: LeaseRow) -> LeaseRow:
         """A lease as it is stored."""
@@ -65,6 +78,11 @@ class LedgerRows:
             self.workers[tally.worker] = tally
             self._workers_as_stored[tally.worker] = _worker_values(self.number, tally)
         return self.workers[tally.worker]
+
+    def tally(self, worker: str) -> WorkerRow:
+        """A tally that is here, to be read or changed."""
+        self._handed_out.add(worker)
+        return self.workers[worker]
 
     def know_holders(self, task: int, workers: Iterable[str]) -> None:
         """Everybody who is stored as having held a task."""
@@ -94,13 +112,27 @@ class LedgerRows:
         else:
             self.stored_group[number] = before
             self.left[before] += 1
+        if number in self.tasks:
+            self.in_group[before].discard(number)
+            if not self.in_group[before]:
+                del self.in_group[before]
         task.node, task.w, task.score = state.node, state.w, score
         after = task.group
+        self.in_group.setdefault(after, set()).add(number)
         self.entered.setdefault(after, set()).add(number)
         self.group_change[before] -= 1
         self.group_change[after] += 1
         self.tasks[number] = task
         return before, after
+
+    def forget_task(self, number: int) -> None:
+        """A task has been written otherwise; what is pending must have been written."""
+        task = self.tasks.pop(number, None)
+        self.large.discard(number)
+        if task is not None:
+            self.in_group[task.group].discard(number)
+            if not self.in_group[task.group]:
+                del self.in_group[task.group]
 
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
@@ -156,7 +188,7 @@ class LedgerRows:
         """Leases that are new or have changed."""
         new = [_lease_values(self.number, self.leases[id]) for id in self._new_leases]
         changed: list[Values] = [
-            (lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted)
+            (lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted, lease.dropped)
             for lease in (self.leases[id] for id in self._changed_leases)
         ]
         self._new_leases, self._changed_leases, self._new_holders = set(), set(), {}
@@ -169,28 +201,68 @@ class LedgerRows:
 
     def take_workers(self) -> dict[BulkWrite, list[Values]]:
         """Tallies that have changed."""
-        values = {worker: _worker_values(self.number, tally) for worker, tally in self.workers.items()}
-        rows = [row for worker, row in values.items() if row != self._workers_as_stored.get(worker)]
-        self._workers_as_stored = values
+        rows: list[Values] = []
+        for worker in self._handed_out:
+            values = _worker_values(self.number, self.workers[worker])
+            if values != self._workers_as_stored.get(worker):
+                self._workers_as_stored[worker] = values
+                rows.append(values)
+        self._handed_out = set()
         return {SAVE_WORKERS: rows}
+
+    # What is kept after the transaction
 
     def forget(self) -> None:
         """Remember no row that was read; what has changed must have been written."""
-        self.tasks, self.leases, self.workers = {}, {}, {}
-        self.open, self.holders, self._workers_as_stored = {}, {}, {}
+        self.forget_tasks()
+        self.forget_workers()
+        self.forget_leases()
+
+    def forget_tasks(self) -> None:
+        """Remember no task."""
+        self.tasks, self.holders, self.in_group, self.large = {}, {}, {}, set()
+
+    def forget_leases(self) -> None:
+        """Remember no lease."""
+        self.leases, self.open = {}, {}
+
+    def forget_workers(self) -> None:
+        """Remember no tally."""
+        self.workers, self._workers_as_stored, self._handed_out = {}, {}, set()
+
+    def trim(self) -> None:
+        """The transaction has ended: of the rows, keep what the next commands are likely to need, and not too much."""
+        self.leases = {id: lease for id, lease in self.leases.items() if lease.status == LEASED}
+        if len(self.leases) > MOST_KEPT or len(self.open) > MOST_KEPT:
+            self.forget_leases()
+        if len(self.workers) > MOST_KEPT:
+            self.forget_workers()
+        if len(self.tasks) > MOST_KEPT:
+            self.forget_tasks()
+        for number in self.large:
+            task = self.tasks.pop(number)
+            self.holders.pop(number, None)
+            self.in_group[task.group].discard(number)
+        self.large = set()
+
+    @property
+    def size(self) -> int:
+        """How many rows are here."""
+        return len(self.tasks) + len(self.leases) + len(self.workers)
 
 
 def _lease_values(campaign: int, lease: LeaseRow) -> Values:
     return (
         campaign, lease.id, lease.task, lease.worker, lease.status, lease.leased_at, lease.expires_at, lease.seq,
-        lease.ended_at, lease.label, lease.counted,
+        lease.ended_at, lease.label, lease.counted, lease.dropped, lease.free,
     )  # fmt: skip
 
 
 def _worker_values(campaign: int, tally: WorkerRow) -> Values:
     return (
         campaign, tally.worker, tally.given, tally.labels, tally.late, tally.expired, tally.released, tally.seconds,
-        tally.last_at,
+        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason, tally.tested,
+        tally.free,
     )  # fmt: skip
 
 

@@ -105,6 +105,21 @@ class MemoryStore:
             some = self._ledger(id).events[after : after + limit]
         return _first_bytes(some, max_bytes, lambda event: len(json.dumps(event.data)))
 
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        with self._lock:
+            return self._ledger(id).log(after, limit)
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The last event of a kind."""
+        with self._lock:
+            return self._ledger(id).last_event(kind)
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        with self._lock:
+            return self._ledger(id).task_classes(first, end)
+
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
         with self._lock:
@@ -174,7 +189,8 @@ class MemoryStore:
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:
         """The campaign as its first events say."""
-        ledger = MemoryLedger(new_row(old.row.id, old.row.config, old.row.created_at), self.imports)
+        config = CampaignSettings.from_log(old.events[0].data["config"])
+        ledger = MemoryLedger(new_row(old.row.id, config, old.row.created_at), self.imports)
         for event in old.events[:events]:
             ledger.events.append(event)
             replay_event(ledger, event, rank)

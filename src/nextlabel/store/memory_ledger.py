@@ -15,6 +15,7 @@ from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, Task
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
+from nextlabel.store.memory_candidates import MemoryCandidates
 from nextlabel.store.memory_imports import MemoryImports
 from nextlabel.store.sorted_entries import SortedEntries
 
@@ -37,14 +38,12 @@ class MemoryLedger:
         self._hidden: list[TaskRow] = []
         self._leases: dict[str, LeaseRow] = {}
         self._workers: dict[str, WorkerRow] = {}
-        # Indexes: tasks by key, by group and place, and by score; leases by worker, by task, and by expiry if out.
+        # Indexes: tasks by key, by group and score; leases by worker, by task, and by expiry if out.
         self._numbers: dict[str, int] = {}
-        self._counts: dict[Group, int] = {}
-        self._by_group: defaultdict[Group, SortedEntries] = defaultdict(SortedEntries)
-        self._by_score = SortedEntries()
-        self._held: defaultdict[str, set[int]] = defaultdict(set)
+        self._candidates = MemoryCandidates(self.task)
         self._out: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._by_task: defaultdict[int, list[str]] = defaultdict(list)
+        self._by_worker: defaultdict[str, list[str]] = defaultdict(list)
         self._by_expiry = SortedEntries()
         self.crowd: CrowdModel | None = None
 
@@ -89,7 +88,7 @@ class MemoryLedger:
         for task in tasks:
             self._tasks.append(replace(task))
             self._numbers[task.key] = task.number
-            self._enter(self._tasks[-1])
+            self._candidates.enter(self._tasks[-1])
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published."""
@@ -105,8 +104,9 @@ class MemoryLedger:
         return self._imports.importing(self.row.id)
 
     def task(self, number: int) -> TaskRow:
-        """A task by number."""
-        return replace(self._tasks[number])
+        """A task by number, perhaps one that is hidden."""
+        first = len(self._tasks)
+        return replace(self._tasks[number] if number < first else self._hidden[number - first])
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
@@ -122,9 +122,9 @@ class MemoryLedger:
 
     def move(self, task: TaskRow, state: TaskState, score: float | None) -> None:
         """Put a task into another state."""
-        self._leave(self._tasks[task.number])
+        self._candidates.leave(self._tasks[task.number])
         self._tasks[task.number] = replace(task, node=state.node, w=state.w, score=score)
-        self._enter(self._tasks[task.number])
+        self._candidates.enter(self._tasks[task.number])
 
     def rescore(
         self, score: Callable[[Sequence[TaskRow]], Sequence[float | None]], first: int = 0, until: int | None = None
@@ -132,41 +132,43 @@ class MemoryLedger:
         """Give tasks their scores."""
         some = self._tasks[first:until]
         for task, value in zip(some, score(some), strict=True):
-            self._leave(task)
+            self._candidates.leave(task)
             task.score = value
-            self._enter(task)
+            self._candidates.enter(task)
 
     def groups(self) -> dict[Group, int]:
         """Tasks in each state."""
-        return self._counts
+        return self._candidates.counts
+
+    def begin_search(self) -> None:
+        """A new ask."""
+        self._candidates.searches.begin()
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything."""
+        return self._candidates.searches.ended
 
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
-        if group not in self._counts:
-            return None
-        held = self._held.get(worker, ())
-        free = (number for _, number in self._by_group[group].around((start, -1)) if number not in held)
-        number = next(free, None)
-        return None if number is None else self.task(number)
+        return self._candidates.pick(group, worker, start)
 
     def held_all(self, worker: str) -> bool:
         """Whether the worker has held every task."""
-        return len(self._held.get(worker, ())) >= self.row.tasks
+        return self._candidates.held(worker) >= self.row.tasks
 
     def best(self, worker: str) -> TaskRow | None:
         """The task of largest score that the worker never held."""
-        held = self._held.get(worker, ())
-        number = next((number for _, _, number in reversed(self._by_score) if number not in held), None)
-        return None if number is None else self.task(number)
+        return self._candidates.best(worker, self.row.tasks)
 
     def any_score(self) -> bool:
         """Whether some task may have another label."""
-        return len(self._by_score) > 0
+        return len(self._candidates.by_score) > 0
 
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
-        self._held[lease.worker].add(lease.task)
+        self._candidates.hold(lease.worker, self._tasks[lease.task])
         self._by_task[lease.task].append(lease.id)
+        self._by_worker[lease.worker].append(lease.id)
         self._leases[lease.id] = replace(lease)
         self._give_out(self._leases[lease.id])
 
@@ -207,6 +209,32 @@ class MemoryLedger:
                 lease.leased_at = min(lease.leased_at, given)
             self._give_out(lease)
 
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks with known answers."""
+        for number, gold in answers:
+            if number >= len(self._tasks):
+                self._hidden[number - len(self._tasks)].gold = gold
+                continue
+            task = self._tasks[number]
+            self._candidates.leave(task)
+            task.gold, task.score = gold, None
+            self._candidates.enter(task)
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """A control question that the worker never held."""
+        return self._candidates.pick_control(worker, start)
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        held = (self._leases[id] for id in self._by_worker.get(worker, ()))
+        mine = [one for one in held if one.counted and one.dropped == dropped]
+        return [replace(one) for one in sorted(mine, key=lambda one: one.seq) if one.seq > after][:limit]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self._workers.get(worker)
+        return None if found is None or found.given == 0 else found
+
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""
         return self._workers.setdefault(worker, WorkerRow(worker))
@@ -217,7 +245,7 @@ class MemoryLedger:
             "classes": (dict(enumerate(self._classes)), dict(enumerate(right._classes))),
             "leases": (self._leases, right._leases),
             "tasks": (self._unscored(), right._unscored()),
-            "states": (self._counts, right._counts),
+            "states": (self._candidates.counts, right._candidates.counts),
             "workers": (self._workers, right._workers),
             "batches": (self._batches, right._batches),
             "campaigns": ({0: self.row}, {0: right.row}),
@@ -241,22 +269,6 @@ class MemoryLedger:
     def all_workers(self) -> list[WorkerRow]:
         """Every worker."""
         return [replace(worker) for worker in self._workers.values()]
-
-    def _enter(self, task: TaskRow) -> None:
-        group = task.group
-        self._counts[group] = self._counts.get(group, 0) + 1
-        self._by_group[group].add((task.place, task.number))
-        if task.score is not None:
-            self._by_score.add((task.score, task.place, task.number))
-
-    def _leave(self, task: TaskRow) -> None:
-        group = task.group
-        self._counts[group] -= 1
-        self._by_group[group].remove((task.place, task.number))
-        if not self._counts[group]:
-            del self._counts[group], self._by_group[group]
-        if task.score is not None:
-            self._by_score.remove((task.score, task.place, task.number))
 
     def _give_out(self, lease: LeaseRow) -> None:
         if lease.status == LEASED:

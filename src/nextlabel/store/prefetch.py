@@ -21,7 +21,7 @@ from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import WorkerRow
 from nextlabel.store import questions
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import lease_from, task_from, worker_from
+from nextlabel.store.row_mapping import lease_from, worker_from
 
 if TYPE_CHECKING:
     from nextlabel.store.sql_ledger import SqlLedger
@@ -34,9 +34,11 @@ def prefetch(runner: Runner, needs: Sequence[tuple[SqlLedger, Sequence[Need]]]) 
     if sum(len(some) for _, some in needs) < 2:
         return  # one command reads what it needs itself
     ledgers = {ledger.number: ledger for ledger, _ in needs}
-    ids = sorted({need.lease for _, some in needs for need in some if need.lease is not None})
-    workers = _pairs(needs, asking=False)
+    named = {need.lease: ledger for ledger, some in needs for need in some if need.lease is not None}
+    ids = sorted(id for id, ledger in named.items() if not _is_known(ledger, id))
+    workers = [pair for pair in _pairs(needs, asking=False) if pair[1] not in ledgers[pair[0]].rows.workers]
     asking = _pairs(needs, asking=True)
+    new = [pair for pair in asking if pair[1] not in ledgers[pair[0]].rows.open]
     stale = [ledger.number for ledger, _ in needs if ledger.cached.groups is None]
     wanted: list[tuple[Any, questions.Question, dict[str, Any]]] = []
     dialect = runner.dialect_name
@@ -45,8 +47,9 @@ def prefetch(runner: Runner, needs: Sequence[tuple[SqlLedger, Sequence[Need]]]) 
         wanted.append((_take_tasks, questions.tasks_of_leases(dialect), {"ids": ids}))
     if workers:
         wanted.append((_take_workers, questions.workers_by_name(dialect), questions.as_columns(workers)))
+    if new:
+        wanted.append((_take_open, questions.open_leases(dialect), questions.as_columns(new)))
     if asking:
-        wanted.append((_take_open, questions.open_leases(dialect), questions.as_columns(asking)))
         wanted.append((_take_counts, questions.held_counts_of_many(dialect), questions.as_columns(asking)))
     wanted.append((_take_counted, questions.campaigns_with_counts(dialect), {"campaigns": sorted(ledgers)}))
     if stale:
@@ -56,7 +59,7 @@ def prefetch(runner: Runner, needs: Sequence[tuple[SqlLedger, Sequence[Need]]]) 
         ledgers[number].cached.groups = {}
     for (take, _, _), rows in zip(wanted, answers, strict=True):
         take(dialect, ledgers, rows)
-    _settle(ledgers, workers, asking, set(ids))
+    _settle(ledgers, workers, asking, set(named))
 
 
 def _pairs(needs: Sequence[tuple[SqlLedger, Sequence[Need]]], asking: bool) -> list[tuple[int, str]]:
@@ -70,6 +73,12 @@ def _pairs(needs: Sequence[tuple[SqlLedger, Sequence[Need]]], asking: bool) -> l
     return list(pairs)
 
 
+def _is_known(ledger: SqlLedger, id: str) -> bool:
+    """Whether a lease, its task and who has held that are in memory."""
+    lease = ledger.rows.leases.get(id)
+    return lease is not None and lease.task in ledger.rows.tasks and lease.task in ledger.rows.holders
+
+
 def _take_leases(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
     for campaign, *lease in rows:
         if campaign in ledgers:  # the lease may be another campaign's: then it does not exist in this one
@@ -79,7 +88,7 @@ def _take_leases(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
 def _take_tasks(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
     for campaign, *task, holders in rows:
         if campaign in ledgers:
-            ledgers[campaign].rows.know_task(task_from(tuple(task)), questions.holders_of(dialect, holders))
+            ledgers[campaign].read_task(tuple(task), questions.holders_of(dialect, holders))
 
 
 def _take_workers(dialect: str, ledgers: Ledgers, rows: Sequence[Row]) -> None:
@@ -123,7 +132,8 @@ def _settle(
     for campaign, worker in asking:
         ledgers[campaign].held_counts.know(worker, {})
         rows = ledgers[campaign].rows
-        rows.know_open(worker, [lease for lease in rows.leases.values() if lease.worker == worker])
+        if worker not in rows.open:
+            rows.know_open(worker, [lease for lease in rows.leases.values() if lease.worker == worker])
         if rows.open[worker].keys() <= ending:
             expected.setdefault(campaign, []).append(worker)
     for campaign, names in expected.items():

@@ -76,6 +76,11 @@ class Runner:
         rows: list[Row] = self._cursor.fetchall()
         return rows
 
+    def stream(self, question: Question, parameters: Mapping[str, Any]) -> Iterator[Row]:
+        """The same, row by row; the next statement ends it."""
+        self._cursor.execute(question.text, question.values(self.dialect_name, parameters))
+        return iter(self._cursor)
+
     def tell(self, statement: Question, parameters: Mapping[str, Any]) -> None:
         """Run a statement that has no answer."""
         self._cursor.execute(statement.text, statement.values(self.dialect_name, parameters))

@@ -32,10 +32,10 @@ class Question:
     text: str
     lists: tuple[str, ...] = ()
 
-    def values(self, dialect: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, dialect: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Parameters as the driver takes them; on SQLite lists as one JSON text of rows."""
         if dialect == "postgresql" or not self.lists:
-            return dict(parameters)
+            return parameters
         columns = [parameters[name] for name in self.lists]
         rest = {name: value for name, value in parameters.items() if name not in self.lists}
         return {**rest, "rows": json.dumps(list(zip(*columns, strict=True)))}
@@ -43,7 +43,9 @@ class Question:
 
 def holders_of(dialect: str, found: Any) -> list[str]:
     """The value of the column ``holders``."""
-    names: list[str] = (json.loads(found) if dialect == "sqlite" else found) or []
+    if found is None or found == "[]":
+        return []
+    names: list[str] = json.loads(found) if dialect == "sqlite" else found
     return names
 
 
@@ -159,6 +161,38 @@ def search_before(dialect: str) -> Question:
 
 
 @cache
+def window_from(dialect: str) -> Question:
+    """As ``pick_from``, with ``examined`` tasks in the window."""
+    return _question(dialect, {}, _pick(_FROM, dialect, ":examined"))
+
+
+@cache
+def last_from(dialect: str) -> Question:
+    """The place of the last task of such a window, if it has ``examined`` tasks."""
+    return _question(
+        dialect, {},
+        f"SELECT t.lot FROM tasks t WHERE {_IN_GROUP} AND {_FROM} ORDER BY t.lot LIMIT 1 OFFSET :examined - 1",
+    )  # fmt: skip
+
+
+@cache
+def best_window(dialect: str) -> Question:
+    """The tasks of largest score that a worker never held, of ``examined`` ones between two scores."""
+    again = f"{_BY_SCORE} " if dialect == "postgresql" else ""
+    window = f"SELECT t.* FROM tasks t WHERE {_BETWEEN} {_BY_SCORE} LIMIT :examined"
+    return _question(dialect, {}, f"SELECT {_TASK}, {{holders}} FROM ({window}) t WHERE NOT {_HELD} {again}LIMIT :many")
+
+
+@cache
+def last_of_best(dialect: str) -> Question:
+    """Score and place of the last task of such a window, if it has ``examined`` tasks."""
+    return _question(
+        dialect, {},
+        f"SELECT t.score, t.lot FROM tasks t WHERE {_BETWEEN} {_BY_SCORE} LIMIT 1 OFFSET :examined - 1",
+    )  # fmt: skip
+
+
+@cache
 def best_of_all(dialect: str) -> Question:
     """The tasks of largest score, as many as one question examines."""
     return _question(
@@ -226,12 +260,6 @@ def count_held(dialect: str) -> Question:
 
 
 @cache
-def drop_held(dialect: str) -> Question:
-    """Count nobody's tasks any longer."""
-    return _question(dialect, {}, "DELETE FROM held_counts WHERE campaign = :campaign")
-
-
-@cache
 def holders(dialect: str) -> Question:
     """Everybody who has held a task."""
     return _question(dialect, {}, "SELECT worker FROM leases WHERE campaign = :campaign AND task = :task")
@@ -245,15 +273,18 @@ _IN_GROUP = "t.campaign = :campaign AND t.klass = :klass AND t.node = :node AND 
 _FROM, _BEFORE = "t.lot >= :start AND t.lot < :end", "t.lot < :start"
 _SCORED, _BY_SCORE = "t.campaign = :campaign AND t.score IS NOT NULL", "ORDER BY t.score DESC, t.lot DESC"
 
+_BETWEEN = f"{_SCORED} AND (t.score, t.lot) <= (:score, :place) AND (t.score, t.lot) >= (:least, :least_place)"
 
-def _pick(place: str, dialect: str) -> str:
+
+def _pick(place: str, dialect: str, examined: str = "") -> str:
     """A window is streamed in its order, so that what follows the first answer is not looked at."""
     again = "ORDER BY t.lot " if dialect == "postgresql" else ""  # SQLite would sort what is in order
-    return f"SELECT {_TASK}, {{holders}} FROM ({_window(place)}) t WHERE NOT {_HELD} {again}LIMIT :many"
+    return f"SELECT {_TASK}, {{holders}} FROM ({_window(place, examined)}) t WHERE NOT {_HELD} {again}LIMIT :many"
 
 
-def _window(place: str) -> str:
-    return f"SELECT t.* FROM tasks t WHERE {_IN_GROUP} AND {place} ORDER BY t.lot LIMIT {MOST_EXAMINED}"
+def _window(place: str, examined: str = "") -> str:
+    most = examined or MOST_EXAMINED
+    return f"SELECT t.* FROM tasks t WHERE {_IN_GROUP} AND {place} ORDER BY t.lot LIMIT {most}"
 
 
 def _search(place: str) -> str:

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, event, insert
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.projection import unranked
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.task_moves import unranked
 from nextlabel.campaign.verification import replay_event
 from nextlabel.store.engine import make_engine
 from nextlabel.store.memory_ledger import new_row
@@ -47,6 +47,13 @@ class Replay:
         self._rank = scoring.rank
         with self._ledger() as ledger:
             scoring.rank_all(ledger)
+
+    def count_held(self, workers: Sequence[str]) -> None:
+        """Count the tasks that these workers have held, from now on with each event."""
+        with self._ledger() as ledger:
+            for worker in workers:
+                if not ledger.held_counts.read(worker):
+                    ledger.held_counts.begin(worker)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

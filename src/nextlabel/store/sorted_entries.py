@@ -35,6 +35,16 @@ class SortedEntries:
         for k in range(place):
             yield self._entries[k]
 
+    def upward(self, start: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """The entries from ``start`` on."""
+        place = bisect_left(self._entries, start)
+        return (self._entries[k] for k in range(place, len(self._entries)))
+
+    def downward(self, start: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """The entries before ``start``, the last first."""
+        place = bisect_left(self._entries, start)
+        return (self._entries[k] for k in range(place - 1, -1, -1))
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self._entries)
 

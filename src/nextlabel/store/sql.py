@@ -2,9 +2,9 @@
 
 A transaction locks the campaign's row (SQLite: the one write lock), so that commands on one campaign follow one another
 in all processes. Events are written with what they change in that transaction, all rows of a table by one statement at
-its end. A transaction may have several campaigns: what their commands need is read once, for all of them. The counts of
-``states`` and the priors are cached between transactions, as long as the campaign's last event is one that this process
-wrote.
+its end. A transaction may have several campaigns: what their commands need is read once, for all of them. A campaign's
+row, the counts of ``states``, the priors, open leases and the tasks and workers that were seen last are remembered
+between transactions, and are true as long as the campaign's last event is one that this process wrote.
 """
 
 from __future__ import annotations
@@ -37,7 +37,18 @@ from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.prefetch import prefetch
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import campaign_from, campaign_values, event_from, lease_from, task_from, worker_from
+from nextlabel.store.row_mapping import (
+    ID,
+    NUMBER,
+    SEQ,
+    campaign_from,
+    campaign_values,
+    class_of,
+    event_from,
+    lease_from,
+    task_from,
+    worker_from,
+)
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import CachedRows, SqlLedger
@@ -47,6 +58,8 @@ from nextlabel.store.verify import verify
 
 #: Rows that are fetched at once where their size is limited.
 ROW_BUFFER = 20
+#: Rows of all campaigns that are remembered between transactions; they have small payloads.
+MOST_ROWS = 50_000
 
 
 class SqlStore:
@@ -66,7 +79,9 @@ class SqlStore:
         self.clock: Callable[[], float] = self._server_clock or time.time
         self._hear_time()
         self._writer = self.engine.execution_options(writes=True)
+        #: What is remembered of campaigns, those that were used last at the end, and how many rows that is.
         self._cached: dict[str, CachedRows] = {}
+        self._kept = 0
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
@@ -97,11 +112,11 @@ class SqlStore:
         self._keep_cached(ledger)
 
     @contextmanager
-    def transaction(self, id: str) -> Iterator[SqlLedger]:
-        """The campaign, locked."""
+    def transaction(self, id: str, remembered: bool = True) -> Iterator[SqlLedger]:
+        """The campaign, locked; without ``remembered``, every row is read again."""
         with self._write() as connection, closing(Runner(connection)) as runner:
-            number, row = self._lock_campaign(runner, id)
-            ledger, before = SqlLedger(runner, number, row, self._take_cached(id, row.seq)), row.seq
+            ledger = self._ledger(runner, self._lock_campaign(runner, id), remembered)
+            before = ledger.row.seq
             try:
                 yield ledger
                 ledger.flush()
@@ -114,10 +129,7 @@ class SqlStore:
     def transactions(self, needs: Mapping[str, Sequence[Need]]) -> Iterator[dict[str, SqlLedger]]:
         """Campaigns by id, locked, and what commands need of them read; those that others hold are left out."""
         with self._write() as connection, closing(Runner(connection)) as runner:
-            ledgers = {
-                row.id: SqlLedger(runner, number, row, self._take_cached(row.id, row.seq))
-                for number, row in self._lock_campaigns(runner, sorted(needs))
-            }
+            ledgers = {row[ID]: self._ledger(runner, row) for row in self._lock_campaigns(runner, sorted(needs))}
             before = {id: ledger.row.seq for id, ledger in ledgers.items()}
             try:
                 prefetch(runner, [(ledger, needs[id]) for id, ledger in ledgers.items()])
@@ -151,6 +163,28 @@ class SqlStore:
             return [
                 event_from(row) for row in _first_bytes(connection, sql.events_after, parameters, "data", max_bytes)
             ]
+
+    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
+        """Events above a number, without the data of those that added tasks."""
+        with self._read() as connection:
+            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
+            return [event_from(tuple(row)) for row in connection.execute(sql.light_events_after, parameters)]
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The last event of a kind."""
+        with self._read() as connection:
+            parameters = {"campaign": _find_campaign(connection, id)[0], "kind": kind}
+            found = connection.execute(sql.last_event, parameters).scalar()
+        return None if found is None else int(found)
+
+    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        with self._read() as connection:
+            number, row = _find_campaign(connection, id)
+            if row.classes == 1:
+                return [0] * (end - first)
+            parameters = {"campaign": number, "first": first, "end": end}
+            return [class_of(klass) for (klass,) in connection.execute(sql.task_classes, parameters)]
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""
@@ -270,42 +304,63 @@ class SqlStore:
             with self._read() as connection:
                 self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
 
-    def _lock_campaign(self, runner: Runner, id: str) -> tuple[int, CampaignRow]:
+    def _lock_campaign(self, runner: Runner, id: str) -> Row:
         """The campaign, locked; a server says what time it is."""
         if self._server_clock is None:
-            return campaign_from(_found(runner, sql.lock_campaign, id))
+            return _found(runner, sql.lock_campaign, id)
         *row, seconds = _found(runner, sql.lock_campaign_with_time, id)
         self._server_clock.hear(float(seconds))
-        return campaign_from(tuple(row))
+        return tuple(row)
 
-    def _lock_campaigns(self, runner: Runner, ids: list[str]) -> list[tuple[int, CampaignRow]]:
+    def _lock_campaigns(self, runner: Runner, ids: list[str]) -> list[Row]:
         """The campaign, locked; of several those that are there and that nobody else has locked."""
         if len(ids) == 1:
             return [self._lock_campaign(runner, ids[0])]
         if self._server_clock is None:
-            return [campaign_from(row) for row in runner.ask(questions.campaigns_by_id("sqlite"), {"ids": ids})]
+            return runner.ask(questions.campaigns_by_id("sqlite"), {"ids": ids})
         found = runner.ask(questions.campaigns_by_id("postgresql"), {"ids": ids})
         for row in found[-1:]:
             self._server_clock.hear(float(row[-1]))
-        return [campaign_from(row[:-1]) for row in found]
+        return [row[:-1] for row in found]
 
-    def _take_cached(self, id: str, seq: int) -> CachedRows:
-        """The cached rows if they are still true; they are given back when the transaction has succeeded."""
+    def _ledger(self, runner: Runner, found: Row, remembered: bool = True) -> SqlLedger:
+        """A ledger with what is remembered and still true; it is given back when the transaction has succeeded."""
         with self._lock:
-            cached = self._cached.pop(id, None)
-        if cached is not None and cached.seq == seq:
-            return cached
-        return CachedRows(crowd=None if cached is None else cached.crowd)
+            cached = self._cached.pop(found[ID], None)
+            if cached is not None and cached.rows is not None:
+                self._kept -= cached.rows.size
+        if cached is None:
+            cached = CachedRows()
+        elif cached.seq != found[SEQ] or not remembered:
+            cached = CachedRows(crowd=cached.crowd, searches=cached.searches)
+        row = campaign_from(found)[1] if cached.row is None else cached.row
+        return SqlLedger(runner, int(found[NUMBER]), row, cached)
 
     def _keep_crowd(self, ledger: SqlLedger, seq: int) -> None:
         """The transaction has failed: keep what is known of the crowd if it rests on nothing that was undone."""
         if ledger.crowd is not None and ledger.crowd.seq <= seq:
-            with self._lock:
-                self._cached[ledger.row.id] = CachedRows(crowd=ledger.crowd)
+            self._keep(ledger.row.id, CachedRows(crowd=ledger.crowd))
 
     def _keep_cached(self, ledger: SqlLedger) -> None:
+        self._keep(ledger.row.id, ledger.remember())
+
+    def _keep(self, id: str, cached: CachedRows) -> None:
+        """Remember a campaign; where there are too many rows, those of the campaigns that were used longest ago go."""
         with self._lock:
-            self._cached[ledger.row.id] = ledger.cached
+            for one in (self._cached.pop(id, None), cached):
+                if one is not None and one.rows is not None:
+                    self._kept += one.rows.size if one is cached else -one.rows.size
+            self._cached[id] = cached
+            if self._kept > MOST_ROWS:
+                self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        for oldest in self._cached.values():
+            if oldest.rows is not None:
+                self._kept -= oldest.rows.size
+                oldest.rows = None
+            if self._kept <= 0.75 * MOST_ROWS:
+                break
 
 
 def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -27,12 +27,23 @@ from nextlabel.store.candidates import Candidates
 from nextlabel.store.expiries import Expiries
 from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
-from nextlabel.store.prepared import Runner
-from nextlabel.store.row_mapping import changing_values, event_from, lease_from, task_from, task_values, worker_from
+from nextlabel.store.long_searches import LongSearches
+from nextlabel.store.prepared import Row, Runner
+from nextlabel.store.row_mapping import (
+    changing_columns,
+    class_of,
+    event_from,
+    lease_from,
+    task_from,
+    task_values,
+    worker_from,
+)
 from nextlabel.store.tables import batches
 
 #: Rows that are read or written at once.
 CHUNK = 10_000
+#: Characters of a payload beyond which its task is not remembered; the payload's column in ``statements.TASK``.
+LARGE_PAYLOAD, PAYLOAD = 1000, 2
 
 
 @dataclass(slots=True)
@@ -44,6 +55,10 @@ class CachedRows:
     groups: dict[Group, int] | None = None
     expiry: float | None = None  # no lease expires before; None: not known
     crowd: CrowdModel | None = None  # it knows itself after which event
+    searches: LongSearches = field(default_factory=LongSearches)  # true after any event
+    row: CampaignRow | None = None
+    rows: LedgerRows | None = None
+    stored: Values = ()  # the columns of ``row`` as they are stored
 
 
 class SqlLedger:
@@ -51,13 +66,13 @@ class SqlLedger:
 
     def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
         self.row, self.cached = row, cached
-        self.rows = LedgerRows(number)
+        self.rows = LedgerRows(number) if cached.rows is None else cached.rows
         self.held_counts = HeldCounts(runner, self.rows)
         self.candidates = Candidates(self, runner)
         self.expiries = Expiries(self, runner)
         self._number, self._runner = number, runner
         self._changed_groups: set[Group] = set()
-        self._as_loaded: dict[str, Any] = {} if row.seq == 0 else changing_values(row)
+        self._as_loaded: Values = cached.stored or (() if row.seq == 0 else changing_columns(row))
 
     @property
     def connection(self) -> Connection:
@@ -70,7 +85,7 @@ class SqlLedger:
         return self._number
 
     def forget_cached(self) -> None:
-        """Remember nothing of the rows that were read before, and count nothing that follows from them."""
+        """Remember nothing of the rows that were read before."""
         self.held_counts.forget()
         self.cached, self._changed_groups = CachedRows(), set()
         self.rows.forget()
@@ -115,7 +130,8 @@ class SqlLedger:
         """The classes of some tasks."""
         if len(self.classes()) == 1:
             return [0] * (end - first)
-        return [klass for (klass,) in self._runner.all(sql.task_classes, self._parameters(first=first, end=end))]
+        found = self._runner.all(sql.task_classes, self._parameters(first=first, end=end))
+        return [class_of(klass) for (klass,) in found]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""
@@ -175,8 +191,14 @@ class SqlLedger:
         if number not in self.rows.tasks:
             found = self._runner.one(sql.task_by_number, self._parameters(number=number))
             assert found is not None
-            self.rows.know_task(task_from(found))
+            self.read_task(found)
         return self.rows.tasks[number]
+
+    def read_task(self, row: Row, holders: Sequence[str] | None = None) -> TaskRow:
+        """A task as it is stored, remembered."""
+        if len(row[PAYLOAD]) > LARGE_PAYLOAD:
+            self.rows.large.add(row[0])
+        return self.rows.know_task(task_from(row), holders)
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
@@ -202,6 +224,8 @@ class SqlLedger:
         """Put a task into another state."""
         groups = self._groups()
         before, after = self.rows.move(task, state, score)
+        if task.gold is not None:
+            return  # it is in no group
         groups[before] -= 1
         groups[after] = groups.get(after, 0) + 1
         self._changed_groups |= {before, after}
@@ -214,7 +238,7 @@ class SqlLedger:
             values = zip(some, score(some), strict=True)
             rows = [{"b_campaign": self._number, "b_number": task.number, "score": value} for task, value in values]
             self._runner.write(sql.score_task, rows)
-        self.rows.tasks = {}
+        self.rows.forget_tasks()
         self.candidates.forget()
 
     def groups(self) -> dict[Group, int]:
@@ -230,6 +254,14 @@ class SqlLedger:
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         return self.candidates.pick(group, worker, start)
+
+    def begin_search(self) -> None:
+        """A new ask."""
+        self.cached.searches.begin()
+
+    def search_ended(self) -> bool:
+        """Whether the ask's search has looked at everything."""
+        return self.cached.searches.ended
 
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task."""
@@ -268,7 +300,8 @@ class SqlLedger:
         if worker not in self.rows.open:
             found = self._runner.all(sql.open_leases, self._parameters(worker=worker))
             self.rows.know_open(worker, [lease_from(row) for row in found])
-        return sorted(self.rows.open[worker].values(), key=lambda lease: lease.seq)
+        leases = self.rows.open[worker]
+        return sorted(leases.values(), key=lambda lease: lease.seq) if leases else []
 
     def expired(self, now: float, limit: int) -> list[LeaseRow]:
         """Leases whose time is over."""
@@ -283,15 +316,55 @@ class SqlLedger:
         self.write_rows()
         self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
         self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
-        self.rows.leases, self.rows.open = {}, {}
+        self.rows.forget_leases()
         self.cached.expiry = None
+
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks with known answers."""
+        groups = self._groups()
+        before = {number: self.task(number) for number, _ in answers}
+        self.write_rows()
+        for number, task in before.items():
+            if task.gold is None and number < self.row.tasks:
+                groups[task.group] -= 1
+                self._changed_groups.add(task.group)
+        rows = [
+            {"b_campaign": self._number, "b_number": number, "gold": gold, "klass": ~before[number].class_number}
+            for number, gold in answers
+        ]
+        self._runner.write(sql.set_gold, rows)
+        self.held_counts.forget()  # they are counted by groups
+        for number in before:
+            self.rows.forget_task(number)
+        self._forget_questions()
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """A control question that the worker never held."""
+        self.write_rows()
+        for place in (start, 0.0):
+            which = self._parameters(worker=worker, start=place, until=self.row.tasks)
+            found = self._runner.one(sql.control_from, which)
+            if found is not None:
+                return self.rows.know_task(task_from(found))
+        return None
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        self.write_rows()
+        which = self._parameters(worker=worker, dropped=dropped, after=after, many=limit)
+        return [self.rows.know_lease(lease_from(row)) for row in self._runner.all(sql.labels_of, which)]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self.worker(worker)  # one that is made here is not written unless it is changed
+        return None if found.given == 0 else found
 
     def worker(self, worker: str) -> WorkerRow:
         """A worker's tally."""
         if worker not in self.rows.workers:
             found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
             self.rows.know_worker(WorkerRow(worker) if found is None else worker_from(found))
-        return self.rows.workers[worker]
+        return self.rows.tally(worker)
 
     def flush(self) -> None:
         """Write all that is pending; the transaction's end makes it durable."""
@@ -308,13 +381,24 @@ class SqlLedger:
             **rows.take_workers(),
         }
         pending[SAVE_STATES] = self._take_groups()
-        values = changing_values(self.row)
+        values = changing_columns(self.row)
         if values != self._as_loaded:
-            pending[SAVE_CAMPAIGNS] = [(self._number, *values.values())]
+            pending[SAVE_CAMPAIGNS] = [(self._number, *values)]
             self._as_loaded = values
         self.cached.seq = self.row.seq
         self._forget_questions()
         return pending
+
+    def remember(self) -> CachedRows:
+        """What is known of the campaign now that the transaction has succeeded.
+
+        Ranked tasks are not kept: a repair may write their scores without an event.
+        """
+        if self.row.rules.ranked:
+            self.rows.forget_tasks()
+        self.rows.trim()
+        self.cached.row, self.cached.rows, self.cached.stored = self.row, self.rows, self._as_loaded
+        return self.cached
 
     def _take_groups(self) -> list[Values]:
         groups = self.cached.groups

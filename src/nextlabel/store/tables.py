@@ -13,7 +13,8 @@ classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
 imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
-tasks        one row per task: payload, class (``klass``), place (``lot``), belief, labels in flight
+tasks        one row per task: payload, class (``klass``; -1 - k for a control question of class k), place (``lot``),
+             belief, labels in flight
 states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
@@ -42,11 +43,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0005"
+HEAD = "0010"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -133,6 +135,8 @@ campaigns = Table(
     Column("work_s", Double, nullable=False),
     Column("last_arrival", Double),
     Column("rules", Text, nullable=False, server_default="{}"),
+    Column("amended", Text, nullable=False, server_default="{}"),
+    Column("controls", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
     CheckConstraint("spent <= kept", name="spent_was_told"),
@@ -221,10 +225,18 @@ tasks = Table(
     Column("score", Double),
     Column("last_seq", BigInteger),
     Column("closed_seq", BigInteger),
+    Column("gold", Integer),
     PrimaryKeyConstraint("campaign", "number"),
     UniqueConstraint("campaign", "key"),
     CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
     Index("ix_tasks_state", "campaign", "klass", "node", "w", "lot"),
+    Index(
+        "ix_tasks_gold",
+        "campaign",
+        "lot",
+        sqlite_where=text("gold IS NOT NULL"),
+        postgresql_where=text("gold IS NOT NULL"),
+    ),
     Index(
         "ix_tasks_score",
         "campaign",
@@ -261,6 +273,8 @@ leases = Table(
     Column("ended_at", Double),
     Column("label", Integer),
     Column("counted", Boolean),
+    Column("dropped", Boolean, nullable=False, server_default=false()),
+    Column("free", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
@@ -294,6 +308,12 @@ workers = Table(
     Column("released", BigInteger, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("last_at", Double, nullable=False),
+    Column("bought", BigInteger, nullable=False, server_default="0"),
+    Column("dropped", BigInteger, nullable=False, server_default="0"),
+    Column("standing", String(16), nullable=False, server_default="active"),
+    Column("reason", String(500), nullable=False, server_default=""),
+    Column("tested", BigInteger, nullable=False, server_default="0"),
+    Column("free", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("campaign", "worker"),
 )
 

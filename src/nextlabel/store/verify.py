@@ -7,7 +7,8 @@ slice takes a fraction of a second, and commands run in between.
 Tables are taken in an order in which the rows that an event reads are right before those that it writes: leases, then
 tasks, which follow from them, then the counts of both. A command that meets a wrong row in the meantime can only spoil
 rows that are still to be compared. A repaired slice leaves an event in the log, so that no process goes on with rows
-that it remembers from before. Scores are not part of what a log means: they are refreshed and not reported.
+that it remembers from before. Scores are not part of what a log means: they are refreshed and not reported. Of whom
+held tasks are counted is not either, but the counts of those that are counted are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from nextlabel.store import statements as sql
 from nextlabel.store.replay import Replay, replay_of
 from nextlabel.store.row_mapping import changing_values
 from nextlabel.store.sql_ledger import SqlLedger
-from nextlabel.store.tables import batches, campaigns, classes, leases, states, tasks, workers
+from nextlabel.store.tables import batches, campaigns, classes, held_counts, leases, states, tasks, workers
 
 if TYPE_CHECKING:
     from nextlabel.store.sql import SqlStore
@@ -74,6 +75,7 @@ def _stale_score(stored: Row, right: Row) -> bool:
     return a is not None and b is not None and abs(a - b) > 1e-9 * max(abs(a), abs(b))
 
 
+COUNTS = Compared(held_counts, "worker", ("worker", "klass", "node", "w"))
 #: In the order that the module's docstring explains.
 TABLES = (
     Compared(classes, "number", ("number",)),
@@ -82,6 +84,7 @@ TABLES = (
     Compared(states, "klass", ("klass", "node", "w")),
     Compared(workers, "worker", ("worker",)),
     Compared(batches, "key", ("key",)),
+    COUNTS,
 )
 
 
@@ -104,6 +107,9 @@ class _Verifier:
             self._replay.advance(some)
             self._progress(min(REPLAYING * self._replay.row.seq / total, REPLAYING))
         self._replay.rank()
+        with self._store.transaction(self._id, remembered=False) as ledger:
+            counted = _workers(ledger.connection, ledger.number, None, None)
+        self._replay.count_held(counted)  # without a lock: it may take long
         for done, compared in enumerate(TABLES):
             self._progress(REPLAYING + (1 - REPLAYING) * done / len(TABLES))
             after: Any = None
@@ -127,10 +133,16 @@ class _Verifier:
 
     def _slice(self, compared: Compared, after: Any) -> tuple[Any, bool]:
         """Compare the rows after ``after``; returns the end of the slice, and whether it was the last."""
-        with self._store.transaction(self._id) as ledger, self._replay.connection() as right:
+        with self._store.transaction(self._id, remembered=False) as ledger:
             self._join(ledger)
-            until = self._end_of_slice(right, compared, after)
-            mine = _rows(right, compared, self._replay.number, after, until)
+            until = self._end_of_slice(compared, after)
+            if compared.table is held_counts:
+                counted = set(_workers(ledger.connection, ledger.number, after, until))
+                self._replay.count_held(sorted(counted))  # some of them since a moment ago
+            with self._replay.connection() as right:
+                mine = _rows(right, compared, self._replay.number, after, until)
+            if compared.table is held_counts:
+                mine = {key: row for key, row in mine.items() if row["worker"] in counted}
             theirs = _rows(ledger.connection, compared, ledger.number, after, until)
             wrong = [key for key, row in theirs.items() if key not in mine or not compared.same(row, mine[key])]
             missing = [key for key in mine if key not in theirs]
@@ -144,22 +156,19 @@ class _Verifier:
                 _refresh_scores(ledger, [(row, mine[key]) for key, row in theirs.items() if key in mine])
         return until, until is None
 
-    def _end_of_slice(self, right: Connection, compared: Compared, after: Any) -> Any:
+    def _end_of_slice(self, compared: Compared, after: Any) -> Any:
         """The last value of ``by`` in the slice, None for the last slice, which has no end."""
-        column = _ordered(compared, right)
-        which = [compared.table.c.campaign == self._replay.number]
-        if after is not None:
-            which.append(column > after)
-        ends = select(column).distinct().where(*which).order_by(column).limit(SLICE + 1)
-        values = list(right.execute(ends).scalars())
+        with self._replay.connection() as right:
+            column = _ordered(compared, right)
+            which = _between(compared, right, self._replay.number, after, None)
+            ends = select(column).distinct().where(*which).order_by(column).limit(SLICE + 1)
+            values = list(right.execute(ends).scalars())
         return values[SLICE - 1] if len(values) > SLICE else None
 
     def _campaign(self) -> None:
         """The row of the campaign itself, which follows from all others."""
-        with self._store.transaction(self._id) as ledger:
+        with self._store.transaction(self._id, remembered=False) as ledger:
             self._join(ledger)
-            if self._repair:
-                ledger.held_counts.forget()  # they are counted again for whoever needs them
             right, stored = self._replay.row, ledger.row
             same = changing_values(stored) == changing_values(right) and stored.config == right.config
             if same:
@@ -195,18 +204,32 @@ def _ordered(compared: Compared, connection: Connection) -> ColumnElement[Any]:
     return column.collate("C" if connection.dialect.name == "postgresql" else "BINARY") if text else column
 
 
-def _rows(connection: Connection, compared: Compared, number: int, after: Any, until: Any) -> dict[Any, Row]:
+def _between(
+    compared: Compared, connection: Connection, number: int, after: Any, until: Any
+) -> list[ColumnElement[bool]]:
+    """The rows of a campaign in a range of ``by``."""
     column = _ordered(compared, connection)
-    which = [compared.table.c.campaign == number]
+    which: list[ColumnElement[bool]] = [compared.table.c.campaign == number]
     if after is not None:
         which.append(column > after)
     if until is not None:
         which.append(column <= until)
+    return which
+
+
+def _workers(connection: Connection, number: int, after: Any, until: Any) -> list[str]:
+    """Workers whose held tasks are counted, rightly or not."""
+    which = _between(COUNTS, connection, number, after, until)
+    return list(connection.execute(select(held_counts.c.worker).distinct().where(*which)).scalars())
+
+
+def _rows(connection: Connection, compared: Compared, number: int, after: Any, until: Any) -> dict[Any, Row]:
+    which = _between(compared, connection, number, after, until)
     names = [c.name for c in compared.table.c if c.name != "campaign"]
     found: dict[Any, Row] = {}
     for row in connection.execute(select(*(compared.table.c[name] for name in names)).where(*which)):
         values = dict(zip(names, row, strict=True))
-        if values.get("count") != 0:  # a state that no task is in may have a row or none
+        if values.get("count") != 0:  # a state in which there is no task may have a row or none
             found[tuple(values[key] for key in compared.keys)] = values
     return found
 

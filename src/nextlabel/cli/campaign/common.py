@@ -16,13 +16,19 @@ from nextlabel.cli.output import print_json, say
 if TYPE_CHECKING:
     from nextlabel.campaign.imports import ImportRow
     from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.tasks import TaskReader
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
 IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
-ScoreColumn = Annotated[str | None, text("--score-column", "NAME", "The column with a model's scores. Default: score.")]
+ScoreColumn = Annotated[
+    str | None, text("--score-column", "NAME", "The column with a model's scores, to start from. Default: none.")
+]
+GoldColumn = Annotated[
+    str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
+]
 #: Fields of a campaign's row that ``--json`` prints.
 FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
 
@@ -79,10 +85,22 @@ def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> 
     return show
 
 
+def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None) -> list[str]:
+    """Tell on stderr which columns workers are not shown, and that a score was not used; returns the sentences."""
+    from nextlabel.campaign.shown_columns import columns_notes
+
+    notes = columns_notes(config.show, tasks.columns, score_column)
+    for note in notes:
+        say(note)
+    return notes
+
+
 @contextmanager
-def opened_tasks(path: str, id_column: str | None, score_column: str | None) -> Iterator[TaskReader]:
+def opened_tasks(
+    path: str, id_column: str | None, score_column: str | None, gold_column: str | None = None
+) -> Iterator[TaskReader]:
     """The tasks of a file, one after the other."""
     from nextlabel.files.tasks import open_tasks
 
-    with open_tasks(path, id_column=id_column, score_column=score_column) as reader:
+    with open_tasks(path, id_column=id_column, score_column=score_column, gold_column=gold_column) as reader:
         yield reader

@@ -11,12 +11,14 @@ import typer
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli.campaign.common import (
     TASKS_FILE,
+    GoldColumn,
     IdColumn,
     ScoreColumn,
     fields_of,
     import_bar,
     number_of,
     opened_tasks,
+    say_columns,
     service_at,
     state_of,
 )  # fmt: skip
@@ -25,7 +27,7 @@ from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
 from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
-from nextlabel.prose import counted, has_password
+from nextlabel.prose import counted, has_password, listed
 
 if TYPE_CHECKING:
     from nextlabel.files.tasks import TaskReader
@@ -42,6 +44,8 @@ def create(
     budget: Annotated[str | None, _setting("budget", "U")] = None,
     labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
     question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    language: Annotated[str | None, _setting("language", "CODE")] = declared("language").default,
+    show: Annotated[str | None, _setting("show", "A,B")] = declared("show").default,
     name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
     deadline: Annotated[str | None, _setting("deadline", "TIME")] = declared("deadline").default,
     lease_seconds: Annotated[str | None, _setting("lease_seconds", "S")] = declared("lease_seconds").default,
@@ -51,42 +55,55 @@ def create(
     strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
     label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
     most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
+    pay_per_label: Annotated[
+        str, _setting("pay_per_label", "P", shown=True)
+    ] = f"{declared('pay_per_label').default:g}",
+    most_labels_per_worker: Annotated[str | None, _setting("most_labels_per_worker", "N")] = None,
     id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
+    gold_column: GoldColumn = None,
+    gold_in_budget: Annotated[bool, typer.Option("--gold-in-budget", help=declared("gold_in_budget").help)] = False,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
     """Create a campaign with its first tasks."""
     if tasks is None:
-        refuse_idle(context, ["id_column", "score_column"], "a file of TASKS")
+        refuse_idle(context, ["id_column", "score_column", "gold_column"], "a file of TASKS")
     if not budget:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
     from nextlabel.campaign.settings import CampaignSettings
 
-    config = CampaignSettings.from_dict(
-        {
-            "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
-            "labels": [label.strip() for label in labels.split(",")],
-            "question": question,
-            "name": name,
-            "deadline": deadline,
-            "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
-            "policy": policy,
-            "prior": None if prior is None else parse_prior(prior),
-            "threshold": number_of("--threshold", threshold),
-            "strength": number_of("--strength", strength),
-            "label_cost": number_of("--label-cost", label_cost),
-            "most_labels": number_of("--most-labels", most_labels),
-        }
-    )
+    settings = {
+        "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
+        "labels": [label.strip() for label in labels.split(",")],
+        "question": question,
+        "language": language,
+        "name": name,
+        "deadline": deadline,
+        "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
+        "policy": policy,
+        "prior": None if prior is None else parse_prior(prior),
+        "threshold": number_of("--threshold", threshold),
+        "strength": number_of("--strength", strength),
+        "label_cost": number_of("--label-cost", label_cost),
+        "most_labels": number_of("--most-labels", most_labels),
+        "gold_in_budget": gold_in_budget,
+        "pay_per_label": number_of("--pay-per-label", pay_per_label),
+        "most_labels_per_worker": None
+        if most_labels_per_worker is None
+        else number_of("--most-labels-per-worker", most_labels_per_worker),
+    }
+    CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
-        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
+        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
     )
-    with opened as first, service_at(db, create=True) as service, working("Adding tasks") as progress:
-        row = service.create(config, id, first or (), import_bar(first, progress))
-    read = [] if first is None else say_read(first.report)
+    with opened as first:
+        config = CampaignSettings.from_dict({**settings, "show": _shown(show, first, score_column)})
+        with service_at(db, create=True) as service, working("Adding tasks") as progress:
+            row = service.create(config, id, first or (), import_bar(first, progress))
+    read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column)]
     if as_json:
         print_json({**fields_of(row), "read": read})
     else:
@@ -94,3 +111,18 @@ def create(
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
+
+
+def _shown(show: str | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
+    """The columns that workers are shown: those named; else, without the scores, those that may be seen by anybody."""
+    from nextlabel.campaign.shown_columns import ALL, is_shown
+
+    columns = () if tasks is None else tasks.columns
+    if show is None:
+        safe = [name for name in columns if is_shown(None, name) and name != score_column]
+        return safe if score_column is not None and safe else None
+    names = [name.strip() for name in show.split(",")]
+    unknown = next((name for name in names if columns and name != ALL and name not in columns), None)
+    if unknown is not None:
+        raise InputError(f"--show: the file has no column {unknown[:60]!r}.", f"It has {listed(columns)}.")
+    return names

@@ -9,7 +9,7 @@ import typer
 
 from nextlabel.cli.campaign.common import Id, service_at
 from nextlabel.cli.options import DB, Db, Json, PublicUrl
-from nextlabel.cli.output import print_json
+from nextlabel.cli.output import print_json, say
 
 
 def links(
@@ -22,6 +22,7 @@ def links(
     """Make a link per worker, and one for platforms such as Prolific."""
     with service_at(db) as service:
         from nextlabel.service.links import LinkSigner, join_url, worker_url
+        from nextlabel.service.public_address import link_warning
         from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
@@ -29,8 +30,11 @@ def links(
         base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
         made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         join = join_url(base, signer.join_token(id))
+        warning = link_warning(base)
+    if warning:
+        say(f"warning: {warning}")
     if as_json:
-        print_json({"workers": made, "join": join})
+        print_json({"workers": made, "join": join, "warning": warning or None})
         return
     for worker, link in made.items():
         sys.stdout.write(f"{worker}\t{link}\n")

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Part of the study: its column, the label of the axis, the title after "gap by".
 PARTS = {
-    "tasks": ("tasks", "number of tasks K"),
-    "spread": ("spread", "spread of skill: .75, and .75 plus and minus"),
-    "in-flight": ("in_flight_per_task", "labels in flight per task"),
+    "tasks": ("tasks", "number of tasks K", "number of tasks"),
+    "spread": ("spread", "accuracies .75, and .75 plus and minus this", "spread of skill"),
+    "in-flight": ("in_flight_per_task", "labels in flight per task", "labels in flight"),
 }
 
 
@@ -39,7 +40,7 @@ def draw(rows: list[Row]) -> Figure:
 
 
 def _gaps(axes: Axes, rows: Sequence[Row], name: str, channels: str) -> None:
-    x, words = PARTS[name]
+    x, words, title = PARTS[name]
     for policy in in_order(values_of(rows, "policy")):
         draw_line(axes, pick(rows, policy=policy), x, "gap_percent", "gap_half_width", **look(policy))
     axes.set(xlabel=words, ylabel="gap to the bound, %", yscale="symlog" if name == "spread" else "log")
@@ -47,7 +48,9 @@ def _gaps(axes: Axes, rows: Sequence[Row], name: str, channels: str) -> None:
         axes.set_xscale("log")
         axes.set_xticks(values_of(rows, x), [f"{K:,}" for K in values_of(rows, x)])
         axes.set_xticks([], minor=True)
-    axes.set_title(f"Channels {channels}: gap by {'skill' if name == 'spread' else name.replace('-', ' ')}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+    axes.set_title(f"Channels {channels}: gap by {title}")
 
 
 def _accuracy(axes: Axes, rows: Sequence[Row], title: str) -> None:

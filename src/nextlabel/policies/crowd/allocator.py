@@ -118,6 +118,7 @@ class CrowdAllocator:
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, groups, self.prior.pseudo, self.prior.share, float(self.prior.hold), options
         )
+        self.campaign = self.campaign._replace(state=self.campaign.state._replace(hold=float(self.prior.hold)))
         self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
         self.campaign.state.logp[:] += self._tilt
         self.campaign.state.belief[:] = beliefs
@@ -245,7 +246,7 @@ class CrowdAllocator:
         more = self._generosity
         found = solver.solve(members, more * left, more * supply, LEARNT_GAP if self.learnt else GAP)
         self._types, self._plans = types, found.plans
-        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self._strangers)
+        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self._finishes_first)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
@@ -274,6 +275,11 @@ class CrowdAllocator:
         seen = int(np.count_nonzero(self.campaign.arrived)) or len(self.campaign.arrived)
         cold = min(float(TRIAL_LABELS * seen), self.budget / 3.0)
         return max(1.0, 2.0 - self.given / cold)
+
+    @property
+    def _finishes_first(self) -> bool:
+        """Whether tasks that were begun come before those with more left to gain."""
+        return self._strangers
 
     def _expected(self) -> Floats:
         """(W,) shares of the arrivals to come."""

@@ -23,26 +23,32 @@ from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.kernels.crowd_bins import GONE, IN_FLIGHT
 from nextlabel.kernels.crowd_campaign import next_task
 from nextlabel.kernels.crowd_choice import plan_start
-from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, take_back
+from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, place_task, take_back
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.solver import MOST_PLANS
 
 #: Rows of the arrays at first: tasks and entries, workers.
 ROOM, WORKERS = 64, 8
+#: Labels per worker after which workers are no strangers any more.
+KNOWN_LABELS = 40
 #: The least belief that a task may start with.
 LEAST = 1e-6
 A = TypeVar("A", Floats, Ints)
 
 
 class GrowingCrowd(CrowdAllocator):
-    """Tasks, workers and what was given out, by number; ``share`` (C,) is what a task is believed to be at first."""
+    """Tasks, workers and what was given out, by number; ``share`` (C,) is what a task is believed to be at first.
 
-    def __init__(self, share: Floats, rule: str = "crowd", seed: int = 0) -> None:
+    ``prior`` says what workers are like (that of any crowd, unless one is given); its shares are not looked at.
+    """
+
+    def __init__(self, share: Floats, rule: str = "crowd", seed: int = 0, prior: CrowdPrior | None = None) -> None:
         start = np.maximum(np.asarray(share, dtype=np.float64), LEAST)
         start = start / start.sum()
-        usual = CrowdPrior.default(len(start))
+        usual = CrowdPrior.default(len(start)) if prior is None else prior
         self.tasks = self.people = self.entries = 0
         self.planned = False
+        self._models: list[int] = []
         super().__init__(
             np.tile(start, (ROOM, 1)),
             ROOM,
@@ -93,9 +99,11 @@ class GrowingCrowd(CrowdAllocator):
         self._most_labels = _longer(self._most_labels, room, 0)
         self._most_in_flight = _longer(self._most_in_flight, room, 0)
 
-    def add_worker(self) -> int:
-        """One more worker; return their number."""
+    def add_worker(self, comes: bool = True) -> int:
+        """One more worker; return their number. One who never ``comes`` for a task is a model."""
         number, self.people = self.people, self.people + 1
+        if not comes:
+            self._models.append(number)
         campaign = self.campaign
         room = _doubled(len(self.cost), self.people + 1)
         if room > len(self.cost):
@@ -110,6 +118,25 @@ class GrowingCrowd(CrowdAllocator):
             )
             self.cost = _longer(self.cost, room, 0.0)
         return number
+
+    def set_gold(self, task: int, answer: int) -> None:
+        """The task's truth is known: it is given out no more by the plan, and tells about its workers."""
+        self.reserve_tasks(task + 1)
+        self.gold[task] = answer
+        if self.planned:
+            self._settle(task)
+            place_task(self.campaign, self.plan, task, False)
+
+    def _settle(self, task: int) -> None:
+        state = self.campaign.state
+        state.logp[task], state.belief[task] = self._start_of(task), 0.0
+        state.belief[task, self.gold[task]] = 1.0
+
+    def _start_of(self, task: int) -> Floats:
+        """(C,) the task's log belief without labels."""
+        if self.gold[task] < 0:
+            return np.asarray(self.campaign.state.logp[-1] + self._tilt[task])
+        return np.where(np.arange(len(self._share)) == self.gold[task], 0.0, -np.inf)
 
     # Steps ------------------------------------------------------------------------------------------------------
 
@@ -161,6 +188,32 @@ class GrowingCrowd(CrowdAllocator):
             self._count(task, int(history.worker[entry]), 1)
         history.answer[entry] = answer
 
+    def predict(self, task: int, worker: int, answer: int) -> None:
+        """The label of a model, which takes none of the places that the task has for labels."""
+        entry, planned = self.entries, self.planned
+        self.planned = planned and task < self.tasks  # a new task has its place from the next ``learn`` on
+        self.lease(task, worker)
+        self.came[task] -= 1
+        self.label(entry, answer)
+        self.planned = planned
+
+    def withdraw_prediction(self, entry: int) -> None:
+        """The label of a model does not count any more."""
+        task = int(self.campaign.history.task[entry])
+        planned, self.planned = self.planned, self.planned and task < self.tasks
+        self.came[task] += 1
+        self.take_back(entry)
+        self.give_up(entry)
+        self.planned = planned
+
+    def restore_prediction(self, entry: int, answer: int) -> None:
+        """It counts again."""
+        task = int(self.campaign.history.task[entry])
+        planned, self.planned = self.planned, self.planned and task < self.tasks
+        self.came[task] -= 1
+        self.label(entry, answer)
+        self.planned = planned
+
     def give_up(self, entry: int) -> None:
         """The work of that entry is not expected any more, or does not count."""
         history = self.campaign.history
@@ -179,8 +232,7 @@ class GrowingCrowd(CrowdAllocator):
         self.came[task] -= 0 if gone else 1
         self.flight[task] += 1
         if self.planned:
-            start = self.campaign.state.logp[-1] + self._tilt[task]
-            take_back(self.campaign, self.plan, entry, start, self._has_room(task))
+            take_back(self.campaign, self.plan, entry, self._start_of(task), self._has_room(task))
             return
         if gone:
             self._count(task, int(history.worker[entry]), 1)
@@ -194,6 +246,7 @@ class GrowingCrowd(CrowdAllocator):
         flight = self.flight[task]
         return bool(
             task < self.tasks
+            and self.gold[task] < 0
             and flight < self._most_in_flight[task]
             and self.came[task] + flight < self._most_labels[task]
         )
@@ -205,11 +258,13 @@ class GrowingCrowd(CrowdAllocator):
         self.given, self.budget = given, given + left
         # Who came and handed nothing in will be as little help next time.
         self.campaign.arrived[:] = self.campaign.worked
+        self.campaign.arrived[self._models] = 0
         self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
         self.refit()
         flight = self.flight
         has_room = (flight < self._most_in_flight) & (self.came + flight < self._most_labels)
         has_room[self.tasks :] = False
+        has_room[self.gold >= 0] = False
         open_tasks(self.campaign.bins, has_room.astype(np.int64), MOST_PLANS)
         self.planned = True
         self.resolve()
@@ -225,12 +280,43 @@ class GrowingCrowd(CrowdAllocator):
         state.logp[:] = np.log(self._share) + self._tilt
         odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
         state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
+        for task in np.flatnonzero(self.gold >= 0):
+            self._settle(int(task))
+
+    def _expected(self) -> Floats:
+        """(W,) shares of the arrivals to come, in which models have none."""
+        shares = super()._expected()
+        if self._models:
+            shares = shares.copy()
+            shares[self._models] = 0.0
+        return shares
 
     def resolve(self) -> None:
         """Solve for the tasks as they stand, as if for the first time."""
         if self.planned:
             self._plans = self._types = None
             super().resolve()
+
+    @property
+    def _finishes_first(self) -> bool:
+        """While workers are strangers: later on, who stops early has all tasks labelled rather than some of them.
+
+        Which task comes first hardly matters for the end of the budget (decision 43).
+        """
+        seen = int(np.count_nonzero(self.campaign.arrived))
+        return self._strangers and self.given < KNOWN_LABELS * max(seen, 1)
+
+    @property
+    def given_share(self) -> Floats:
+        """(C,) what was believed of a usual task before any label."""
+        found: Floats = self._share
+        return found
+
+    @property
+    def tilt(self) -> Floats:
+        """(rows, C) log beliefs of tasks without labels, less that of a usual task."""
+        found: Floats = self._tilt
+        return found
 
     @property
     def start(self) -> Floats:

@@ -71,7 +71,7 @@ async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
 async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> dict[str, Any]:
-    """Change the budget, deadline or lease time; settings that are left out stay as they are."""
+    """Change the budget, deadline, lease time, pay or limit per worker; settings that are left out stay as they are."""
     changes = body.model_dump(exclude_unset=True)
     id = campaign_id(campaign)
     return campaign_json(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))

@@ -29,10 +29,15 @@ def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, 
     store = state.campaign_service.store
     row = store.row(id)
     if page.format != "json":
-        found = state.campaign_service.labels(id, page.unanswered)
+        found = state.campaign_service.labels(id, page.unanswered, page.dropped)
         return file_response(f"{id}-labels", page.format, found, COLUMNS, astuple)
     tasks = store.tasks(id, page.after, page.limit, state.settings.max_page_bytes)
     leases = store.leases(id, [task.number for task in tasks])
-    rows = [asdict(one) for one in given_labels(row.config.labels, tasks, leases, page.unanswered)]
+    rows = [
+        asdict(one)
+        for one in given_labels(
+            row.config.labels, tasks, leases, page.unanswered, page.dropped, row.rules.dropped_models
+        )
+    ]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
     return Response(json.dumps({"labels": rows, "next": following}), media_type="application/json")

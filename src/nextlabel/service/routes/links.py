@@ -6,10 +6,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.service.app_state import AppState, app_state
+from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import PROLIFIC, join_url, revoke_links, worker_url
 from nextlabel.service.openapi import problems
+from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.service.request_models import CreateLinksRequest, RevokeLinksRequest
 from nextlabel.service.response_models import CampaignLinksResponse
 
@@ -21,7 +22,7 @@ async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request
     """Create a link for each worker, and one to which platforms add the worker's id. They are the same every time."""
     state, id = app_state(request), campaign_id(campaign)
     await to_thread.run_sync(state.campaign_service.store.row, id)
-    return _links(state, id, body.workers)
+    return _links(request, id, body.workers)
 
 
 @router.post("/campaigns/{campaign}/links/revoke", responses=problems(404), response_model=CampaignLinksResponse)
@@ -36,11 +37,11 @@ async def revoke(campaign: CampaignId, body: RevokeLinksRequest, request: Reques
         state.access.read()
 
     await to_thread.run_sync(run)
-    return _links(state, id, body.workers)
+    return _links(request, id, body.workers)
 
 
-def _links(state: AppState, id: str, workers: list[str]) -> CampaignLinks:
-    base = state.settings.base_url
+def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:
+    state, base = app_state(request), link_base(request)
     tokens = [(worker, state.links.worker_token(id, worker)) for worker in workers]
     join = state.links.join_token(id)
     url = join_url(base, join)
@@ -48,4 +49,5 @@ def _links(state: AppState, id: str, workers: list[str]) -> CampaignLinks:
         id,
         tuple(WorkerLink(worker, token, worker_url(base, token)) for worker, token in tokens),
         JoinLink(join, url, url + PROLIFIC),
+        link_warning(base) or None,
     )

@@ -1,19 +1,24 @@
-"""A campaign's log, its workers and its certificate."""
+"""A campaign's log and its certificate."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.status import report_of
+from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import PageQuery, WorkersQuery
-from nextlabel.service.response_models import CertificateResponse, EventsResponse, WorkersResponse, to_json
+from nextlabel.service.request_models import PageQuery
+from nextlabel.service.response_models import CertificateResponse, EventsResponse, to_json
+
+#: Seconds that a request waits for a certificate.
+CERTIFICATE_S = 10.0
 
 router = APIRouter(tags=["log"])
 _EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": EventsResponse}, **problems(404)}
@@ -34,14 +39,16 @@ def show_events(
     return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
 
 
-@router.get("/campaigns/{campaign}/workers", responses=problems(404), response_model=WorkersResponse)
-def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> dict[str, Any]:
-    """Show what each worker has done, those with the most labels first."""
-    rows = app_state(request).campaign_service.store.workers(campaign_id(campaign), page.limit)
-    return {"workers": [to_json(report_of(row)) for row in rows]}
-
-
 @router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409), response_model=CertificateResponse)
-def show_certificate(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show what the campaign is worth now, and what no policy can exceed if workers are alike."""
-    return to_json(app_state(request).campaign_service.certificate(campaign_id(campaign)))
+async def show_certificate(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Show what the campaign is worth now, and what no policy can exceed if workers are alike.
+
+    With many priors that may take a minute: 503 says that it is being computed, and the next request may have it.
+    """
+    certificates, id = app_state(request).campaign_service.certificates, campaign_id(campaign)
+    computed = asyncio.wrap_future(await to_thread.run_sync(certificates.soon, id))
+    done, _ = await asyncio.wait([computed], timeout=CERTIFICATE_S)
+    if not done:
+        computed.add_done_callback(lambda future: future.exception())
+        raise BusyError("the certificate is still being computed.", "Ask again in a moment.")
+    return to_json(computed.result())

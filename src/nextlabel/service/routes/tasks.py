@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from itertools import chain
 from typing import Annotated, Any
 
@@ -11,33 +10,25 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
 from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.shown_columns import columns_notes
 from nextlabel.campaigns.import_status import find_import, import_status, imports_of
 from nextlabel.campaigns.imports import Progress
-from nextlabel.errors import InputError, MediaTypeError
-from nextlabel.files.open_table import Format
+from nextlabel.errors import InputError
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
 from nextlabel.service.background_imports import in_background
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import Name, TasksQuery
-from nextlabel.service.response_models import AddedResponse, ImportResponse, ImportsResponse, to_json
+from nextlabel.service.request_models import GoldRequest, Name, TasksQuery
+from nextlabel.service.request_tables import saved_body, table_format
+from nextlabel.service.response_models import AddedResponse, GoldResponse, ImportResponse, ImportsResponse, to_json
 
 router = APIRouter(tags=["tasks"])
-#: The largest body that is held in memory instead of a file, in bytes.
-IN_MEMORY = 4 << 20
-#: Formats of a body by its media type.
-FORMATS: dict[str, Format] = {
-    "text/csv": "csv",
-    "application/x-ndjson": "jsonl",
-    "application/jsonl": "jsonl",
-    "application/json": "json",
-}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            "text/csv": {"schema": {}, "example": "id,text,score\na,Good film,0.8\n"},
+            "text/csv": {"schema": {}, "example": "id,text\na,Good film\n"},
             "application/x-ndjson": {"schema": {}, "example": '{"id": "a", "text": "Good film"}\n'},
             "application/json": {
                 "schema": {"type": "array", "items": {}},
@@ -67,9 +58,7 @@ async def add_tasks(
     Many tasks are imported in steps (``/imports``), and workers get them when all are there.
     """
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in FORMATS:
-        raise MediaTypeError(f"a body of type {kind[:60]!r} is not supported.", f"Send {', '.join(FORMATS)}.")
+    kind = table_format(request)
     batch = columns.batch
     if batch is not None and idempotency_key is not None and batch != idempotency_key:
         raise InputError("batch and Idempotency-Key differ.", "Give only one of them.")
@@ -77,24 +66,20 @@ async def add_tasks(
     if key is not None and "\x00" in key:
         raise InputError("the key of the batch contains a null character.", "Give another key.")
     await to_thread.run_sync(campaign_service.store.row, id)
-    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed by the import
-    try:
-        async for piece in request.stream():
-            file.write(piece)
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
+    file = await saved_body(request)
 
     def take_in(progress: Progress | None = None) -> dict[str, Any]:
         with file:
             reader = TaskReader(
-                file, "the body", FORMATS[kind], id_column=columns.id_column, score_column=columns.score_column
-            )
+                file, "the body", kind, id_column=columns.id_column, score_column=columns.score_column,
+                gold_column=columns.gold_column,
+            )  # fmt: skip
             tasks = iter(reader)
             first = next(tasks)  # what is no list of tasks is refused even if the batch is known
             added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
-            return to_json(added, read=reader.report.sentences())
+            config = campaign_service.store.row(id).config
+            notes = columns_notes(config.show, reader.columns, columns.score_column)
+            return to_json(added, read=[*reader.report.sentences(), *notes])
 
     if prefer is None or "respond-async" not in prefer.lower():
         return await to_thread.run_sync(take_in)
@@ -104,6 +89,13 @@ async def add_tasks(
     status = import_status(campaign_service.store, begun)
     place = f"{API}/campaigns/{id}/imports/{begun.id}"
     return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
+
+
+@router.post("/campaigns/{campaign}/gold", responses=problems(404), response_model=GoldResponse)
+async def set_gold(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
+    """Make tasks control questions by their known answers, or correct those. Workers cannot tell them from others."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    return {"changed": await to_thread.run_sync(service.set_gold, id, body.answers)}
 
 
 @router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.routing import APIRoute
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.app_state import AppState, app_state
-from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
+from nextlabel.service.auth import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
 from nextlabel.service.request_models import AskRequest, TellRequest
 from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none
+from nextlabel.service.work_router import JsonResponse
 
 router = APIRouter(tags=["work"])
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
@@ -114,15 +112,15 @@ def ask_response(reply: Lease | NoTask) -> Response:
         body: dict[str, Any] = {
             "lease": None, "reason": reply.reason, "detail": reply.sentence, "retry_after": reply.retry_after,
         }  # fmt: skip
-        headers = {} if reply.retry_after is None else {"retry-after": str(int(reply.retry_after))}
-        return Response(json.dumps(body), headers=headers, media_type="application/json")
+        headers = [] if reply.retry_after is None else [(b"retry-after", b"%d" % int(reply.retry_after))]
+        return JsonResponse(body, headers)
     lease = {
         "id": reply.id, "campaign": reply.campaign, "task": reply.task, "payload": reply.payload,
         "worker": reply.worker, "status": reply.status, "leased_at": iso(reply.leased_at),
         "expires_at": iso(reply.expires_at),
     }  # fmt: skip
     body = {"lease": lease, "reason": None, "detail": None, "retry_after": None}
-    return Response(json.dumps(body), media_type="application/json")
+    return JsonResponse(body)
 
 
 def told_response(told: Told) -> Response:
@@ -131,28 +129,4 @@ def told_response(told: Told) -> Response:
         "lease": told.lease, "task": told.task, "status": told.status, "label": told.label, "counted": told.counted,
         "expires_at": iso_or_none(told.expires_at),
     }  # fmt: skip
-    return Response(json.dumps(body), media_type="application/json")
-
-
-class WorkRouter:
-    """Calls the endpoints of this module before FastAPI's router runs; all other requests go on to FastAPI.
-
-    The routes are FastAPI's, which documents them and would find them too, but needs longer to find and call them
-    (docs/decisions/0022).
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._routes = [route for route in router.routes if isinstance(route, APIRoute)]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].startswith(API):
-            path = scope["path"][len(API) :]
-            for route in self._routes:
-                if match := route.path_regex.match(path):
-                    scope["route"], scope["path_params"] = route, match.groupdict()
-                    response = await route.endpoint(match[1], Request(scope, receive))
-                    await response(scope, receive, send)
-                    return
-        await self._app(scope, receive, send)
+    return JsonResponse(body)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.labels import CrowdLabels, crowd_labels
 from nextlabel.crowd.prior import CrowdPrior
@@ -109,7 +110,6 @@ def bound_from_labels(
     often as they did; by default as many as labels, so that nobody can be turned away. Without a ``prior`` that of the
     crowd as learnt from the labels is taken.
     """
-    begin = perf_counter()
     whole("budget", budget, 1, "Give the number of labels still to buy, e.g. --budget 1000.")
     coming = budget if arrivals is None else arrivals
     whole("arrivals", coming, 1, "Give the number of workers still to come, e.g. --arrivals 2000.")
@@ -121,12 +121,28 @@ def bound_from_labels(
     known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
     data = crowd_labels(table)
     truth = np.full(data.tasks, -1, dtype=np.int64) if known is None else known.label
+    return bound_from_crowd_labels(data, truth, budget, arrivals=coming, prior=prior, seed=seed, progress=progress)
+
+
+def bound_from_crowd_labels(
+    data: CrowdLabels,
+    truth: Ints,
+    budget: int,
+    *,
+    arrivals: int,
+    prior: CrowdPrior | None = None,
+    every: int = EVERY,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> BoundFromLabels:
+    """The same from labels by number, tasks without labels among them; one crowd in ``every`` is bounded."""
+    begin, coming = perf_counter(), arrivals
     sample = _draw(data, truth, prior or fit_crowd(data, truth).prior, seed)
     share = np.bincount(data.worker, minlength=data.workers) / len(data.task)
     members, free = np.ones(data.tasks), np.zeros(data.workers)
     crowds = [
         Crowd(sample.beliefs[d], members, few_types(Types(sample.channels[d], coming * share, free))[0])
-        for d in range(0, len(sample), EVERY)
+        for d in range(0, len(sample), every)
     ]
     found = average_bounds(
         crowds,

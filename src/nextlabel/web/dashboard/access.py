@@ -29,7 +29,7 @@ OPEN = ("/sign-in", "/sign-out")
 #: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
 _REQUESTER_PAGES, _WORKERS_PAGES = (
     re.compile(r"/new.*|/campaigns/[^/]+/links"),
-    re.compile(r"/campaigns/[^/]+/(?:tasks/|labels\.).*"),
+    re.compile(r"/campaigns/[^/]+/(?:tasks/|labels\.|workers?[.?/]|worker$).*"),
 )
 _TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Temporarily unavailable"}
 

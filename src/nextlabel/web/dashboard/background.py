@@ -1,6 +1,7 @@
 """Values that take too long to compute within a request: computed in a thread while the last one is shown.
 
-A value that took t seconds is computed again after PATIENCE t seconds at the earliest, and only if somebody looks.
+A value that took t seconds is computed again after PATIENCE t seconds at the earliest, and only if somebody looks; but
+no value is left for longer than OLDEST_S seconds because it took long: the first one may have waited for the compiler.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-PATIENCE = 5.0
+PATIENCE, OLDEST_S = 5.0, 60.0
 _log = logging.getLogger("nextlabel.web")
 
 
@@ -47,7 +48,7 @@ class BackgroundCache(Generic[T]):
             stale = True
         else:
             age = time.monotonic() - known.at
-            rested = age > max(self._interval_s, PATIENCE * known.seconds)
+            rested = age > max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
             stale = rested and (known.seq != seq or (max_age_s is not None and age > max_age_s))
         if stale:
             with self._lock:

@@ -12,6 +12,7 @@ from typing import IO, Any
 from nextlabel.campaign.declaration import declared
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.shown_columns import is_shown
 from nextlabel.campaigns.imports import Progress
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
@@ -23,6 +24,10 @@ from nextlabel.web.dashboard.uploads import UploadedFile
 
 #: Labels per task in the suggested budget; rows whose ids are compared with the earlier ones at once.
 LABELS_PER_TASK, ROWS = 3, 1000
+#: The policy of a campaign whose labels have a cost: the usual one spends its budget.
+PRICED_POLICY = "index"
+#: The column of known answers, which make tasks control questions.
+GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class CampaignForm:
     name: str = ""
     question: str = ""
     labels: str = declared("labels").example.replace(",", "\n")
+    language: str = ""
     budget: str = ""
     shown: tuple[str, ...] = ()
     id_column: str = ""
@@ -42,18 +48,28 @@ class CampaignForm:
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
         """Read a submitted form."""
-        names = ("name", "question", "labels", "budget", "id_column", "score_column", "deadline", "label_cost")
+        names = (
+            "name",
+            "question",
+            "labels",
+            "language",
+            "budget",
+            "id_column",
+            "score_column",
+            "deadline",
+            "label_cost",
+        )
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
     @classmethod
     def suggested(cls, upload: UploadedFile) -> CampaignForm:
         """A suggestion for a file, with columns recognised by their names."""
-        id_column, score = guess_columns(upload.columns)
-        shown = tuple(name for name in upload.columns if name not in (id_column, score)) or tuple(upload.columns)
+        id_column = guess_columns(upload.columns)[0]
+        shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         return cls(
             name=title[:1].upper() + title[1:], budget=str(LABELS_PER_TASK * upload.rows), shown=shown,
-            id_column=id_column, score_column=score,
+            id_column=id_column,
         )  # fmt: skip
 
     def settings(self, now: float) -> CampaignSettings:
@@ -62,9 +78,11 @@ class CampaignForm:
         deadline = read_time(self.deadline)
         if deadline is not None and deadline <= now:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
+        cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            deadline=deadline, label_cost=_cost(self.label_cost),
+            show=self.shown or None, language=self.language or None, deadline=deadline, label_cost=cost,
+            policy=PRICED_POLICY if cost > 0 else declared("policy").default,
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:
@@ -92,11 +110,11 @@ def create_campaign(
     return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
 
 
-def read_budget(text: str) -> int:
+def read_budget(text: str, what: str = "budget") -> int:
     """A whole number, with or without separators."""
     plain = text.replace(",", "").replace(" ", "").replace("\u202f", "").strip()
     if not plain.isdecimal() or len(plain) > 15:
-        raise InputError(f"budget {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
+        raise InputError(f"{what} {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
     return int(plain)
 
 
@@ -132,7 +150,9 @@ def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Ite
             earlier = {key: int(row) for key, row in seen.find(keys).items()}
             new: dict[str, int] = {}
             for number, (row, cells) in enumerate(some):
-                given: dict[str, Any] = {"payload": {name: cells[place[name]] for name in form.shown}}
+                given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
+                if GOLD in place and GOLD not in form.shown:
+                    given["gold"] = given["payload"].pop(GOLD)
                 if with_id:
                     key = keys[number]
                     _check_key(key, row, earlier.get(key, new.get(key)))

@@ -10,10 +10,10 @@ from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
-from nextlabel.web.dashboard.formatting import count, duration, rate, when
+from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Seconds between two events of such a kind that are one line.
-MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0}
+MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0, "predicted": 2.0}
 
 
 class LogLine(NamedTuple):
@@ -89,7 +89,16 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "lease_seconds" in data:
         lease = data["lease_seconds"]
         parts.append("the lease time to the learnt one" if lease is None else f"the lease time to {duration(lease)}")
+    if "pay_per_label" in data:
+        parts.append(f"the pay per label to {data['pay_per_label']:g}")
+    if "most_labels_per_worker" in data:
+        most = data["most_labels_per_worker"]
+        parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
     return f"The requester changed {' and '.join(parts)}."
+
+
+def _because(data: Mapping[str, Any]) -> str:
+    return f": {data['reason'].rstrip('.')}." if data.get("reason") else "."
 
 
 def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
@@ -117,6 +126,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,
     "late": _late,
+    "predicted": lambda c, who, what, d: f"{d['worker']} predicted {count(len(d['tasks']))} labels.",
     "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
     "released": lambda c, who, what, d: f"{who} skipped {what}.",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
@@ -125,7 +135,24 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
+    "refitting": lambda c, who, what, d: f"Learning anew from {count(d['labels'])} labels began.",
     "refitted": _refitted,
+    "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
+    "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
+    "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
+    "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
+    "labels_dropped": lambda c, who, what, d: (
+        f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
+    ),
+    "labels_restored": lambda c, who, what, d: (
+        f"The requester restored {plural(len(d['leases']), 'label')} of {d['worker']}."
+    ),
+    "predictions_dropped": lambda c, who, what, d: (
+        f"The requester dropped {plural(d['labels'], 'label')} of {d['worker']}{_because(d)}"
+    ),
+    "predictions_restored": lambda c, who, what, d: (
+        f"The requester restored {plural(d['labels'], 'label')} of {d['worker']}."
+    ),
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

@@ -21,7 +21,13 @@ from nextlabel.web.dashboard.budget_curve import Curves
 from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
 from nextlabel.web.dashboard.state_summary import StateSummary, summarise_crowd, summarise_states
 from nextlabel.web.dashboard.uploads import UploadedFiles
-from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS, WorkerSummary, summarise_workers, with_agreement
+from nextlabel.web.dashboard.worker_summaries import (
+    MOST_WORKERS,
+    WorkerSummary,
+    summarise_workers,
+    with_agreement,
+    with_skills,
+)
 
 #: Threads for slow computations; campaigns whose priors are cached.
 THREADS, CACHED_CAMPAIGNS = 2, 64
@@ -37,7 +43,7 @@ class DashboardState:
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
         self.overview = overview_of(self.store)
-        pool = self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
@@ -74,7 +80,7 @@ class DashboardState:
 
     def certificate(self, row: CampaignRow) -> Certificate | None:
         """The last certificate, None while the first is computed."""
-        return self.app.campaign_service.certificates.look(row.id, self._pool)
+        return self.app.campaign_service.certificates.look(row.id)
 
     def forecast(self, row: CampaignRow) -> ForecastView | None:
         """The latest forecast, None while the first is computed."""
@@ -123,7 +129,8 @@ class DashboardState:
         row = self.store.row(id)
         found = summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
         crowd = self.app.campaign_service.crowd(row)
-        return found if crowd is None else with_agreement(found, crowd)
+        found = found if crowd is None else with_agreement(found, crowd)
+        return with_skills(found, self.app.campaign_service.worker_reports.skills(id))
 
 
 def _is_quick(row: CampaignRow) -> bool:

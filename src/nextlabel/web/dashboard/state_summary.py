@@ -8,6 +8,7 @@ by_labels       tasks with 0, 1, 2, ... labels
 by_probability  tasks with a label, in ``BINS`` bins of the probability of the second of two labels, else of the best
 hardest         groups of tasks with a label whose two likeliest labels are closest, closest first
 hard_tasks      such tasks by number, where workers were learnt and no two tasks are alike
+low, high       95% interval of the accuracy, where workers were learnt
 =============== ===================================================================================
 
 Cost: a few milliseconds for few classes; a second per 100,000 tasks with priors of their own.
@@ -43,6 +44,8 @@ class StateSummary:
     by_probability: tuple[int, ...]
     hardest: tuple[Group, ...]
     hard_tasks: tuple[int, ...] | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def summarise_states(
@@ -92,6 +95,8 @@ def summarise_crowd(crowd: CrowdSnapshot) -> StateSummary | None:
         by_probability=tuple(int(n) for n in np.bincount(bins[told], minlength=BINS)),
         hardest=(),
         hard_tasks=tuple(int(x) for x in hard),
+        low=crowd.expected.low,
+        high=crowd.expected.high,
     )
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.crowd_bounds import FEWEST_LABELS, MOST_TASKS
 from nextlabel.service.roles import Rights
 from nextlabel.web.dashboard.forecast_view import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
@@ -30,6 +32,7 @@ PARTS = (
     "imports",
     "tiles",
     "certificate",
+    "by_spent",
     "flow",
     "hardest",
     "workers",
@@ -48,7 +51,7 @@ def campaign_view(
 ) -> dict[str, Any]:
     """Everything that the page of a campaign shows to somebody with these rights."""
     summary, certificate = dashboard.summary(row), dashboard.certificate(row)
-    forecast = _capped(dashboard.forecast(row), certificate)
+    forecast = _forecast(dashboard, row, certificate)
     accuracy = row.config.reward == Accuracy()
     return {
         "row": row,
@@ -77,6 +80,7 @@ def campaign_view(
         "by_probability": _by_probability(summary),
         "more": _more(certificate),
         "imports": dashboard.imports(row),
+        "bounds": {"tasks": MOST_TASKS, "fewest": FEWEST_LABELS},
     }
 
 
@@ -96,6 +100,8 @@ def chart_data(view: dict[str, Any]) -> dict[str, Any]:
         "forecast": None if forecast is None else forecast.mean,
         "upper": None if certificate is None else certificate.upper,
         "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
+        "history": [] if certificate is None else [list(point) for point in certificate.history],
+        "learnt": row.config.knows_workers,
     }
 
 
@@ -118,6 +124,16 @@ def payload_summary(payload: Any) -> str:
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
+def _forecast(dashboard: DashboardState, row: CampaignRow, certificate: Certificate | None) -> ForecastView | None:
+    """By the certificate where workers are told apart, else by simulation."""
+    if not row.config.knows_workers or row.closed_seq is not None or not row.tasks:
+        return _capped(dashboard.forecast(row), certificate)
+    if certificate is None or certificate.forecast is None:
+        return None
+    low, high = certificate.forecast_low or 0.0, certificate.forecast_high or 1.0
+    return ForecastView(certificate.forecast, 0.0, low, high)
+
+
 def _capped(forecast: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
     """The simulated forecast, but no more than the proved bound: beyond it is only chance."""
     if forecast is None or forecast.mean is None or certificate is None or certificate.upper is None:
@@ -135,7 +151,7 @@ def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary)
     else:
         found = dashboard.overview.tasks_numbered(row.id, summary.hard_tasks[:HARD_SHOWN])
         tasks = [found[number] for number in summary.hard_tasks if number in found]
-    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks)
+    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
     return [
         {"number": task.number, "summary": payload_summary(task.payload), "result": result}
         for task, result in zip(tasks, results, strict=True)
@@ -181,7 +197,7 @@ def _by_probability(summary: StateSummary | None) -> list[tuple[str, int]]:
 
 def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     """(additional labels, upper bound, gain) for some round numbers."""
-    if certificate is None or certificate.upper is None:
+    if certificate is None or certificate.upper is None or certificate.history:
         return []
     steps = [n for n in STEPS if n <= certificate.most]
     return [

@@ -6,7 +6,7 @@ A worker's own labels are part of that belief, so agreement favours workers with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -15,6 +15,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaigns.worker_reports import Skill
 from nextlabel.web.dashboard.state_summary import truths
 
 #: Most workers, and most labels of each, that are considered.
@@ -28,6 +29,7 @@ class WorkerSummary:
     median_s: float | None
     agreement: float | None
     labels: int
+    skill: Skill | None = None
 
 
 def summarise_workers(
@@ -49,6 +51,11 @@ def with_agreement(found: Mapping[str, WorkerSummary], crowd: CrowdSnapshot) -> 
         labels, agreeing = told.get(name, (0, 0))
         out[name] = WorkerSummary(one.median_s, agreeing / labels if labels else None, labels)
     return out
+
+
+def with_skills(found: Mapping[str, WorkerSummary], skills: Mapping[str, Skill]) -> dict[str, WorkerSummary]:
+    """The same with what was learnt of each worker."""
+    return {name: replace(one, skill=skills.get(name)) for name, one in found.items()}
 
 
 def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswer]) -> WorkerSummary:

@@ -36,6 +36,10 @@ function draw() {
     }
   }
   if (!curve.length) return;
+  if (chartData.learnt) {
+    drawLearnt();
+    return;
+  }
   const data = [curve.map(([x]) => x), curve.map(([, y]) => y)];
   if (charts.curve) charts.curve.set(data);
   else {
@@ -50,6 +54,36 @@ function draw() {
   slider.max = most;
   slider.step = Math.max(1, Math.round(most / 200));
   whatIf();
+}
+
+/** Expected accuracy so far with its band, and the forecast from here on. */
+function drawLearnt() {
+  const { history, curve, budget, spent, now, forecast, upper } = chartData;
+  const ahead = curve.filter(([x]) => x > spent);
+  const xs = [...new Set([...history.map(([x]) => x), spent, ...ahead.map(([x]) => x)])].sort((a, b) => a - b);
+  const past = new Map(history.map((point) => [point[0], point]));
+  const future = new Map([[spent, now], ...ahead]);
+  const column = (k) => xs.map((x) => past.get(x)?.[k] ?? null);
+  const data = [xs, column(3), column(2), column(1), xs.map((x) => future.get(x) ?? null)];
+  if (charts.curve) charts.curve.set(data);
+  else {
+    charts.curve = curves(document.getElementById("chart-curve"), data, [
+      { ink: "line-strong" }, { ink: "line-strong" }, { ink: "good" }, { ink: "warn", dash: [5, 5] },
+    ], {
+      bands: [{ series: [1, 2], ink: "good-soft" }],
+      range: (u, low, high) => roomy(u, low, Math.min(high ?? 1, 1)),
+      values: percentShort,
+      tip: ([x, high, low, mean, later], k) => (mean[k] != null
+        ? `${x[k].toLocaleString("en")} labels: ${percent(mean[k])} expected, ${percent(low[k])} to ${percent(high[k])}`
+        : `${x[k].toLocaleString("en")} labels: forecast ${percent(later[k])}`),
+    });
+  }
+  charts.curve.mark([
+    [budget, null, "line-strong", ""],
+    [spent, now, "good", "now"],
+    ...(spent >= budget || forecast == null ? [] : [[budget, forecast, "warn", "forecast"]]),
+    ...(spent >= budget || upper == null ? [] : [[budget, upper, "accent", "at most"]]),
+  ]);
 }
 
 function whatIf() {
@@ -112,6 +146,6 @@ async function follow() {
   setTimeout(follow, POLL_MS);
 }
 
-slider.addEventListener("input", whatIf);
+slider?.addEventListener("input", whatIf); // a campaign that tells workers apart has none
 draw();
 setTimeout(follow, POLL_MS / 2);

@@ -102,6 +102,7 @@ export function curves(element, data, series, options) {
     ctx.save();
     ctx.textAlign = "left";
     ctx.font = `500 ${12 * ratio}px Inter, system-ui, sans-serif`;
+    const written = [];
     for (const [x, y, ink, text] of marks) {
       const px = u.valToPos(x, "x", true);
       if (px < left - 1 || px > left + width + 1) continue;
@@ -120,10 +121,17 @@ export function curves(element, data, series, options) {
         ctx.fill();
       }
       if (text) {
-        const py = y == null ? top + height - 8 * ratio : u.valToPos(y, "y", true) + 18 * ratio;
         const wide = ctx.measureText(text).width;
         const beyond = px + wide + 12 * ratio > left + width;
-        ctx.fillText(text, beyond ? px - wide - 8 * ratio : px + 8 * ratio, Math.min(py, top + height - 6 * ratio));
+        const at = beyond ? px - wide - 8 * ratio : px + 8 * ratio;
+        const low = y == null ? top + height - 8 * ratio : u.valToPos(y, "y", true) + 18 * ratio;
+        const free = (py) => py > top + 10 * ratio && py < top + height - 4 * ratio && written.every(
+          ([from, to, line]) => at > to || at + wide < from || Math.abs(py - line) > 15 * ratio);
+        // Below the point if there is room, else above it, else further away: no word on another.
+        const tries = [low, low - 26 * ratio, low + 16 * ratio, low - 42 * ratio, low + 32 * ratio, low - 58 * ratio];
+        const py = tries.find(free) ?? Math.min(low, top + height - 6 * ratio);
+        written.push([at, at + wide, py]);
+        ctx.fillText(text, at, py);
       }
     }
     ctx.restore();
@@ -134,8 +142,9 @@ export function curves(element, data, series, options) {
       scales: { x: { time: false }, y: { range: options.range } },
       axes: [axis(short, { grid: { show: false }, size: 30, space: 70 }), axis(options.values, { size: 56, space: 34 })],
       series: [{}, ...series.map(({ ink, dash, fill }) => ({
-        stroke: () => colour(ink), width: 2, dash, points: { show: false }, fill: fill && (() => colour(fill)),
+        stroke: () => colour(ink), width: 2, dash, spanGaps: true, points: { show: false }, fill: fill && (() => colour(fill)),
       }))],
+      bands: (options.bands ?? []).map(({ series: pair, ink }) => ({ series: pair, fill: () => colour(ink) })),
       cursor: { y: false, drag: { x: false, y: false } },
       plugins: [{ hooks: { draw: [draw] } }],
     },

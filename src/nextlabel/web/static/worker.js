@@ -7,6 +7,8 @@
 
   const panel = document.getElementById("panel");
   if (!panel) return;
+  const texts = JSON.parse(panel.dataset.texts);
+  const plurals = new Intl.PluralRules(document.documentElement.lang);
   const statusLine = document.getElementById("status");
   const address = panel.dataset.address;
   const KEPT = "nextlabel:" + address;
@@ -119,8 +121,9 @@
     link.href = medium.src;
     link.target = "_blank";
     link.rel = "noopener noreferrer";
-    link.textContent = "Open it in a new tab";
-    line.append("This could not be loaded. ", link, ", or skip the item.");
+    link.textContent = texts.media.open;
+    const [before, after] = texts.media.failed.split("{link}");
+    line.append(before, link, after);
     medium.parentNode.append(line);
   };
 
@@ -136,14 +139,14 @@
       } catch {
         // no connection
       }
-      announce("Not sent yet, trying again…", true);
+      announce(texts.status.not_sent, true);
       await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]);
     }
     stored(sessionStorage, KEPT, null);
     setSending(false);
     if (!reply.ok) {
       if (reply.status === 401 || reply.status === 404) location.reload();
-      else announce(`${reply.body.detail ?? "That did not work."} ${reply.body.hint ?? ""}`, true);
+      else announce(texts.status.failed, true);
       return;
     }
     show(reply.body);
@@ -153,10 +156,10 @@
 
   const confirmation = (fields) => {
     const sent = new URLSearchParams(fields);
-    if (sent.get("move") === "undo") return "Answer undone.";
-    if (sent.get("move") === "release") return "Skipped.";
+    if (sent.get("move") === "undo") return texts.status.undone;
+    if (sent.get("move") === "release") return texts.status.skipped;
     const saved = panel.querySelector(".undo strong");
-    return saved ? `Saved: ${saved.textContent}.` : "Saved.";
+    return saved ? texts.status.saved_label.replace("{label}", () => saved.textContent) : texts.status.saved;
   };
 
   // Fetch what the service shows now; the page changes only if that is different.
@@ -169,7 +172,7 @@
         location.reload();
         return;
       }
-      if (!reply.ok) throw new Error("no answer");
+      if (!reply.ok) throw new Error(String(reply.status));
       const parsed = document.createElement("template");
       parsed.innerHTML = reply.body.panel;
       const lease = parsed.content.querySelector("[data-lease]")?.dataset.lease ?? null;
@@ -177,12 +180,12 @@
       if (statusLine.classList.contains("trouble")) announce("");
       if (lease !== currentLease() || reason !== currentReason()) {
         show(reply.body);
-        announce(lease ? "A new item is here." : "");
+        announce(lease ? texts.status.new_item : "");
       } else {
         settle();
       }
     } catch {
-      announce("No connection, trying again…", true);
+      announce(texts.status.offline, true);
       clearTimeout(retryTimer);
       retryTimer = setTimeout(refreshWhenVisible, 3000);
     }
@@ -194,12 +197,15 @@
     else document.addEventListener("visibilitychange", refreshWhenVisible, { once: true });
   };
 
+  // A number with the form of the text that the language's plural asks for.
+  const said = (forms, n) => (forms[plurals.select(n)] ?? forms.other).replace("{n}", String(n));
+
   const timeLeft = (seconds) => {
-    if (seconds <= 0) return "time is up, but an answer is still accepted";
-    if (seconds < 90) return `${Math.ceil(seconds)} seconds left`;
-    if (seconds < 5400) return `${Math.round(seconds / 60)} minutes left`;
-    if (seconds < 172800) return `${Math.round(seconds / 3600)} hours left`;
-    return `${Math.round(seconds / 86400)} days left`;
+    if (seconds <= 0) return texts.time.up;
+    if (seconds < 90) return said(texts.time.seconds, Math.ceil(seconds));
+    if (seconds < 5400) return said(texts.time.minutes, Math.round(seconds / 60));
+    if (seconds < 172800) return said(texts.time.hours, Math.round(seconds / 3600));
+    return said(texts.time.days, Math.round(seconds / 86400));
   };
 
   const isActive = () => {

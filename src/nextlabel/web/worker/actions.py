@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.transitions import LABELLED, LATE
+from nextlabel.campaign.worker_commands import is_blocked
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 
 #: Seconds after which a page looks again while tables are computed.
@@ -37,6 +38,7 @@ class WorkerView:
 
     name: str
     question: str
+    language: str | None
     labels: tuple[str, ...]
     spent: int
     budget: int
@@ -66,7 +68,8 @@ def act_and_ask(worker: str, action: WorkerAction | None, last: str) -> Callable
         # Reading a worker's row creates it, so it is read only for workers who have had a lease.
         known = known or told is not None or isinstance(reply, Lease)
         return WorkerView(
-            row.config.name or row.id, row.config.question, row.config.labels, row.spent, row.budget, reply,
+            row.config.name or row.id, row.config.question, row.config.language, row.config.labels,
+            row.spent, row.budget, reply,
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             commands.ledger.worker(worker).labels if known else None,
             undoable, told, note, pending,
@@ -85,7 +88,7 @@ def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
 
 
 def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
-    """The result of an action, and a key of ``texts.NOTES`` if something unusual happened; that is not an error."""
+    """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
     labels = commands.ledger.row.config.labels
     if action.move == "tell" and not 0 <= action.answer < len(labels):
         raise InputError("this answer does not exist.", "Use one of the buttons.")
@@ -104,7 +107,8 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     if repeated:
         return told, "again"
     if told.status == LATE:
-        return told, "late" if told.counted else "not_needed"
+        note = "taken_back" if is_blocked(commands, worker) else "not_needed"
+        return told, "late" if told.counted else note
     return told, None
 
 
@@ -113,6 +117,7 @@ def _undoable(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnsw
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
         return None, False
-    if found.status != LABELLED or commands.now >= found.expires_at or found.label is None:
+    over = found.status != LABELLED or commands.now >= found.expires_at
+    if over or found.label is None or found.dropped or is_blocked(commands, worker):
         return None, True
     return UndoableAnswer(lease, commands.ledger.row.config.labels[found.label]), True

@@ -17,18 +17,19 @@ A script that accepts JSON gets the changing part of the page in the same reply:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, FastAPI, Request
+from markupsafe import Markup
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.replies import Lease, NoTask
-from nextlabel.errors import InputError, TokenError
+from nextlabel.errors import InputError, NextlabelError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal, campaign_id, campaign_id_of_lease
 from nextlabel.service.limits import address_of
@@ -39,9 +40,10 @@ from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page, render, replace_surrogates
 from nextlabel.web.worker import session as sessions
 from nextlabel.web.worker.actions import WorkerAction, WorkerView, act_and_ask, renewal
+from nextlabel.web.worker.choices import SKIP_KEY, UNDO_KEY, choices
 from nextlabel.web.worker.payload_view import payload_parts
 from nextlabel.web.worker.session import WorkerSession
-from nextlabel.web.worker.texts import NOTES, REASONS, SKIP_KEY, UNDO_KEY, choices, time_left
+from nextlabel.web.worker.texts import DEFAULT, FINAL_REASONS, WorkerTexts, texts_for, worker_texts
 
 router = APIRouter(include_in_schema=False)
 MOVES = ("tell", "release", "undo")
@@ -50,6 +52,9 @@ TABLES_WAIT_S = 3.0
 MAX_FIELDS = 10
 #: What MTurk sends instead of an assignment's id during a preview.
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+#: The section of the texts' errors for a status; all others are refusals.
+ERRORS = {401: "no_token", 403: "other_site", 404: "not_found", 429: "too_many", 503: "unavailable"}
 
 Handler = Callable[..., Awaitable[Response]]
 
@@ -71,13 +76,10 @@ def _with_error_pages(handler: Handler) -> Handler:
             status = problem_type(error).status
             if _wants_json(request) or status == 500:
                 raise
-            message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
-            if status == 503:
-                message, hint = "the database does not answer.", "Try again in a moment."
             request_context(request).cause = error
             retry = getattr(error, "retry_after", 5 if status == 503 else None)
             headers = {} if retry is None else {"retry-after": str(retry)}
-            return page("worker/error.html", status, headers, message=_sentence(message), hint=hint)
+            return _error_page(request, _error_key(error, status), status, headers, error)
 
     return handle
 
@@ -98,9 +100,7 @@ async def platform_link(token: str, request: Request) -> Response:
     """Enter by a platform's link, whose parameters say who the worker is."""
     links = app_state(request).links
     if request.query_params.get("assignmentId") == PREVIEW and links.read_join(token) is not None:
-        return page(
-            "worker/error.html", message="This is a preview.", hint="Accept the assignment, then open it again."
-        )
+        return _error_page(request, "preview")
     key = links.read_worker(links.joined(token, request.query_params))
     assert key is not None
     app_state(request).limits.check_join(address_of(request.scope), *key)
@@ -114,7 +114,7 @@ async def work(campaign: str, request: Request) -> Response:
     session = _session(request, campaign)
     view = await _run_action(request, session, None)
     note = request.query_params.get("note", "")
-    if note in NOTES:
+    if f"notes.{note}" in worker_texts(DEFAULT):
         view = replace(view, note=note)
     return _page_or_panel(request, session, view)
 
@@ -203,7 +203,7 @@ async def _run_action(request: Request, session: WorkerSession, action: WorkerAc
 def _page_or_panel(request: Request, session: WorkerSession, view: WorkerView) -> Response:
     retry = view.reply.retry_after if isinstance(view.reply, NoTask) else None
     headers = {} if retry is None else {"retry-after": str(int(retry))}
-    context = _context(session, view)
+    context = _context(texts_for(view.language, _accepted(request)), session, view)
     if _wants_json(request):
         lease = view.reply.id if isinstance(view.reply, Lease) else None
         body = {
@@ -215,24 +215,27 @@ def _page_or_panel(request: Request, session: WorkerSession, view: WorkerView) -
     return page("worker/page.html", headers=headers, media=True, **context)
 
 
-def _context(session: WorkerSession, view: WorkerView) -> dict[str, Any]:
+def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView) -> dict[str, Any]:
     """The context of the templates."""
     reply = view.reply
     common: dict[str, Any] = {
-        "view": view, "session": session, "note": NOTES.get(view.note or ""), "undo_key": UNDO_KEY,
+        "texts": texts, "view": view, "session": session, "note": texts(f"notes.{view.note}") if view.note else "",
+        "undo_key": UNDO_KEY, "mine": Markup('<strong id="mine">{}</strong>').format(view.labels_given),
+        "last_answer": Markup('<strong dir="auto">{}</strong>').format(view.undoable.label if view.undoable else ""),
         "percent": min(100, int(100 * view.spent / view.budget)),
     }  # fmt: skip
     if isinstance(reply, NoTask):
-        reason = REASONS[reply.reason]
-        leave = bool(session.completion) and (reason.final or bool(view.labels_given))
+        heading, final = texts(f"reasons.{reply.reason}.heading"), reply.reason in FINAL_REASONS
+        leave = bool(session.completion) and (final or bool(view.labels_given))
         return {
-            **common, "title": f"{reason.heading} · {view.name}", "lease": None, "reason": reason,
-            "retry": reply.retry_after and int(reply.retry_after), "leave": leave,
+            **common, "title": f"{heading} · {view.name}", "lease": None, "heading": heading, "final": final,
+            "text": texts(f"reasons.{reply.reason}.text"), "leave": leave,
+            "retry": reply.retry_after and int(reply.retry_after),
         }  # fmt: skip
     return {
-        **common, "title": f"{view.question or 'Which label fits?'} · {view.name}"[:150], "lease": reply,
+        **common, "title": f"{view.question or texts('page.question')} · {view.name}"[:150], "lease": reply,
         "parts": payload_parts(reply.payload), "choices": choices(view.labels), "skip_key": SKIP_KEY,
-        "left": max(view.seconds_left, 0.0), "left_text": time_left(view.seconds_left), "retry": None,
+        "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left), "retry": None,
     }  # fmt: skip
 
 
@@ -240,5 +243,28 @@ def _wants_json(request: Request) -> bool:
     return request.headers.get("accept", "").startswith("application/json")
 
 
-def _sentence(message: str) -> str:
-    return message[:1].upper() + message[1:]
+def _accepted(request: Request) -> str:
+    return request.headers.get("accept-language", "")
+
+
+def _error_key(error: Exception, status: int) -> str:
+    """The section of the texts' errors that says what happened."""
+    if getattr(error, "message", "") == INVALID_LINK[0]:
+        return "bad_link"
+    return ERRORS.get(status, "refused")
+
+
+def _error_page(
+    request: Request,
+    key: str,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    error: Exception | None = None,
+) -> Response:
+    """A page in the browser's language; what a form or link has wrong is said in English as well."""
+    texts = texts_for(None, _accepted(request))
+    detail = str(error) if key == "refused" and isinstance(error, NextlabelError) else ""
+    return page(
+        "worker/error.html", status, headers, texts=texts, heading=texts(f"errors.{key}.heading"),
+        text=texts(f"errors.{key}.text"), detail=detail[:1].upper() + detail[1:],
+    )  # fmt: skip

@@ -1,84 +1,118 @@
-"""The texts of the workers' page."""
+"""What the workers' page says, in the campaign's language: one file of ``languages`` for each, with the same keys.
+
+A text has a key such as ``page.skip``; names in braces are filled in. One that says a number has a form for each plural
+of the language (``plurals``) and is chosen by ``n``::
+
+    texts = worker_texts("de")
+    texts("time.minutes", n=5)                                       # noch 5 Minuten
+    texts.html("page.last_answer", label=Markup("<b>ja</b>"))        # the text is escaped, the value is not
+
+The language is the campaign's setting. Where that is left out each worker's browser decides, and a browser that
+asks for none of ours gets English.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Final, NamedTuple
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from nextlabel.campaign.declaration import LANGUAGES
+from nextlabel.campaign.states import CLOSING
+from nextlabel.web.worker.plurals import PLURALS
+
+FOLDER = Path(__file__).parent / "languages"
+DEFAULT = "en"
+#: Reasons why there is no task that no waiting changes.
+FINAL_REASONS: Final = frozenset((*CLOSING, "nothing_left_for_you", "worker_blocked", "quota_reached"))
+#: The sections that the page's script needs.
+IN_SCRIPT: Final = ("time", "status", "media")
+#: Up to how many seconds a time is said in this unit, and how many seconds the unit has.
+UNITS: Final = (("seconds", 90, 1), ("minutes", 5400, 60), ("hours", 2 * 86_400, 3600))
+#: Parts of the header Accept-Language that are read.
+MOST_ASKED = 20
 
 
-class Reason(NamedTuple):
-    """Why there is no task; if ``final``, there is nothing to wait for."""
+class WorkerTexts:
+    """The texts of one language."""
 
-    heading: str
-    text: str
-    final: bool
+    def __init__(self, language: str, tables: Mapping[str, Any]) -> None:
+        self.language, self.tag, self.direction = language, str(tables["tag"]), str(tables["direction"])
+        self.sections = {name: table for name, table in tables.items() if isinstance(table, dict)}
+        self.texts = dict(_flat("", self.sections))
+        self.plural = PLURALS[language]
+        self.for_script = json.dumps({name: self.sections[name] for name in IN_SCRIPT}, ensure_ascii=False)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self.texts
 
-#: For every reason of ``campaign.replies``.
-REASONS: Final = {
-    "budget_spent": Reason("All done", "This campaign has all its labels. Thank you for your help.", True),
-    "finished": Reason("All done", "Every item has all the labels it needs. Thank you for your help.", True),
-    "below_price": Reason(
-        "All done", "The items are clear enough, so no more labels are needed. Thank you for your help.", True
-    ),
-    "deadline_passed": Reason("The campaign is over", "Its deadline has passed. Thank you for your help.", True),
-    "nothing_left_for_you": Reason(
-        "Nothing left for you",
-        "You have seen every item that still needs a label. Thank you for your help.",
-        True,
-    ),
-    "all_leased": Reason(
-        "Just a moment", "All items that need a label are with other people right now. One may become free soon.", False
-    ),
-    "paused": Reason(
-        "On a break", "The campaign is paused. Your answers are saved; please wait or come back later.", False
-    ),
-    "preparing": Reason(
-        "Nearly ready", "The campaign is being prepared. The first item will appear in a moment.", False
-    ),
-}
+    def __call__(self, key: str, **values: object) -> str:
+        """A text, with values filled in."""
+        return self._form(key, values).format(**values)
 
-#: Notes on actions that did not have the usual effect.
-NOTES: Final = {
-    "again": "Your answer had already been saved. Here is the current item.",
-    "answered": "You had already answered that item, and your first answer stands. Here is the current item.",
-    "late": "The time for that item had run out, but your answer was kept.",
-    "not_needed": "The time for that item had run out, and it needs no more labels. Your answer does not count.",
-    "not_yours": "That item is no longer assigned to you. Here is the current one.",
-    "too_late": "It is too late to undo that answer: the time for the item has run out.",
-}
+    def html(self, key: str, **values: object) -> Markup:
+        """A text as HTML, with values that may be HTML filled in."""
+        return Markup.escape(self._form(key, values)).format(**values)
 
-SKIP_KEY, UNDO_KEY = "s", "u"
-DIGITS = "123456789"
+    def time_left(self, seconds: float) -> str:
+        """Roughly how long a lease still runs."""
+        if seconds <= 0:
+            return self("time.up")
+        for unit, most, length in UNITS:
+            if seconds < most:
+                return self(f"time.{unit}", n=math.ceil(seconds) if length == 1 else round(seconds / length))
+        return self("time.days", n=round(seconds / 86_400))
+
+    def _form(self, key: str, values: Mapping[str, object]) -> str:
+        found = self.texts[key]
+        if isinstance(found, str):
+            return found
+        number = values["n"]
+        assert isinstance(number, int)
+        return found[self.plural(number)]
 
 
-class Choice(NamedTuple):
-    """An answer as a button; any of ``keys`` chooses it."""
-
-    number: int
-    label: str
-    keys: tuple[str, ...]
+@cache
+def worker_texts(language: str) -> WorkerTexts:
+    """The texts of a language of ``LANGUAGES``."""
+    return WorkerTexts(language, tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
 
 
-def choices(labels: tuple[str, ...]) -> list[Choice]:
-    """The answers with their keys: digits for the first nine, and the first letter if no other label has it."""
-    firsts = [label[0].lower() for label in labels]
-    found = []
-    for number, first in enumerate(firsts):
-        digit = (DIGITS[number],) if number < len(DIGITS) else ()
-        own = first.isalpha() and firsts.count(first) == 1 and first not in (SKIP_KEY, UNDO_KEY)
-        found.append(Choice(number, labels[number], (*digit, first) if own else digit))
+def texts_for(setting: str | None, accepted: str) -> WorkerTexts:
+    """The texts of the campaign's setting, or else of the browser's header Accept-Language."""
+    return worker_texts(setting if setting in LANGUAGES else preferred(accepted))
+
+
+def preferred(accepted: str) -> str:
+    """The language of ours that a browser likes best: a header such as ``de-CH, fr;q=0.8``."""
+    best, found = 0.0, DEFAULT
+    for part in accepted.split(",")[:MOST_ASKED]:
+        name, _, parameters = part.partition(";")
+        language = name.strip().lower().split("-")[0]
+        weight = _weight(parameters.strip())
+        if language in LANGUAGES and weight > best:
+            best, found = weight, language
     return found
 
 
-def time_left(seconds: float) -> str:
-    """Roughly how long a lease still runs."""
-    if seconds <= 0:
-        return "time is up"
-    if seconds < 90:
-        return f"{math.ceil(seconds)} seconds left"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} minutes left"
-    if seconds < 2 * 86_400:
-        return f"{round(seconds / 3600)} hours left"
-    return f"{round(seconds / 86_400)} days left"
+def _weight(parameters: str) -> float:
+    try:
+        weight = float(parameters.removeprefix("q=")) if parameters else 1.0
+    except ValueError:
+        return 0.0
+    return weight if 0 <= weight <= 1 else 0.0
+
+
+def _flat(prefix: str, tables: Mapping[str, Any]) -> Iterator[tuple[str, str | dict[str, str]]]:
+    """Texts by their whole keys; a table with the form ``other`` is one text."""
+    for name, value in tables.items():
+        if isinstance(value, str) or "other" in value:
+            yield prefix + name, value
+        else:
+            yield from _flat(f"{prefix}{name}.", value)

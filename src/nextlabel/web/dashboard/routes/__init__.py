@@ -7,8 +7,11 @@ GET  /sign-in, POST                the form for the requester's token; POST /sig
 GET  /                             all campaigns
 GET  /campaigns/{id}?before=SEQ    one campaign; ``before`` pages through its log
 GET  /campaigns/{id}/live          what has changed since event ``after``, as JSON; 204 if nothing has
-POST /campaigns/{id}/pause         also /resume and /settings (budget, deadline, lease_seconds)
+POST /campaigns/{id}/pause         also /resume and /settings
+POST /campaigns/{id}/predictions   a model's predictions, from a file
 GET  /campaigns/{id}/tasks/{n}     one task with its labels by worker
+GET  /campaigns/{id}/worker?name=N  one worker; POST pauses, blocks, restores, drops and restores labels
+GET  /campaigns/{id}/workers.csv   what each worker did and is owed; also .jsonl
 GET  /campaigns/{id}/links, POST   links for workers; POST .../links/revoke ends them
 GET  /campaigns/{id}/results.csv   results; also .jsonl
 GET  /campaigns/{id}/labels.csv    every worker's answers; also .jsonl

@@ -11,10 +11,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.request_models import LabelsQuery, ResultsQuery
+from nextlabel.service.request_models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.roles import Rights
 from nextlabel.service.routes.labels import labels
 from nextlabel.service.routes.results import results
+from nextlabel.service.routes.workers import show_workers
 from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import reason_of, title_of
@@ -85,6 +86,12 @@ def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -
 def download_labels(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download every worker's answers, in the API's formats."""
     return labels(campaign, request, LabelsQuery.model_validate({"format": format}))
+
+
+@router.get("/campaigns/{campaign}/workers.{format}")
+def download_workers(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+    """Download what each worker did and is owed, in the API's formats."""
+    return show_workers(campaign, request, WorkersQuery.model_validate({"format": format}))
 
 
 def campaign_page_response(

@@ -38,7 +38,7 @@ async def resume(campaign: str, request: Request) -> Response:
 
 @router.post("/campaigns/{campaign}/settings")
 async def settings(campaign: str, request: Request) -> Response:
-    """Change the budget, deadline or lease time; fields left as they were shown change nothing."""
+    """Change settings; fields left as they were shown change nothing."""
     fields = {name: str(value).strip() for name, value in (await request.form()).items()}
     row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_id(campaign))
     try:
@@ -66,7 +66,21 @@ def _changes(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
         changes["deadline"] = read_time(fields["deadline"])
     if fields.get("lease_seconds", field_seconds(row.lease_seconds)) != field_seconds(row.lease_seconds):
         changes["lease_seconds"] = _seconds(fields["lease_seconds"])
-    return changes
+    config = row.config
+    if "pay_per_label" in fields:
+        changes["pay_per_label"] = _number("pay per label", fields["pay_per_label"] or "0")
+    if "most_labels_per_worker" in fields:
+        most = fields["most_labels_per_worker"]
+        changes["most_labels_per_worker"] = read_budget(most, "the limit per worker") if most else None
+    same = {name for name in ("pay_per_label", "most_labels_per_worker") if changes.get(name) == getattr(config, name)}
+    return {name: value for name, value in changes.items() if name not in same}
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{what} {text[:40]!r} is not a number.", "Give e.g. 0.05.") from None
 
 
 def _seconds(text: str) -> float | None:

@@ -12,8 +12,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.declaration import MOST_ANSWERS, declared
+from nextlabel.campaign.declaration import LANGUAGES, MOST_ANSWERS, declared
 from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.shown_columns import looks_personal
 from nextlabel.campaigns.import_status import import_status
 from nextlabel.campaigns.imports import Progress
 from nextlabel.errors import InputError, NotFoundError
@@ -161,7 +162,10 @@ def _first(request: Request, problem: str = "", status: int = 200) -> Response:
 def _page(
     upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int = 200
 ) -> Response:
-    return page("dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared)
+    return page(
+        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared,
+        languages=LANGUAGES, personal=looks_personal,
+    )  # fmt: skip
 
 
 def _message(error: InputError) -> str:

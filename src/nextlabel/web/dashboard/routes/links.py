@@ -13,6 +13,7 @@ from nextlabel.prose import listed
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, revoke_links, worker_url
+from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state
@@ -67,7 +68,7 @@ def _create(request: Request, campaign: str, text: str, names: list[str]) -> Res
     state, id = app_state(request), campaign_id(campaign)
     if not names or len(names) > MAX_LINKS:
         return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
-    base = state.settings.base_url
+    base = link_base(request)
     try:
         links = [(name, worker_url(base, state.links.worker_token(id, name))) for name in names]
     except InputError as error:
@@ -87,8 +88,8 @@ def _page(
 ) -> Response:
     state, id = app_state(request), campaign_id(campaign)
     row = dashboard_state(request).store.row(id)
-    join = join_url(state.settings.base_url, state.links.join_token(id))
+    join = join_url(link_base(request), state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        done=done, new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS,
+        done=done, new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS, warning=link_warning(join),
     )  # fmt: skip

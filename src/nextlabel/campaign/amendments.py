@@ -1,0 +1,56 @@
+"""Settings that may change while a campaign runs: how a new value is checked, and what was changed since its creation.
+
+Budget, deadline and lease time have counters of their own in the campaign's row. Of the others the row keeps what was
+changed (``CampaignRow.amended``, one line of JSON), and its ``config`` has these values in place of the first ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, Final
+
+from nextlabel.campaign.settings import (
+    CampaignSettings,
+    checked_budget,
+    checked_deadline,
+    checked_lease_seconds,
+    checked_pay,
+    checked_quota,
+    unchecked,
+)
+from nextlabel.errors import InputError
+
+#: Checks of the settings that have a counter of their own, and of all others that may change.
+COUNTED: Final[dict[str, Callable[[Any], Any]]] = {
+    "budget": checked_budget, "deadline": checked_deadline, "lease_seconds": checked_lease_seconds,
+}  # fmt: skip
+AMENDABLE: Final[dict[str, Callable[[Any], Any]]] = {
+    "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota,
+}  # fmt: skip
+NOTHING: Final = "{}"
+
+
+def checked_change(name: str, value: Any) -> Any:
+    """The new value of a setting, if it may change."""
+    check = COUNTED.get(name) or AMENDABLE.get(name)
+    if check is None:
+        raise InputError(f"{name[:60]!r} cannot be changed.", f"It can be {', '.join([*COUNTED, *AMENDABLE])}.")
+    return check(value)
+
+
+def amended_with(amended: str, changes: Mapping[str, Any]) -> str:
+    """What was changed so far, and now."""
+    new = {name: value for name, value in changes.items() if name in AMENDABLE}
+    return json.dumps({**json.loads(amended), **new}, sort_keys=True) if new else amended
+
+
+@lru_cache(maxsize=1024)
+def amend(config: CampaignSettings, amended: str) -> CampaignSettings:
+    """The settings with what was changed since."""
+    if amended == NOTHING:
+        return config
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    return unchecked({**values, **json.loads(amended)})

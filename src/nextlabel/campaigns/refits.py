@@ -1,0 +1,216 @@
+"""Refits of the policy ``crowd`` in the background: nobody waits while workers and tasks are learnt anew.
+
+    1. a short transaction writes ``refitting``: up to this event labels count
+    2. outside of any transaction the model's shadow (``campaign.crowd_model``) goes on to that event, learns, and
+       follows what has come in meanwhile
+    3. a short transaction lets it follow the last events, writes ``refitted`` and puts it in the place of the model
+
+Several processes: whoever sees that another has begun waits for that refit, for ``PATIENCE_S`` seconds at most, then
+takes it over in the same way, from its own shadow. A process that is killed leaves a ``refitting`` event, which means
+nothing by itself. Two who have begun nevertheless cannot both end: the second finds the other's ``refitted``.
+After a refit the thread rests as long as it took, so that at most half of one core is spent on them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event as Signal
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.crowd_model import CrowdModel, adopted
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.ledger import Ledger, Store
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
+from nextlabel.campaigns.table_cache import LONG_LOG, TableCache
+from nextlabel.errors import NextlabelError
+
+if TYPE_CHECKING:
+    from nextlabel.campaigns.service import CampaignService
+
+#: Threads, seconds between two looks at a refit of another process, and seconds of rest after a failure.
+THREADS, LOOK_S, AFTER_FAILURE_S = 2, 0.1, 1.0
+_log = logging.getLogger("nextlabel.campaigns")
+
+
+class Begin(NamedTuple):
+    """The model whose shadow learns, the ``refitting`` event (None if another process has refitted), the outcome."""
+
+    model: CrowdModel | None
+    event: Event | None
+    found: dict[str, Any]
+
+
+#: Another process is at it.
+WAITING = Begin(None, None, {})
+
+
+class BackgroundRefits:
+    """One refit of a campaign at a time; ``later`` begins one where it is due."""
+
+    def __init__(self, campaign_service: CampaignService) -> None:
+        self._service, self._store = campaign_service, campaign_service.store
+        self._tables = _TablesOfRefits(campaign_service.table_cache)
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="refit")
+        self._under_way: dict[str, Future[None]] = {}
+        self._again: set[str] = set()
+        self._lock = Lock()
+        self._closed = Signal()
+
+    def later(self, id: str) -> Future[None]:
+        """Refit the campaign if that is due; done when it is, or when it turns out not to be."""
+        with self._lock:
+            future = self._under_way.get(id)
+            if future is not None:
+                self._again.add(id)
+                return future
+            future = Future()
+            if self._closed.is_set():
+                future.set_result(None)
+                return future
+            self._under_way[id] = future
+            self._pool.submit(self._work, id, future)
+            return future
+
+    def close(self) -> None:
+        """End what is under way and begin nothing more."""
+        self._closed.set()
+        self._pool.shutdown(wait=True, cancel_futures=False)
+
+    def _work(self, id: str, future: Future[None]) -> None:
+        try:
+            crowd_compiled().result()
+            while not self._closed.is_set():
+                with self._lock:
+                    self._again.discard(id)
+                begun = perf_counter()
+                rest = self._step(id)
+                with self._lock:
+                    if rest is None and id not in self._again:
+                        del self._under_way[id]
+                        break
+                self._closed.wait(perf_counter() - begun if rest is None else rest)
+        except BaseException as error:
+            if not isinstance(error, NextlabelError):
+                _log.warning("workers of %s were not learnt anew", id, exc_info=error)
+            self._closed.wait(AFTER_FAILURE_S)
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+        finally:
+            with self._lock:
+                self._under_way.pop(id, None)
+
+    def _step(self, id: str) -> float | None:
+        """One refit, if one is due; returns the seconds after which to look again, None if there is nothing to do."""
+        begun = perf_counter()
+        begin = self.begin(id)
+        if begin is None or begin is WAITING:
+            return None if begin is None else LOOK_S
+        self.publish(id, self.learn(id, begin), begin)
+        return perf_counter() - begun
+
+    def begin(self, id: str) -> Begin | None:
+        """Say in the log that a refit has begun; None if none is due, ``WAITING`` if another process is at it."""
+        self._load(id)
+        with self._store.transaction(id) as ledger:
+            commands = self._commands(ledger)
+            model = commands.crowd()
+            if model.missed is not None:
+                return Begin(model, None, {})
+            event = commands.begin_refit()
+            if event is not None:
+                return Begin(model, event, {})
+            if commands.wants_refit(model):
+                return WAITING
+            commands.settle()
+            return None
+
+    def learn(self, id: str, begin: Begin) -> CrowdModel:
+        """The new model: learnt anew, or by another process and computed here again."""
+        model, event, _ = begin
+        assert model is not None
+        if event is None:
+            return adopted(model, StoredLog(self._store, id))
+        assert model.shadow is not None  # there is one from the first ``refitting`` on
+        model.shadow.learn_as_shadow(StoredLog(self._store, id), event.seq, event.data)
+        model.shadow.catch_up(StoredLog(self._store, id))
+        begin.found.update(model.shadow.found(StoredLog(self._store, id), event.data, model.history))
+        return model.shadow
+
+    def publish(self, id: str, new: CrowdModel, begin: Begin) -> bool:
+        """Let the new model stand in for the old one; False if another refit was quicker."""
+        with self._store.transaction(id) as ledger:
+            commands, event = self._commands(ledger), begin.event
+            new.catch_up(ledger)
+            current = ledger.crowd
+            if event is not None and new.last_refit > event.seq:
+                if current is not None and current.shadow is new:
+                    current.shadow = None
+                return False
+            ledger.crowd = new
+            new.take_turns(None if current is new else current)
+            if event is not None:
+                commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
+            commands.settle()
+            return True
+
+    def _load(self, id: str) -> None:
+        """Read a long log where nobody has to wait for it."""
+        with self._store.transaction(id) as ledger:
+            if ledger.crowd is not None or ledger.row.seq <= LONG_LOG:
+                return
+        log = StoredLog(self._store, id)
+        model = CrowdModel(log.row.config)
+        model.catch_up(log)
+        with self._store.transaction(id) as ledger:
+            if ledger.crowd is None:
+                ledger.crowd = model
+
+    def _commands(self, ledger: Ledger) -> Commands:
+        return Commands(ledger, self._tables, self._service.clock())
+
+
+class StoredLog:
+    """A campaign's log outside of any transaction, up to the last event that there is now."""
+
+    def __init__(self, store: Store, id: str) -> None:
+        self._store, self.row = store, store.row(id)
+
+    row: CampaignRow
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        return self._store.light_log(self.row.id, after, limit)
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        return self._store.last_event(self.row.id, kind)
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        return self._store.task_classes(self.row.id, first, end)
+
+    def classes(self) -> Sequence[Prior]:
+        """The different priors of the tasks."""
+        return self._store.classes(self.row.id)
+
+
+class _TablesOfRefits(TableCache):
+    """The tables of a refit's own commands, for which another refit is never to be waited for."""
+
+    def __init__(self, table_cache: TableCache) -> None:
+        self.__dict__ = table_cache.__dict__
+
+    def crowd_loaded(self, row: CampaignRow) -> None:
+        """Read the log here, if it must be read."""
+
+    def refit_later(self, id: str) -> Future[None] | None:
+        """It is under way."""
+        return Future()

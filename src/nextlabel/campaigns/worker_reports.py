@@ -1,0 +1,214 @@
+"""What each worker did, what they are owed, and how good they are, with intervals: tables, files and the dashboard.
+
+====================== ==============================================================================================
+field                  meaning
+====================== ==============================================================================================
+labels, bought         labels told; those that the budget paid for; ``dropped`` of these are left out of the results
+seconds                time on labels told in time
+amount                 bought labels, and those of control questions, times the pay per label; dropped ones have been
+                       worked for, and are paid
+agreement              share of the labels that agree with the likeliest truth, with Wilson's interval; of somebody
+                       whose labels were all dropped, with what the others say
+accuracy               chance that a label is right, with an interval (``crowd.skill``)
+controls               answers to control questions, ``controls_right`` of them right
+flags                  what stands out (``crowd.flags``)
+====================== ==============================================================================================
+
+Skill is learnt from the labels that count (``crowd.fit``), whatever the campaign's policy, and remembered until there
+are others. Cost: 0.1 s for 10,000 labels; with more than ``MOST_LABELS`` it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from nextlabel.campaign.given_labels import moment
+from nextlabel.campaign.predictions import PREFIX
+from nextlabel.campaign.rows import WorkerRow
+from nextlabel.campaign.standing import Standing
+from nextlabel.crowd.copying import find_copying
+from nextlabel.crowd.fit import fit_crowd
+from nextlabel.crowd.flags import flags_by_worker
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.skill import accuracies
+
+if TYPE_CHECKING:
+    from nextlabel.campaigns.service import CampaignService
+
+#: Labels up to which workers' skill is learnt, and workers of one campaign at most.
+MOST_LABELS, MOST_WORKERS = 300_000, 1_000_000
+#: Tasks whose leases are read at once.
+TASKS_WITH_LEASES: Final = 1_000
+#: What took t seconds to learn is used for PATIENCE t seconds although labels came in.
+PATIENCE: Final = 10.0
+_Z: Final = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """One worker; what was not learnt is None, ``mean_seconds`` is over labels told in time."""
+
+    worker: str
+    labels: int
+    bought: int
+    dropped: int
+    seconds: float
+    mean_seconds: float | None
+    amount: float
+    agreement: float | None
+    agreement_low: float | None
+    agreement_high: float | None
+    accuracy: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
+    flags: tuple[str, ...]
+    controls: int | None
+    controls_right: int | None
+    standing: Standing
+    reason: str
+    given: int
+    late: int
+    expired: int
+    released: int
+    last_at: float
+
+
+COLUMNS: Final = tuple(field.name for field in fields(WorkerReport))
+
+
+class Skill(NamedTuple):
+    """What was learnt of one worker: means with the ends of their intervals, and what stands out."""
+
+    agreement: tuple[float, float, float]
+    accuracy: tuple[float, float, float] | None
+    flags: tuple[str, ...]
+    controls: int
+    controls_right: int
+
+
+def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> WorkerReport:
+    """The report of a worker's row."""
+    in_time = row.labels - row.late
+    agreement, accuracy = (None, None) if skill is None else (skill.agreement, skill.accuracy)
+    return WorkerReport(
+        worker=row.worker,
+        labels=row.labels,
+        bought=row.bought,
+        dropped=row.dropped,
+        seconds=row.seconds,
+        mean_seconds=row.seconds / in_time if in_time > 0 else None,
+        amount=round((row.bought + row.free) * pay, 6),
+        agreement=agreement and agreement[0],
+        agreement_low=agreement and agreement[1],
+        agreement_high=agreement and agreement[2],
+        accuracy=accuracy and accuracy[0],
+        accuracy_low=accuracy and accuracy[1],
+        accuracy_high=accuracy and accuracy[2],
+        flags=() if skill is None else skill.flags,
+        controls=None if skill is None else skill.controls,
+        controls_right=None if skill is None else skill.controls_right,
+        standing=row.standing,
+        reason=row.reason,
+        given=row.given,
+        late=row.late,
+        expired=row.expired,
+        released=row.released,
+        last_at=row.last_at,
+    )
+
+
+def cells(report: WorkerReport) -> list[Any]:
+    """A line of the file, in the order of ``COLUMNS``."""
+    values = asdict(replace(report, seconds=round(report.seconds, 3)))
+    values |= {"flags": "; ".join(report.flags), "last_at": moment(report.last_at)}
+    return [round(one, 6) if isinstance(one, float) else one for one in values.values()]
+
+
+def wilson(hits: int, of: int) -> tuple[float, float, float]:
+    """The share with the ends of its 95% interval [Wil27]."""
+    share, z2 = hits / of, _Z * _Z / of
+    middle = (share + z2 / 2) / (1 + z2)
+    half = _Z / (1 + z2) * math.sqrt(share * (1 - share) / of + z2 / (4 * of))
+    return share, max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+class WorkerReports:
+    """Reports on the workers of each campaign; skill is learnt one campaign at a time."""
+
+    def __init__(self, campaign_service: CampaignService) -> None:
+        self._service = campaign_service
+        self._known: dict[str, tuple[int, float, float, dict[str, Skill]]] = {}  # seq, when, seconds, by worker
+        self._lock = Lock()
+
+    def of(self, id: str, limit: int = MOST_WORKERS) -> list[WorkerReport]:
+        """The workers with the most labels, first those with more."""
+        row = self._service.store.row(id)
+        skills = self.skills(id)
+        rows = self._service.store.workers(id, limit)
+        return [report_of(one, row.config.pay_per_label, skills.get(one.worker)) for one in rows]
+
+    def skills(self, id: str) -> dict[str, Skill]:
+        """What was learnt of each worker, empty if nothing can be."""
+        row = self._service.store.row(id)
+        if not 0 < row.kept <= MOST_LABELS:
+            return {}
+        with self._lock:
+            known = self._known.get(id)
+            if known is not None and (known[0] == row.seq or monotonic() - known[1] < PATIENCE * known[2]):
+                return known[3]
+            begun = monotonic()
+            found = self._learn(id)
+            self._known[id] = row.seq, monotonic(), monotonic() - begun, found
+        return found
+
+    def _learn(self, id: str) -> dict[str, Skill]:
+        answers = self._service.store.row(id).config.answers
+        rows: list[tuple[int, int, int]] = []
+        dropped: list[tuple[int, str, int]] = []
+        names: dict[str, int] = {}
+        gold: dict[int, int] = {}
+        tasks = 0
+        for some in self._service.task_chunks(id, TASKS_WITH_LEASES):
+            for lease in self._service.store.leases(id, [task.number for task in some]):
+                if lease.label is None or not (lease.counted or lease.worker.startswith(PREFIX)):
+                    continue  # not bought, and not a model's, which need not be
+                if lease.dropped:
+                    dropped.append((lease.task, lease.worker, lease.label))
+                else:
+                    rows.append((lease.task, names.setdefault(lease.worker, len(names)), lease.label))
+            tasks = some[-1].number + 1
+            gold |= {task.number: task.gold for task in some if task.gold is not None}
+        task, worker, answer = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
+            return {}
+        labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)
+        truth = np.full(tasks, -1, dtype=np.int64)
+        truth[list(gold)] = list(gold.values())
+        fit = fit_crowd(labels, truth)
+        accuracy, balanced = accuracies(labels, fit)
+        copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
+        flags = flags_by_worker(labels, fit, balanced, copiers)
+        many = np.bincount(worker, minlength=len(names))
+        best = fit.beliefs.argmax(axis=1)
+        agreeing = np.bincount(worker, best[task] == answer, len(names))
+        controls = np.bincount(worker[truth[task] >= 0], minlength=len(names))
+        passed = np.bincount(worker[truth[task] == answer], minlength=len(names))
+        judged: dict[str, list[bool]] = {}
+        for where, who, said in dropped:  # who has nothing else is held against what the others say
+            judged.setdefault(who, []).append(bool(best[where] == said))
+        return {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
+            name: Skill(
+                wilson(int(agreeing[j]), int(many[j])),
+                (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
+                flags[j],
+                int(controls[j]),
+                int(passed[j]),
+            )
+            for name, j in names.items()
+        }

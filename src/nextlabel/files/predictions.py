@@ -1,0 +1,129 @@
+"""What a model says about tasks: a label for each, or probabilities, from a table or from JSON.
+
+==================== =====================================================================================
+column or key        meaning
+==================== =====================================================================================
+task, id, item ...   the task (``files.columns.USUAL``)
+label, answer ...    the label that the model gives
+one for each label   the label's probability; the column has the label's name, or ``p_`` or ``prob_`` before it
+probability, score   two labels: the probability of the second
+==================== =====================================================================================
+
+A label is looked for first, then probabilities. Of probabilities the most probable label is taken (the first of equally
+probable ones), and its probability is kept as the model's confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nextlabel.errors import FileFormatError
+from nextlabel.files.columns import USUAL, cell_text
+from nextlabel.files.label_names import folded
+from nextlabel.files.numbers import with_point
+from nextlabel.prose import listed
+
+#: What may stand before a label's name in the name of its column of probabilities.
+PREFIXES = ("", "p_", "prob_", "probability_")
+#: How far the probabilities of a task may be from 1 together.
+SLACK = 0.01
+
+
+class Prediction(NamedTuple):
+    """A label by its number, and its probability; None if the model gave none."""
+
+    task: str
+    label: int
+    confidence: float | None
+
+
+class _Columns(NamedTuple):
+    """The columns of a file: the task's, and the label's or those of the probabilities."""
+
+    task: str
+    label: str | None
+    probabilities: tuple[str, ...]
+
+
+def read_predictions(
+    rows: Iterable[Any], labels: Sequence[str], task_column: str | None = None
+) -> Iterator[Prediction]:
+    """Predictions one by one, from rows with named cells; all rows have the columns of the first."""
+    columns: _Columns | None = None
+    words = {folded(label): number for number, label in enumerate(labels)}
+    for place, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise FileFormatError(f"prediction {place:,} has no names.", 'Give e.g. {"task": "a", "label": "yes"}.')
+        if columns is None:
+            columns = _find(list(row), labels, task_column)
+        missing = next((name for name in (columns.task, columns.label) if name is not None and name not in row), None)
+        if missing is not None:
+            raise FileFormatError(f"prediction {place:,} has no {missing[:60]!r}.", "Give every one the same names.")
+        task = cell_text(row[columns.task])
+        if not task:
+            raise FileFormatError(f"prediction {place:,} has no task.", "Give each the id of its task.")
+        if columns.label is not None:
+            said = cell_text(row[columns.label])
+            if folded(said) not in words:
+                raise FileFormatError(
+                    f"prediction {place:,} has the label {said[:60]!r}, which is not one of the campaign's.",
+                    f"They are {listed(labels)}.",
+                )
+            yield Prediction(task, words[folded(said)], None)
+            continue
+        found = [_probability(row.get(name), name, place) for name in columns.probabilities]
+        if len(found) == 1:
+            found = [1.0 - found[0], found[0]]
+        if abs(sum(found) - 1.0) > SLACK:
+            raise FileFormatError(
+                f"the probabilities of prediction {place:,} add up to {sum(found):.4g}.", "Give such that add up to 1."
+            )
+        best = max(range(len(found)), key=lambda number: found[number])
+        yield Prediction(task, best, found[best])
+
+
+def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) -> _Columns:
+    """Which columns there are; a FileFormatError if they say no label."""
+    plain = {_plain(name): name for name in reversed(names)}
+    usual = (*USUAL["task"], "key") if task_column is None else (task_column,)
+    task = next((plain[_plain(name)] for name in usual if _plain(name) in plain), None)
+    if task is None:
+        raise FileFormatError(
+            f"no column says which task a prediction is about; there are {listed(names)}.",
+            "Call it task, or name it with --task-column.",
+        )
+    label = next((plain[_plain(name)] for name in USUAL["label"] if _plain(name) in plain), None)
+    if label is not None:
+        return _Columns(task, label, ())
+    low = {folded(name): name for name in reversed(names) if name != task}
+    for before in PREFIXES:
+        wanted = [folded(before + name) for name in labels]
+        if all(name in low for name in wanted):
+            return _Columns(task, None, tuple(low[name] for name in wanted))
+    if len(labels) == 2:
+        one = next((plain[_plain(name)] for name in USUAL["score"] if _plain(name) in plain), None)
+        if one is not None:
+            return _Columns(task, None, (one,))
+    raise FileFormatError(
+        f"no column says what the model predicts; there are {listed(names)}.",
+        f"Give a column label, or a probability for each of {listed(labels)} in a column of that name"
+        f"{', or a column probability for ' + repr(labels[1]) if len(labels) == 2 else ''}.",
+    )
+
+
+def _probability(cell: Any, name: str, place: int) -> float:
+    try:
+        found = float(with_point(cell) if isinstance(cell, str) else cell)
+    except (TypeError, ValueError):
+        found = float("nan")
+    if isinstance(cell, bool) or not 0.0 <= found <= 1.0:
+        raise FileFormatError(
+            f"{name[:60]!r} of prediction {place:,} is {str(cell)[:40]!r}, which is no probability.",
+            "Give numbers from 0 to 1.",
+        )
+    return found
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())

@@ -1,0 +1,59 @@
+"""Workers of a campaign: what they did and are owed, who gets tasks, whose labels count."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, report_of
+from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.downloads import file_response, page_or_file
+from nextlabel.service.openapi import Responses, problems
+from nextlabel.service.request_models import DropLabelsRequest, RestoreLabelsRequest, StandingRequest, WorkersQuery
+from nextlabel.service.response_models import ChangedLabelsResponse, WorkerResponse, WorkersResponse, to_json
+
+router = APIRouter(tags=["workers"])
+_RESPONSES: Responses = {**page_or_file(WorkersResponse), **problems(404)}
+
+
+@router.get("/campaigns/{campaign}/workers", responses=_RESPONSES, response_model=None)
+def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> Response:
+    """Show what each worker did, is owed and is worth, those with the most labels first; or all as a file."""
+    reports, id = app_state(request).campaign_service.worker_reports, campaign_id(campaign)
+    if page.format != "json":
+        return file_response(f"{id}-workers", page.format, reports.of(id), COLUMNS, cells)
+    found = {"workers": [to_json(one) for one in reports.of(id, page.limit)]}
+    return Response(json.dumps(found), media_type="application/json")
+
+
+@router.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
+async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
+    """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+
+    def run() -> WorkerReport:
+        row = service.set_standing(id, body.worker, body.standing, body.reason)
+        return report_of(row, service.store.row(id).config.pay_per_label)
+
+    return to_json(await to_thread.run_sync(run))
+
+
+@router.post("/campaigns/{campaign}/workers/drop-labels", responses=problems(404), response_model=ChangedLabelsResponse)
+async def drop_labels(campaign: CampaignId, body: DropLabelsRequest, request: Request) -> dict[str, Any]:
+    """Leave the labels of a worker out of the results. They stay spent, and their tasks may get others."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    return to_json(await to_thread.run_sync(service.drop_labels, id, body.worker, body.reason))
+
+
+@router.post(
+    "/campaigns/{campaign}/workers/restore-labels", responses=problems(404), response_model=ChangedLabelsResponse
+)
+async def restore_labels(campaign: CampaignId, body: RestoreLabelsRequest, request: Request) -> dict[str, Any]:
+    """Take dropped labels in again; ``left`` of them find no room because their tasks have all they can have."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    return to_json(await to_thread.run_sync(service.restore_labels, id, body.worker))

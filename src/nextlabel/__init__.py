@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nextlabel.campaign.events import Event
     from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
-    from nextlabel.campaigns.certificate import Certificate
+    from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.campaigns.worker_reports import WorkerReport
@@ -88,6 +88,7 @@ __all__ = [
     "AsyncClient",
     "Audit",
     "AuditItem",
+    "AuditedAccuracy",
     "Backtest",
     "BacktestOptions",
     "Beta",
@@ -187,6 +188,7 @@ _HOME = {
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",
     "AuditItem": "nextlabel.campaign.replies",
+    "AuditedAccuracy": "nextlabel.campaigns.certificate",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
     "BacktestOptions": "nextlabel.backtesting.options",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
@@ -44,6 +45,8 @@ CHUNK, CHUNK_BYTES = 10_000, 16 << 20
 TASKS_WITH_LEASES = 1_000
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
+#: Seconds that a request which only reads waits for what is still computed.
+READ_PATIENCE_S = 20.0
 #: Tasks, and characters of their payloads, that are added in one transaction; more of them are imported in steps.
 AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
 
@@ -105,13 +108,19 @@ class CampaignService:
             return False
         return True
 
-    def run(self, id: str, command: Callable[[Commands], T]) -> T:
-        """One command on one campaign, in a transaction of its own."""
+    def run(self, id: str, command: Callable[[Commands], T], patience_s: float | None = None) -> T:
+        """One command on one campaign, in a transaction of its own.
+
+        What it needs may still be computed: it is waited for, or no longer than ``patience_s`` (TablesPendingError).
+        """
         while True:
             try:
                 with self.store.transaction(id) as ledger:
                     return command(Commands(ledger, self._tables_at_hand, self.clock()))
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
+                wait([pending.future], patience_s)
+                if not pending.future.done():
+                    raise
                 pending.future.result()
 
     def add_tasks(
@@ -248,14 +257,16 @@ class CampaignService:
             yield tasks
             after = tasks[-1].number
 
-    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+    def results_of(
+        self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], patience_s: float | None = None
+    ) -> list[Result]:
         """What is known of some tasks."""
-        crowd = self.crowd(row)
+        crowd = self.crowd(row, patience_s)
         return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
 
-    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+    def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
-        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
+        return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and what can come of the labels left."""

@@ -1,4 +1,4 @@
-"""What a model among the workers is worth: the share of items right without it, with its labels, with its probabilities.
+"""What a model among the workers is worth: items right without it, with its labels, with its probabilities.
 
 A model whose probabilities are right (drawn from Beta(0.6, 0.6)), five people who are right 75% to 90% of the time, one
 person's label per item on average. ``python -m benchmarks.live.model_worker --seeds 6``; some minutes.

@@ -34,9 +34,7 @@ def play(seed: int) -> list[tuple[float, ...]]:
     names = [str(y) for y in range(ANSWERS)]
     items = [{"id": str(x)} for x in range(ITEMS)]
     rows = []
-    with nl.Campaign.create(
-        "memory:", items, budget=BUDGET, labels=names, policy="crowd", clock=lambda: now
-    ) as campaign:
+    with nl.Campaign.create("memory:", items, budget=BUDGET, labels=names, clock=lambda: now) as campaign:
         while lease := campaign.ask(f"w{(worker := int(rng.integers(GOOD + 1)))}"):
             now += 8.0
             x = int(lease.task)

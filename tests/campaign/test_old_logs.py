@@ -27,7 +27,7 @@ LOGS = sorted((Path(__file__).parent / "logs").glob("*.json.gz"))
 #: Fields that have another name since the recording.
 OLD_NAMES = {"class_number": "klass", "place": "lot"}
 #: Fields of a worker's row that are new since the recording.
-NEW_IN_WORKERS = ("bought", "dropped", "standing", "reason")
+NEW_IN_WORKERS = ("bought", "dropped", "standing", "reason", "tested", "free")
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -55,13 +55,18 @@ def replayed(store: Any, log: dict[str, Any]) -> dict[str, Any]:
     for name, value in LEGACY_SETTINGS.items():  # new since the recording, with the values that logs without them have
         assert settings.pop(name) == value
     return {
-        "row": {**without(campaign, "rules", "amended"), "config": settings},
+        "row": {**without(campaign, "rules", "amended", "controls"), "config": settings},
         "classes": [prior_table(prior) for prior in rows["classes"]],
-        "tasks": [{OLD_NAMES.get(name, name): value for name, value in asdict(t).items()} for t in rows["tasks"]],
+        "tasks": [
+            {OLD_NAMES.get(name, name): value for name, value in without(asdict(t), "gold").items()}
+            for t in rows["tasks"]
+        ],
         "groups": sorted([*group, count] for group, count in rows["groups"].items()),
-        "leases": [without(asdict(lease), "dropped") for lease in rows["leases"]],
+        "leases": [without(asdict(lease), "dropped", "free") for lease in rows["leases"]],
         "workers": [without(asdict(worker), *NEW_IN_WORKERS) for worker in rows["workers"]],
-        "results": [asdict(result) for result in results_of(rows["row"], rows["classes"], rows["tasks"])],
+        "results": [
+            without(asdict(result), "control") for result in results_of(rows["row"], rows["classes"], rows["tasks"])
+        ],
     }
 
 
@@ -90,6 +95,9 @@ NEW_KINDS = {
     "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "predicted", "refitting",
     "predictions_dropped",
     "predictions_restored",
+    "gold_set",
+    "audit_drawn",
+    "audit_answered",
 }  # fmt: skip
 
 

@@ -45,6 +45,7 @@ class Known:
     label: str | None = None
     counted: bool | None = None
     dropped: bool = False
+    free: bool = False
 
 
 class Machine(RuleBasedStateMachine):
@@ -66,6 +67,7 @@ class Machine(RuleBasedStateMachine):
         self.deadline: float | None = None
         self.paused = False
         self.standing: dict[str, str] = {}
+        self.gold: dict[str, str] = {}
         if tasks:
             self.add(tasks, many)
 
@@ -123,7 +125,7 @@ class Machine(RuleBasedStateMachine):
         if out:
             assert answer and answer.id == out[0]
             return
-        free = [task for task in self.tasks if self.room(task)]
+        free = [task for task in self.tasks if self.room(task) and task not in self.gold]
         mine = [task for task in free if not self.held(task, worker)]
         if not answer:
             now = self.clock.now
@@ -135,7 +137,7 @@ class Machine(RuleBasedStateMachine):
                 expected = "budget_spent"
             elif not self.tasks:
                 expected = "preparing"
-            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks):
+            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks if task not in self.gold):
                 expected = "finished"
             elif self.paused:
                 expected = "paused"
@@ -147,9 +149,11 @@ class Machine(RuleBasedStateMachine):
             assert answer.reason == expected
             return
         assert self.standing.get(worker, "active") == "active"
-        assert answer.task in mine and not self.paused and self.spent + self.out < self.budget
+        control = answer.task in self.gold
+        assert not self.held(answer.task, worker) and (control or answer.task in mine)
+        assert not self.paused and self.spent + self.out < self.budget
         until = self.clock.now + LEASE_S
-        self.leases[answer.id] = Known(answer.task, worker, min(until, self.deadline or until))
+        self.leases[answer.id] = Known(answer.task, worker, min(until, self.deadline or until), free=control)
 
     @precondition(lambda self: self.leases)
     @rule(which=WHICH, label=LABELS)
@@ -164,7 +168,9 @@ class Machine(RuleBasedStateMachine):
                 with pytest.raises(ConflictError):
                     self.campaign_service.tell(id, label)
             return
-        if lease.status == "leased":
+        if lease.task in self.gold:
+            counted = (lease.free or self.spent < self.budget) and self.standing.get(lease.worker) != "blocked"
+        elif lease.status == "leased":
             counted = self.spent < self.budget and self.labels(lease.task) < self.limits[lease.task][0]
         else:
             taken = self.labels(lease.task) + self.in_flight(lease.task)
@@ -259,11 +265,24 @@ class Machine(RuleBasedStateMachine):
         if mine:
             gone = [lease for lease in mine if lease.dropped]
             most = {lease.task: self.limits[lease.task][0] for lease in gone}
-            fits = [one for one in gone if self.labels(one.task) + self.in_flight(one.task) < most[one.task]]
+            fits = [
+                one
+                for one in gone
+                if one.task in self.gold or self.labels(one.task) + self.in_flight(one.task) < most[one.task]
+            ]
             done = self.campaign_service.restore_labels(self.id, worker)
             assert (done.changed, done.left) == (len(fits), len(gone) - len(fits))
             for lease in fits:
                 lease.dropped = False
+
+    @precondition(lambda self: self.tasks)
+    @rule(which=WHICH, label=LABELS)
+    def know(self, which: int, label: str) -> None:
+        """A task becomes a control question, or its answer is corrected."""
+        self.expire()
+        task = self.tasks[which % len(self.tasks)]
+        assert self.campaign_service.set_gold(self.id, {task: label}) == (self.gold.get(task) != label)
+        self.gold[task] = label
 
     @rule(budget=st.integers(1, 12))
     def change_budget(self, budget: int) -> None:
@@ -295,21 +314,29 @@ class Machine(RuleBasedStateMachine):
         assert row.spent == self.spent <= row.budget
         assert row.given == len(self.leases)
         held = self.campaign_service.store.leases(self.id, range(row.tasks))
-        assert row.reserved == sum(1 for lease in held if lease.status == "leased")
+        assert row.reserved == sum(1 for lease in held if lease.status == "leased" and not lease.free)
+        assert row.controls == len(self.gold)
         for lease in held:
             known = self.leases[lease.id]
             # What is over is noticed, here and there, at the next command that does something.
             noticed = {lease.status, known.status} == {"leased", "expired"} and self.over(known)
             assert lease.status == known.status or noticed
-        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks
+        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks - row.controls
         told = [lease for lease in self.leases.values() if lease.label is not None]
         assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
-        assert row.full == sum(1 for task in self.tasks if self.labels(task) >= self.limits[task][0])
+        asked = [task for task in self.tasks if task not in self.gold]
+        assert row.full == sum(1 for task in asked if self.labels(task) >= self.limits[task][0])
         for tally in self.campaign_service.store.workers(self.id):
             mine = [lease for lease in told if lease.worker == tally.worker and lease.counted]
-            assert (tally.bought, tally.dropped) == (len(mine), sum(lease.dropped for lease in mine))
+            bought = [lease for lease in mine if not lease.free]
+            assert (tally.bought, tally.free) == (len(bought), len(mine) - len(bought))
+            assert tally.dropped == sum(lease.dropped for lease in mine)
             assert tally.standing == self.standing.get(tally.worker, "active")
         for result in self.campaign_service.results(self.id):
+            assert result.control == (result.task in self.gold)
+            if result.control:
+                assert (result.label, result.probability) == (self.gold[result.task], 1.0)
+                continue
             said = [lease.label for lease in told if lease.task == result.task and lease.counted and not lease.dropped]
             assert result.labels == len(said) <= self.limits[result.task][0]
             assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
@@ -341,11 +368,12 @@ class Machine(RuleBasedStateMachine):
 
     @property
     def spent(self) -> int:
-        return sum(1 for lease in self.leases.values() if lease.counted)
+        return sum(1 for lease in self.leases.values() if lease.counted and not lease.free)
 
     @property
     def out(self) -> int:
-        return sum(1 for lease in self.leases.values() if lease.status == "leased" and not self.over(lease))
+        out = [lease for lease in self.leases.values() if lease.status == "leased" and not lease.free]
+        return sum(1 for lease in out if not self.over(lease))
 
 
 @pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
@@ -370,7 +398,7 @@ def test_every_command_in_any_order(machine: type[Machine]) -> None:
 
 
 MOVES = ("ask",) * 8 + ("tell",) * 6 + ("wait", "release", "renew", "undo", "undo", "change_budget", "change_deadline")
-RARE = ("add", "pause", "resume", "rebuild", "glitch", "stand", "drop", "take_in", "take_in")
+RARE = ("add", "pause", "resume", "rebuild", "glitch", "stand", "drop", "take_in", "take_in", "know")
 
 
 def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] = (1, 12)) -> None:
@@ -388,6 +416,7 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
             "change_deadline": (random.choice([None, None, 500.0]),),
             "add": (1, random.random() < 0.5),
             "stand": (random.choice(["ann", "bob"]), random.choice(["active", "active", "paused", "blocked"])),
+            "know": (random.randrange(10**6), random.choice(["no", "yes"])),
             "drop": (random.choice(["ann", "bob", "cy", "di"]),),
             "take_in": (random.choice(["ann", "bob", "cy", "di"]),),
             "glitch": (random.choice(["ann", "bob", "cy", "di"]), random.choice([-YEAR_S, YEAR_S])),

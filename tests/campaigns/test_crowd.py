@@ -133,6 +133,8 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
             service.add_tasks(id, tasks(20, 26))
         if step == 70:
             service.change(id, {"budget": 70})
+        if step in (20, 90):
+            service.set_gold(id, {f"t{step // 10}": "c", "t1": LABELS[step // 50]})
         if step in (60, 95):
             service.drop_labels(id, WORKERS[-1], "guesses")
             service.set_standing(id, WORKERS[-1], "blocked")
@@ -143,7 +145,7 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
             assert_same_as_fresh(service, id)
     settled(service, id)
     events = service.store.events(id, 0, 1000)
-    assert {"labels_dropped", "labels_restored", "worker_blocked"} <= {one.kind for one in events}
+    assert {"labels_dropped", "labels_restored", "worker_blocked", "gold_set"} <= {one.kind for one in events}
     assert {"labelled", "late", "expired", "released", "undone", "refitted", "changed"} <= {one.kind for one in events}
     refits = [event for event in events if event.kind == "refitted"]
     assert [event.data["version"] for event in refits] == list(range(1, len(refits) + 1))

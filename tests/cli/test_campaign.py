@@ -246,3 +246,24 @@ def test_workers_are_blocked_dropped_and_paid(folder: Path, capsys: pytest.Captu
     assert "blocked" in capsys.readouterr().out
     assert run(["campaign", "worker", "mine", "bob", "pause"]) == 2
     assert run(["campaign", "change", "mine"]) == 2
+
+
+def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "known.csv").write_text("id,text,truth\na,Great kettle,good\nb,It broke,\nc,Well well,\n")
+    create = ["campaign", "create", "known.csv", "--id", "k", "--budget", "6", "--labels", "bad,good"]
+    assert run([*create, "--policy", "okg-pending", "--gold-column", "truth"]) == 0
+    (folder / "more.csv").write_text("task,label\na,bad\nb,bad\n")
+    assert run(["campaign", "gold", "k", "more.csv"]) == 0
+    assert "2 answers new or corrected; k has 2 control questions." in capsys.readouterr().err
+    with Campaign.open("nextlabel.db") as campaign:
+        while lease := campaign.ask("ann"):
+            assert set(lease.payload) == {"text"}
+            campaign.tell(lease, "bad")
+        assert campaign.status.spent == 1
+    assert run(["campaign", "export", "k"]) == 0
+    rows = {row["task"]: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    assert [(rows[key]["label"], rows[key]["control"]) for key in "abc"] == [
+        ("bad", "True"), ("bad", "True"), ("bad", "False"),
+    ]  # fmt: skip
+    (folder / "wrong.csv").write_text("task,label\na,bad\na,good\n")
+    assert run(["campaign", "gold", "k", "wrong.csv"]) == 2

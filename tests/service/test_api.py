@@ -515,3 +515,26 @@ def test_the_same_over_memory() -> None:
         assert http.post(f"/leases/{lease}/tell", json={"label": "yes"}).json()["counted"] is True
         assert http.get(f"/campaigns/{id}/results").json()["results"]
         assert http.get(f"/campaigns/{id}/certificate").json()["spent"] == 1
+
+
+def test_workers_cannot_tell_controls_from_other_tasks(tmp_path: Path) -> None:
+    """Every reply to a worker has the same keys, and none of them says what is known."""
+    with on_sqlite(tmp_path) as service:
+        id = service.campaign("controls", tasks=8)
+        with service.http() as http, service.worker("ann", id) as worker:
+            known = {f"t{k}": "yes" for k in range(4)}
+            assert http.post(f"/campaigns/{id}/gold", json={"answers": known}).json() == {"changed": 4}
+            assert http.post(f"/campaigns/{id}/gold", json={"answers": {"t0": "maybe"}}).status_code == 422
+            seen = set()
+            for _ in range(6):
+                got = worker.post(f"/campaigns/{id}/ask").json()
+                told = worker.post(f"/leases/{got['lease']['id']}/tell", json={"label": "yes"}).json()
+                seen.add(
+                    (frozenset(got["lease"]), frozenset(got["lease"]["payload"]), frozenset(told), told["counted"])
+                )
+                assert "gold" not in str((got, told)) and "control" not in str((got, told)).replace(id, "")
+            assert len(seen) == 1
+            status = http.get(f"/campaigns/{id}").json()
+            assert (status["spent"], status["kept"]) == (4, 6)
+            controls = [one["control"] for one in http.get(f"/campaigns/{id}/results").json()["results"]]
+            assert controls == [True] * 4 + [False] * 4

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import httpx
 import pytest
 
 import nextlabel as nl
+from nextlabel.campaigns import pending_tables, worker_reports
+from nextlabel.campaigns import service as service_module
+from nextlabel.errors import BusyError
 from nextlabel.web.dashboard.numbers import NUMBERS
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
+from stores import Clock, opened, service_of_store, simple
 
 
 def patient_ask(http: httpx.Client, campaign: str, worker: str) -> dict[str, str] | None:
@@ -63,6 +68,40 @@ def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> 
             assert "the next label would make 0.02 more items right" in meanings and "/help/numbers" in page
             task = browser.get(f"/campaigns/{id}/tasks/1").text
             assert f"{crowd.beliefs[1, 1]:.1%}" in task
+
+
+def test_reading_does_not_wait_for_ever_for_what_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a new installation kernels are compiled for a minute: requests that wait would take all threads."""
+    monkeypatch.setattr(service_module, "READ_PATIENCE_S", 0.05)
+    with on_sqlite(tmp_path) as service, service.http() as http:
+        http.post("/campaigns", json={"id": "c", "budget": 4, "policy": "crowd"}).raise_for_status()
+        http.post("/campaigns/c/tasks", json=["a", "b"]).raise_for_status()
+        compiled: Future[None] = Future()
+        with monkeypatch.context() as patch:
+            patch.setattr(pending_tables, "crowd_compiled", lambda: compiled)
+            reply = http.get("/campaigns/c/results")
+            assert reply.status_code == 503 and "still being computed" in reply.json()["detail"]
+            assert "retry-after" in reply.headers
+            compiled.set_result(None)
+        monkeypatch.setattr(service_module, "READ_PATIENCE_S", PATIENCE_S)
+        assert len(http.get("/campaigns/c/results").json()["results"]) == 2
+
+
+def test_one_request_learns_what_workers_can_do_and_no_other_waits_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened("sqlite", tmp_path) as store:
+        service = service_of_store(store, Clock())
+        id = service.create(simple(), tasks=["a", "b"]).id
+        service.tell(service.ask(id, "ann").id, "yes")  # type: ignore[union-attr]
+        monkeypatch.setattr(worker_reports, "WAIT_S", 0.05)
+        with service.worker_reports._lock, pytest.raises(BusyError, match="still being computed"):
+            service.worker_reports.of(id)
+        known = service.worker_reports.of(id)
+        service.tell(service.ask(id, "bob").id, "yes")  # type: ignore[union-attr]
+        with service.worker_reports._lock:
+            assert [one.worker for one in service.worker_reports.of(id)] == ["ann", "bob"] and len(known) == 1
+        service.table_cache.close()
 
 
 def test_the_documents_say_what_the_help_page_says() -> None:

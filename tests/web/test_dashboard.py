@@ -539,6 +539,19 @@ class TestLinks:
 CSV = "key,text,model\n" + "".join(f"k{n},Text {n},0.{n}\n" for n in range(1, 6))
 
 
+class TestLearntWorkers:
+    def test_accuracy_is_drawn_and_every_number_explained(self, service: Service, page: Page) -> None:
+        id = service.campaign("learnt", tasks=6, policy="crowd", budget=12)
+        page.goto(f"/campaigns/{id}")
+        expect(page.locator("#chart-curve canvas")).to_be_visible()
+        expect(page.get_by_text("There are no labels yet")).to_be_visible()
+        page.get_by_text("and the forecast, as a table").click()
+        expect(page.locator("[data-part=by_spent] td", has_text="forecast").first).to_be_visible()
+        page.get_by_role("link", name="What do these numbers mean?").click()
+        expect(page.get_by_role("heading", name="What the numbers mean")).to_be_visible()
+        check_accessible(page)
+
+
 class TestNewCampaign:
     def test_from_a_file_to_links(self, service: Service, page: Page) -> None:
         page.goto("/")
@@ -553,7 +566,8 @@ class TestNewCampaign:
         page.get_by_label("model", exact=True).uncheck()
         page.get_by_label("key", exact=True).uncheck()
         expect(page.locator("#budget-text")).to_have_text(
-            re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d%\."), timeout=TIMEOUT_MS
+            re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d% if workers are alike"),
+            timeout=TIMEOUT_MS,
         )
         page.get_by_label("Labels that may be bought").fill("10")
         expect(page.locator("#budget-text")).to_contain_text("2.0 labels per item")

@@ -9,8 +9,8 @@ import numpy as np
 from nextlabel.kernels.random import DRAW, TIE, stream_key
 
 #: What a uniform is for: which of tied groups a lease goes to, where a task stands in its group, and where in it a
-#: lease begins to look.
-TIES, PLACES, STARTS = 0, 1, 2
+#: lease begins to look, and whether a worker gets a control question.
+TIES, PLACES, STARTS, CONTROLS = 0, 1, 2, 3
 _64_BITS = (1 << 64) - 1
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import starting_place
+from nextlabel.campaign.controls import choose_control
 from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, wanted_rho
 from nextlabel.campaign.recording import Recording
@@ -24,6 +25,9 @@ def choose(campaign: Recording, worker: str) -> Choice:
     row = campaign.ledger.row
     campaign.ledger.begin_search()
     n = labels_before_deadline(row, campaign.now)
+    control = choose_control(campaign, worker) if row.controls else None
+    if control is not None:
+        return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
     if row.config.knows_workers:
         return _by_workers(campaign, worker, n)
     if row.rules.ranked:

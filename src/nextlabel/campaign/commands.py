@@ -78,12 +78,14 @@ class Commands(Recording):
             return self._told(lease)
         row, task = self.ledger.row, self.ledger.task(lease.task)
         most = row.rules.limits_of(task.number).most_labels
-        if status == LABELLED:
+        if task.gold is not None:
+            counted = (lease.free or row.spent < row.budget) and not is_blocked(self, lease.worker)
+        elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and task.labels < most
         else:
             counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
-        last = counted and task.labels + 1 >= most and task.closed_seq is None
+        last = counted and task.gold is None and task.labels + 1 >= most and task.closed_seq is None
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
         self.closing_reason()
         return self._told(get_lease(self.ledger, id))

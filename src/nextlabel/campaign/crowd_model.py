@@ -99,6 +99,7 @@ class CrowdSnapshot:
     ======== ========== ===================================================================================
     beliefs  (K, C)     probability of each truth of each task
     told     (K,)       labels of each task that count
+    gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
     expected --         share of the tasks that are right by the model's own word, with its interval
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
@@ -113,6 +114,7 @@ class CrowdSnapshot:
     version: int
     beliefs: Floats
     told: Ints
+    gold: Ints
     shares: Floats
     expected: ExpectedAccuracy
     workers: tuple[str, ...]
@@ -125,7 +127,7 @@ class CrowdSnapshot:
 
     @property
     def expected_accuracy(self) -> float:
-        """Mean over the tasks of the probability of the likeliest truth: the model's own word."""
+        """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
         return self.expected.mean
 
     @property
@@ -222,6 +224,10 @@ class CrowdModel:
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.give_up(lease_number(lease))
+        elif kind == "gold_set":
+            for task, answer in data["answers"]:
+                self.crowd.set_gold(task, answer)
+            self._revised = True
         elif kind in ("labels_dropped", "labels_restored"):
             self._change_labels(data["leases"], kind == "labels_dropped")
 
@@ -364,6 +370,9 @@ class CrowdModel:
         bare[crowd.tasks :] = True  # until the next refit
         odds = shares * np.exp(tilt[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
+        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        known = np.flatnonzero(gold >= 0)
+        beliefs[known] = np.eye(len(shares))[gold[known]]
         agree = answer == beliefs.argmax(axis=1)[task]
         answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
         return CrowdSnapshot(
@@ -371,8 +380,9 @@ class CrowdModel:
             version=self.version,
             beliefs=beliefs,
             told=told,
+            gold=gold,
             shares=shares,
-            expected=self._expected(answers, beliefs, tilt, draws),
+            expected=self._expected(*_asked(answers, beliefs, tilt, gold), draws),
             workers=tuple(self.workers),
             channels=crowd.channels[:people].copy(),
             stranger=crowd.channels[people].copy(),
@@ -457,13 +467,27 @@ def start_of(prior: Prior) -> Floats:
     return found
 
 
+def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:
+    """The same without control questions, tasks numbered anew."""
+    asked = gold < 0
+    if asked.all():
+        return labels, beliefs, tilt
+    number, some = np.cumsum(asked) - 1, asked[labels.task]
+    task, worker, answer = number[labels.task[some]], labels.worker[some], labels.answer[some]
+    return (
+        CrowdLabels(task, worker, answer, int(asked.sum()), labels.workers, labels.answers),
+        beliefs[asked],
+        tilt[asked],
+    )
+
+
 def _thinned(history: list[list[float]]) -> list[list[float]]:
     """The same with every other point left out where there are many."""
     return history if len(history) < MOST_POINTS else history[::2]
 
 
-def _padded(counts: Ints, size: int) -> Ints:
-    return np.concatenate([counts, np.zeros(size - len(counts), dtype=np.int64)])
+def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
+    return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 
 def _limits(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:

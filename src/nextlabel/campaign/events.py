@@ -13,7 +13,7 @@ tasks_published first, tasks (how many were hidden), classes that are new, count
 tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
-             the model (``model``)
+             the model (``model``); control: it is a control question, free: not paid from the budget
 labelled     lease, label, counted, last (the task can have no more labels)
 late         lease, label, counted, last
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
@@ -32,6 +32,9 @@ worker_blocked worker, reason, leases: none at all; the leases that the worker h
 worker_restored worker: the worker gets tasks again
 labels_dropped worker, reason, leases [[lease, label], ...]: labels that were bought and are left out of the results
 labels_restored worker, leases [[lease, label], ...]: dropped labels that are taken in again
+audit_drawn  tasks that were drawn at random for an audit, seed
+audit_answered answers [[task, answer], ...] that the expert found
+gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
@@ -61,7 +64,8 @@ KINDS: Final = (
     "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
-    "predictions_dropped", "predictions_restored",
+    "predictions_dropped", "predictions_restored", "gold_set",
+    "audit_drawn", "audit_answered",
 )  # fmt: skip
 
 

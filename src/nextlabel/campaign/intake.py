@@ -64,7 +64,7 @@ class KeysInMemory:
 
 
 class Numbered(NamedTuple):
-    """The new ones among some tasks, as [key, payload, class], and the priors that came with them."""
+    """The new ones among some tasks, as [key, payload, class] or [key, payload, class, gold], and the new priors."""
 
     tasks: list[list[Any]]
     priors: list[Any]
@@ -112,6 +112,7 @@ class Intake:
                 same = seen.get(key) == fingerprint
                 if old is not None:
                     same = old.payload == task.payload and self.classes.get(task.prior) == old.class_number
+                    same = same and task.gold in (None, old.gold)
                 if not same:
                     raise ConflictError(
                         f"task {key[:60]!r} is there with another payload or prior.",
@@ -125,8 +126,9 @@ class Intake:
                 self.classes[task.prior] = len(self.classes)
                 found.priors.append(prior_table(task.prior))
             number = self.classes[task.prior]
-            found.tasks.append([key, task.payload, number])
-            self.counts[number] += 1
+            known = [] if task.gold is None else [task.gold]
+            found.tasks.append([key, task.payload, number, *known])
+            self.counts[number] += not known
             self.next += 1
         if self.next > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")

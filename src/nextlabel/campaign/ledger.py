@@ -164,6 +164,14 @@ class Ledger(Protocol):
         """No lease expires after ``until``, and those that are out were given at ``given`` at the latest."""
         ...
 
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks (by number, perhaps hidden) with the answers that are known: no other method picks or groups them."""
+        ...
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """Of the tasks with a known answer that the worker never held: the first at place ``start`` or later."""
+        ...
+
     def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
         """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
         ...

@@ -8,6 +8,7 @@ id       the user's name for the task; the task's number if there is none (with 
 payload  what the task is about, any JSON; without this key all keys that are not in this table make it up
 score    a model's probability that the answer is label 1 (two labels); ``score_column`` is the key of the payload that
          it was taken from, which is left out if workers would be shown it
+gold     the answer, if it is known: the task is a control question, which workers cannot tell from others
 prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
 ======== ======================================================================================================
 """
@@ -34,7 +35,7 @@ from nextlabel.problem.tables import beta_of_score, prior_from, prior_table
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32
 #: A score of 0 or 1 would leave nothing for labels to say.
 LEAST_SCORE = 1e-3
-RESERVED = ("id", "payload", "score", "prior", "score_column")
+RESERVED = ("id", "payload", "score", "prior", "score_column", "gold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,12 @@ class NewTask:
     payload: Any
     prior: Prior
     size: int
+    gold: int | None = None
 
     def digest(self) -> bytes:
         """What tells this task from others."""
-        return json.dumps([self.key, self.payload, _prior_table(self.prior)], sort_keys=True).encode()
+        known = [] if self.gold is None else [self.gold]
+        return json.dumps([self.key, self.payload, _prior_table(self.prior), *known], sort_keys=True).encode()
 
 
 @lru_cache(1024)
@@ -87,7 +90,17 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
             f"the payload of {where} has {len(text):,} characters or a null character.",
             f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
         )
-    return NewTask(key, payload, _prior(config, task, where), len(text))
+    return NewTask(key, payload, _prior(config, task, where), len(text), _gold(config, task.get("gold"), where))
+
+
+def _gold(config: CampaignSettings, answer: Any, where: str) -> int | None:
+    """The number of the known answer, None if there is none."""
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        return None
+    try:
+        return config.answer(answer.strip() if isinstance(answer, str) else answer)
+    except InputError as error:
+        raise InputError(f"the gold answer of {where}: {error.message}", error.hint) from None
 
 
 def _without_score(config: CampaignSettings, payload: Any, column: Any) -> Any:

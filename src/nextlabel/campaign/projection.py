@@ -13,6 +13,7 @@ from typing import Any
 
 from nextlabel.campaign import legacy_log
 from nextlabel.campaign.amendments import amend, amended_with
+from nextlabel.campaign.audit_projection import AUDIT_PROJECTIONS
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import prediction_id
@@ -23,19 +24,18 @@ from nextlabel.campaign.rules import Limits, Rules
 from nextlabel.campaign.task_moves import (
     Projection,
     Rank,
-    add_to_task,
-    children,
-    counts,
+    add_label,
     end_lease,
     end_without_label,
     get_lease,
     move,
-    take_from_task,
+    reserve,
+    take_label,
     unranked,
 )
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED
 from nextlabel.campaign.worker_projection import WORKER_PROJECTIONS
-from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
+from nextlabel.problem.state import assign, withdraw
 from nextlabel.problem.tables import prior_from
 
 
@@ -113,16 +113,20 @@ def _extend_batch(ledger: Ledger, key: str, tasks: int, digest: str | None) -> N
 
 
 def _leased(ledger: Ledger, event: Event, rank: Rank) -> None:
-    row = ledger.row
+    row, data = ledger.row, event.data
     row.given += 1
-    row.reserved += 1
     observe_arrival(row, event.at)
-    task = ledger.task(event.data["task"])
-    worker, until = event.data["worker"], event.data["expires_at"]
-    ledger.add_lease(LeaseRow(event.data["lease"], task.number, worker, LEASED, event.at, until, event.seq))
+    task = ledger.task(data["task"])
+    worker, free = data["worker"], data.get("free", False)
+    lease = LeaseRow(
+        data["lease"], task.number, worker, LEASED, event.at, data["expires_at"], event.seq, free=free
+    )  # fmt: skip
+    reserve(ledger, lease, 1)
+    ledger.add_lease(lease)
     move(ledger, task, assign(task.state), rank)
     tally = ledger.worker(worker)
     tally.given += 1
+    tally.tested += data.get("control", False)
     tally.last_at = event.at
 
 
@@ -130,18 +134,17 @@ def _labelled(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease = end_lease(ledger, event, event.data["lease"], LABELLED)
     lease.label, lease.counted = event.data["label"], event.data["counted"]
     ledger.save_lease(lease)
-    row, task = ledger.row, ledger.task(lease.task)
-    row.reserved -= 1
+    row = ledger.row
+    reserve(ledger, lease, -1)
     row.kept += 1
     observe_end(row, event.at - lease.leased_at, True)
     tally = ledger.worker(lease.worker)
     tally.labels += 1
     tally.seconds += event.at - lease.leased_at
     if lease.counted:
-        _count_label(
-            ledger, event, lease.worker, task, complete(task.state, event.data["label"], children(ledger)), rank
-        )
+        _count_label(ledger, event, lease, rank)
     else:
+        task = ledger.task(lease.task)
         move(ledger, task, withdraw(task.state), rank)
 
 
@@ -155,10 +158,7 @@ def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
     tally.labels += 1
     tally.late += 1
     if lease.counted:
-        task = ledger.task(lease.task)
-        _count_label(
-            ledger, event, lease.worker, task, complete(assign(task.state), event.data["label"], children(ledger)), rank
-        )
+        _count_label(ledger, event, lease, rank)
 
 
 def _predicted(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -200,17 +200,16 @@ def _renewed(ledger: Ledger, event: Event, rank: Rank) -> None:
 
 def _undone(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease, row = get_lease(ledger, event.data["lease"]), ledger.row
-    task = ledger.task(lease.task)
     tally = ledger.worker(lease.worker)
     tally.labels -= 1
     tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
     row.kept -= 1
-    row.reserved += 1
+    reserve(ledger, lease, 1)
     if lease.counted:
-        row.spent -= 1
-        tally.bought -= 1
-        take_from_task(ledger, event, task, take_back(task.state, event.data["label"], counts(ledger)), rank)
+        _buy(ledger, lease, -1)
+        take_label(ledger, event, lease, event.data["label"], True, rank)
     else:
+        task = ledger.task(lease.task)
         move(ledger, task, assign(task.state), rank)
     lease.status, lease.ended_at, lease.label, lease.counted = LEASED, None, None, None
     ledger.save_lease(lease)
@@ -265,19 +264,28 @@ def _rebuilt(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The rows are again what the events before this one say."""
 
 
-def _count_label(ledger: Ledger, event: Event, worker: str, task: TaskRow, state: TaskState, rank: Rank) -> None:
+def _count_label(ledger: Ledger, event: Event, lease: LeaseRow, rank: Rank) -> None:
     """A label that counts: it is spent, and the event says whether it is the last that the task can have."""
-    row = ledger.row
-    row.spent += 1
-    ledger.worker(worker).bought += 1
-    last = event.data.get("last")
+    _buy(ledger, lease, 1)
+    task, last = ledger.task(lease.task), event.data.get("last")
     if last is None:
-        last = task.labels + 1 >= row.rules.limits_of(task.number).most_labels  # a log of the first version
-    add_to_task(ledger, event, task, state, last, rank)
+        last = task.labels + 1 >= ledger.row.rules.limits_of(task.number).most_labels  # a log of the first version
+    add_label(ledger, event, lease, event.data["label"], last, rank)
+
+
+def _buy(ledger: Ledger, lease: LeaseRow, change: int) -> None:
+    """A label is bought, or its price is given back; those of control questions may be outside of the budget."""
+    tally = ledger.worker(lease.worker)
+    if lease.free:
+        tally.free += change
+    else:
+        tally.bought += change
+        ledger.row.spent += change
 
 
 _PROJECTIONS: dict[str, Projection] = {
     **WORKER_PROJECTIONS,
+    **AUDIT_PROJECTIONS,
     "created": _created,
     "tasks_added": _tasks_added,
     "tasks_published": _tasks_published,

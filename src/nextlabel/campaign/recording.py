@@ -73,7 +73,7 @@ class Recording:
             return self.close("budget_spent")
         if row.tasks == 0:
             return "preparing"
-        if row.full >= row.tasks:
+        if row.full >= row.tasks - row.controls:
             return self.close("finished") if row.reserved == 0 else "finished"
         return "paused" if row.paused else None
 

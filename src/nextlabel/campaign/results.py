@@ -40,6 +40,7 @@ class Result:
     closed_by: int | None
     closed_reason: str | None
     payload: Any
+    control: bool = False
 
 
 def results_of(
@@ -53,6 +54,8 @@ def results_of(
             truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
         else:
             truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
+        if task.gold is not None:
+            truth = np.eye(len(names))[task.gold]
         best = int(np.argmax(truth))
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(
@@ -67,6 +70,7 @@ def results_of(
                 event,
                 reason,
                 task.payload,
+                task.gold is not None,
             )
         )
     return out

@@ -13,6 +13,8 @@ amended                  settings that were changed since the creation, as JSON 
 rules                    what the log says about limits, ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
+gold                     the answer that the requester knows; the task is a control question
+controls                 how many of the tasks are
 score                    value of a label for the task, only where tasks are ranked; None: it can have no label now
 ======================== ==============================================================================
 """
@@ -66,6 +68,7 @@ class CampaignRow:
     work_s: float = 0.0
     last_arrival: float | None = None
     amended: str = "{}"
+    controls: int = 0
 
     @property
     def state(self) -> State:
@@ -93,6 +96,7 @@ class TaskRow:
     score: float | None = None
     last_seq: int | None = None
     closed_seq: int | None = None
+    gold: int | None = None
 
     @property
     def state(self) -> TaskState:
@@ -101,8 +105,8 @@ class TaskRow:
 
     @property
     def group(self) -> Group:
-        """The tasks that are as good as this one."""
-        return self.class_number, self.node, self.w
+        """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
+        return self.class_number if self.gold is None else ~self.class_number, self.node, self.w
 
 
 class BatchRow(NamedTuple):
@@ -116,7 +120,8 @@ class BatchRow(NamedTuple):
 class LeaseRow:
     """One task in one worker's hands; ``label`` is the answer's number.
 
-    ``counted``: the label was bought; ``dropped``: it was, and is left out of the results.
+    ``counted``: the label was bought, or with ``free``, which is a control question's, taken in without the budget;
+    ``dropped``: it was, and is left out of the results.
     """
 
     id: str
@@ -130,6 +135,7 @@ class LeaseRow:
     label: int | None = None
     counted: bool | None = None
     dropped: bool = False
+    free: bool = False
 
 
 @dataclass(slots=True)
@@ -137,6 +143,7 @@ class WorkerRow:
     """What one worker did; ``seconds`` spent on the labels told in time.
 
     ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
+    ``tested`` of their leases were control questions, ``free`` of their labels count without the budget.
     ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
     """
 
@@ -152,3 +159,5 @@ class WorkerRow:
     dropped: int = 0
     standing: Standing = "active"
     reason: str = ""
+    tested: int = 0
+    free: int = 0

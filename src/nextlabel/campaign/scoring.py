@@ -55,7 +55,7 @@ def rank(ledger: Ledger, task: TaskRow, state: TaskState) -> float | None:
     row, rules = ledger.row, ledger.row.rules
     if not rules.ranked or (rules.unranked_from is not None and task.number >= rules.unranked_from):
         return None
-    if rules.hidden and task.number >= row.tasks:
+    if task.gold is not None or (rules.hidden and task.number >= row.tasks):
         return None
     limits = rules.limits_of(task.number)
     if task.labels + state.w >= limits.most_labels or state.w >= limits.most_in_flight:

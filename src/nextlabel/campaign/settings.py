@@ -69,6 +69,7 @@ class SettingOptions(TypedDict, total=False):
     most_in_flight: int
     rho: float
     seed: int
+    gold_in_budget: bool
     pay_per_label: float
     most_labels_per_worker: int | None
 
@@ -96,6 +97,7 @@ class CampaignSettings:
     most_in_flight: int = SETTINGS["most_in_flight"].default
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
+    gold_in_budget: bool = SETTINGS["gold_in_budget"].default
     pay_per_label: float = SETTINGS["pay_per_label"].default
     most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
@@ -114,6 +116,8 @@ class CampaignSettings:
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
+        if not isinstance(self.gold_in_budget, bool):
+            raise InputError(f"gold_in_budget {self.gold_in_budget!r} is not true or false.", "Give true or false.")
         set_(self, "pay_per_label", checked_pay(self.pay_per_label))
         set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))

@@ -6,16 +6,18 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import PLACES, chance
+from nextlabel.campaign.gold import record_gold
 from nextlabel.campaign.recording import Recording
 
 
 def record_tasks(
     campaign: Recording, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None, digest: str | None
 ) -> None:
-    """Add tasks [key, payload, class] that ``intake`` has checked, with the priors that are new."""
+    """Add tasks [key, payload, class, gold if known] that ``intake`` has checked, with the priors that are new."""
     row = campaign.ledger.row
     limits = scoring.limits_for(row.config, row.tasks, ranked)
     places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
+    tasks, gold = _without_gold(tasks, row.tasks)
     campaign.record(
         "tasks_added",
         {
@@ -24,6 +26,7 @@ def record_tasks(
             "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
         },
     )  # fmt: skip
+    record_gold(campaign, gold)
     campaign.reopen()
 
 
@@ -37,7 +40,16 @@ def record_hidden_tasks(campaign: Recording, tasks: list[list[Any]], total: int)
     hidden, segment = row.rules.hidden, row.rules.segments
     first = row.tasks + hidden
     places = [segment + (hidden + k + 0.5) / total for k in range(len(tasks))]
+    tasks, gold = _without_gold(tasks, first)
     campaign.record("tasks_added", {"first": first, "tasks": tasks, "places": places, "hidden": True})
+    if gold:
+        campaign.record("gold_set", {"answers": gold})
+
+
+def _without_gold(tasks: list[list[Any]], first: int) -> tuple[list[list[Any]], list[list[Any]]]:
+    """The tasks as the log has them, and the answers that are known: [number, answer]."""
+    gold = [[number, task[3]] for number, task in enumerate(tasks, first) if len(task) > 3]
+    return [task[:3] for task in tasks], gold
 
 
 def publish_tasks(

@@ -80,7 +80,7 @@ def restore_labels(campaign: Recording, worker: str, after: int = 0) -> LabelSte
     fitting = []
     for lease in found:  # a worker has each task once, so that one label never takes another's place
         task = ledger.task(lease.task)
-        if task.labels + task.w < ledger.row.rules.limits_of(task.number).most_labels:
+        if task.gold is not None or task.labels + task.w < ledger.row.rules.limits_of(task.number).most_labels:
             fitting.append([lease.id, lease.label])
     if fitting:
         campaign.record("labels_restored", {"worker": worker, "leases": fitting})

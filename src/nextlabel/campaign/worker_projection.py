@@ -1,4 +1,4 @@
-"""What events about a worker change: standing, and labels that are left out of the results.
+"""What events about workers change: standing, labels that are left out of the results, control questions.
 
 A dropped label was bought and stays so: ``spent`` does not move. Its task loses it, and may get another one.
 """
@@ -13,15 +13,12 @@ from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.task_moves import (
     Projection,
     Rank,
-    add_to_task,
-    children,
-    counts,
+    add_label,
     end_without_label,
     get_lease,
-    take_from_task,
+    take_label,
 )
 from nextlabel.campaign.transitions import RELEASED
-from nextlabel.problem.state import assign, complete, take_back, withdraw
 
 
 def _paused(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -45,22 +42,32 @@ def _restored(ledger: Ledger, event: Event, rank: Rank) -> None:
 def _labels_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:
     for id, label in event.data["leases"]:
         lease = get_lease(ledger, id)
+        take_label(ledger, event, lease, label, False, rank)
         lease.dropped = True
         ledger.save_lease(lease)
-        task = ledger.task(lease.task)
-        take_from_task(ledger, event, task, withdraw(take_back(task.state, label, counts(ledger))), rank)
     ledger.worker(event.data["worker"]).dropped += len(event.data["leases"])
 
 
 def _labels_restored(ledger: Ledger, event: Event, rank: Rank) -> None:
     for id, label in event.data["leases"]:
         lease = get_lease(ledger, id)
-        lease.dropped = False
-        ledger.save_lease(lease)
         task = ledger.task(lease.task)
         last = task.labels + 1 >= ledger.row.rules.limits_of(task.number).most_labels
-        add_to_task(ledger, event, task, complete(assign(task.state), label, children(ledger)), last, rank)
+        add_label(ledger, event, lease, label, last, rank)
+        lease.dropped = False
+        ledger.save_lease(lease)
     ledger.worker(event.data["worker"]).dropped -= len(event.data["leases"])
+
+
+def _gold_set(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""
+    answers = event.data["answers"]
+    for number, _ in answers:
+        task = ledger.task(number)
+        if task.gold is None:
+            ledger.row.controls += 1
+            ledger.row.full -= task.closed_seq is not None
+    ledger.set_gold([(number, gold) for number, gold in answers])
 
 
 def _predictions_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -81,6 +88,7 @@ WORKER_PROJECTIONS: Final[dict[str, Projection]] = {
     "worker_restored": _restored,
     "labels_dropped": _labels_dropped,
     "labels_restored": _labels_restored,
+    "gold_set": _gold_set,
     "predictions_dropped": _predictions_dropped,
     "predictions_restored": _predictions_restored,
 }

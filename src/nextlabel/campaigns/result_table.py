@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 #: Tasks that are read at once.
 CHUNK = 10_000
-PLAIN: Final = ("task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason")
+PLAIN: Final = (
+    "task",
+    "label",
+    "probability",
+    "labels",
+    "in_flight",
+    "closed",
+    "closed_by",
+    "closed_reason",
+    "control",
+)
 PAYLOAD: Final = "payload"
 #: Names with a meaning of their own for readers of results.
 _TAKEN: Final = frozenset((*PLAIN, PAYLOAD, "gold"))

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
+from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
+from nextlabel.campaign.rules import NOT_ANSWERED
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
@@ -26,6 +30,7 @@ from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_wor
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
+from nextlabel.campaigns.overview import overview_of
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
@@ -40,6 +45,8 @@ CHUNK, CHUNK_BYTES = 10_000, 16 << 20
 TASKS_WITH_LEASES = 1_000
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
+#: Seconds that a request which only reads waits for what is still computed.
+READ_PATIENCE_S = 20.0
 #: Tasks, and characters of their payloads, that are added in one transaction; more of them are imported in steps.
 AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
 
@@ -101,13 +108,19 @@ class CampaignService:
             return False
         return True
 
-    def run(self, id: str, command: Callable[[Commands], T]) -> T:
-        """One command on one campaign, in a transaction of its own."""
+    def run(self, id: str, command: Callable[[Commands], T], patience_s: float | None = None) -> T:
+        """One command on one campaign, in a transaction of its own.
+
+        What it needs may still be computed: it is waited for, or no longer than ``patience_s`` (TablesPendingError).
+        """
         while True:
             try:
                 with self.store.transaction(id) as ledger:
                     return command(Commands(ledger, self._tables_at_hand, self.clock()))
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
+                wait([pending.future], patience_s)
+                if not pending.future.done():
+                    raise
                 pending.future.result()
 
     def add_tasks(
@@ -214,6 +227,10 @@ class CampaignService:
                 time.sleep(time.monotonic() - begun)
         return ChangedLabels(changed, left)
 
+    def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
+        """Make tasks control questions by their known answers; returns how many are new or corrected."""
+        return self.run(id, lambda commands: set_gold(commands, answers))
+
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""
         with self.store.transaction(id) as ledger:
@@ -240,14 +257,16 @@ class CampaignService:
             yield tasks
             after = tasks[-1].number
 
-    def results_of(self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow]) -> list[Result]:
+    def results_of(
+        self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], patience_s: float | None = None
+    ) -> list[Result]:
         """What is known of some tasks."""
-        crowd = self.crowd(row)
+        crowd = self.crowd(row, patience_s)
         return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
 
-    def crowd(self, row: CampaignRow) -> CrowdSnapshot | None:
+    def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
-        return self.run(row.id, Commands.crowd_snapshot) if row.config.knows_workers else None
+        return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
 
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and what can come of the labels left."""
@@ -255,7 +274,27 @@ class CampaignService:
 
     def audited_truths(self, id: str) -> Mapping[int, int]:
         """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
-        return {}
+        audit = self.store.row(id).rules.audit
+        return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
+
+    def draw_audit(self, id: str, items: int, seed: int = 0) -> int:
+        """Draw tasks at random for an audit (``campaign.audits``); returns how many are drawn now."""
+        return self.run(id, lambda commands: draw_audit(commands, items, seed))
+
+    def answer_audit(self, id: str, answers: Mapping[str, object]) -> int:
+        """What an expert found of tasks that were drawn; returns how many answers are new or corrected."""
+        return self.run(id, lambda commands: answer_audit(commands, answers))
+
+    def audit_items(self, id: str) -> list[AuditItem]:
+        """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
+        row = self.store.row(id)
+        tasks = overview_of(self.store).tasks_numbered(id, [task for task, _ in row.rules.audit])
+        return [
+            AuditItem(
+                tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
+            )
+            for task, answer in row.rules.audit
+        ]
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""

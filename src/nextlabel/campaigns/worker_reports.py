@@ -5,10 +5,12 @@ field                  meaning
 ====================== ==============================================================================================
 labels, bought         labels told; those that the budget paid for; ``dropped`` of these are left out of the results
 seconds                time on labels told in time
-amount                 bought labels times the pay per label; dropped ones have been worked for, and are paid
+amount                 bought labels, and those of control questions, times the pay per label; dropped ones have been
+                       worked for, and are paid
 agreement              share of the labels that agree with the likeliest truth, with Wilson's interval; of somebody
                        whose labels were all dropped, with what the others say
 accuracy               chance that a label is right, with an interval (``crowd.skill``)
+controls               answers to control questions, ``controls_right`` of them right
 flags                  what stands out (``crowd.flags``)
 ====================== ==============================================================================================
 
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from nextlabel.campaign.given_labels import moment
+from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.rows import WorkerRow
 from nextlabel.campaign.standing import Standing
 from nextlabel.crowd.copying import find_copying
@@ -34,6 +37,7 @@ from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.flags import flags_by_worker
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.crowd.skill import accuracies
+from nextlabel.errors import BusyError
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -44,6 +48,8 @@ MOST_LABELS, MOST_WORKERS = 300_000, 1_000_000
 TASKS_WITH_LEASES: Final = 1_000
 #: What took t seconds to learn is used for PATIENCE t seconds although labels came in.
 PATIENCE: Final = 10.0
+#: Seconds that somebody waits while others learn.
+WAIT_S = 20.0
 _Z: Final = 1.959963984540054
 
 
@@ -65,6 +71,8 @@ class WorkerReport:
     accuracy_low: float | None
     accuracy_high: float | None
     flags: tuple[str, ...]
+    controls: int | None
+    controls_right: int | None
     standing: Standing
     reason: str
     given: int
@@ -83,20 +91,39 @@ class Skill(NamedTuple):
     agreement: tuple[float, float, float]
     accuracy: tuple[float, float, float] | None
     flags: tuple[str, ...]
+    controls: int
+    controls_right: int
 
 
 def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> WorkerReport:
     """The report of a worker's row."""
     in_time = row.labels - row.late
-    unknown = None, None, None
-    agreement, agreement_low, agreement_high = unknown if skill is None else skill.agreement
-    accuracy, accuracy_low, accuracy_high = (None if skill is None else skill.accuracy) or unknown
+    agreement, accuracy = (None, None) if skill is None else (skill.agreement, skill.accuracy)
     return WorkerReport(
-        row.worker, row.labels, row.bought, row.dropped, row.seconds, row.seconds / in_time if in_time > 0 else None,
-        round(row.bought * pay, 6), agreement, agreement_low, agreement_high, accuracy, accuracy_low, accuracy_high,
-        () if skill is None else skill.flags, row.standing, row.reason, row.given, row.late, row.expired, row.released,
-        row.last_at,
-    )  # fmt: skip
+        worker=row.worker,
+        labels=row.labels,
+        bought=row.bought,
+        dropped=row.dropped,
+        seconds=row.seconds,
+        mean_seconds=row.seconds / in_time if in_time > 0 else None,
+        amount=round((row.bought + row.free) * pay, 6),
+        agreement=agreement and agreement[0],
+        agreement_low=agreement and agreement[1],
+        agreement_high=agreement and agreement[2],
+        accuracy=accuracy and accuracy[0],
+        accuracy_low=accuracy and accuracy[1],
+        accuracy_high=accuracy and accuracy[2],
+        flags=() if skill is None else skill.flags,
+        controls=None if skill is None else skill.controls,
+        controls_right=None if skill is None else skill.controls_right,
+        standing=row.standing,
+        reason=row.reason,
+        given=row.given,
+        late=row.late,
+        expired=row.expired,
+        released=row.released,
+        last_at=row.last_at,
+    )
 
 
 def cells(report: WorkerReport) -> list[Any]:
@@ -134,13 +161,20 @@ class WorkerReports:
         row = self._service.store.row(id)
         if not 0 < row.kept <= MOST_LABELS:
             return {}
-        with self._lock:
+        last = self._known.get(id)
+        if not self._lock.acquire(timeout=0.0 if last is not None else WAIT_S):  # others learn; one thread is enough
+            if last is not None:
+                return last[3]
+            raise BusyError("what workers can do is still being computed.", "Ask again in a moment.")
+        try:
             known = self._known.get(id)
             if known is not None and (known[0] == row.seq or monotonic() - known[1] < PATIENCE * known[2]):
                 return known[3]
             begun = monotonic()
             found = self._learn(id)
             self._known[id] = row.seq, monotonic(), monotonic() - begun, found
+        finally:
+            self._lock.release()
         return found
 
     def _learn(self, id: str) -> dict[str, Skill]:
@@ -148,35 +182,43 @@ class WorkerReports:
         rows: list[tuple[int, int, int]] = []
         dropped: list[tuple[int, str, int]] = []
         names: dict[str, int] = {}
+        gold: dict[int, int] = {}
         tasks = 0
         for some in self._service.task_chunks(id, TASKS_WITH_LEASES):
             for lease in self._service.store.leases(id, [task.number for task in some]):
-                if not lease.counted or lease.label is None:
-                    continue
+                if lease.label is None or not (lease.counted or lease.worker.startswith(PREFIX)):
+                    continue  # not bought, and not a model's, which need not be
                 if lease.dropped:
                     dropped.append((lease.task, lease.worker, lease.label))
                 else:
                     rows.append((lease.task, names.setdefault(lease.worker, len(names)), lease.label))
             tasks = some[-1].number + 1
+            gold |= {task.number: task.gold for task in some if task.gold is not None}
         task, worker, answer = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
             return {}
         labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)
-        fit = fit_crowd(labels)
+        truth = np.full(tasks, -1, dtype=np.int64)
+        truth[list(gold)] = list(gold.values())
+        fit = fit_crowd(labels, truth)
         accuracy, balanced = accuracies(labels, fit)
         copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
         flags = flags_by_worker(labels, fit, balanced, copiers)
         many = np.bincount(worker, minlength=len(names))
         best = fit.beliefs.argmax(axis=1)
         agreeing = np.bincount(worker, best[task] == answer, len(names))
+        controls = np.bincount(worker[truth[task] >= 0], minlength=len(names))
+        passed = np.bincount(worker[truth[task] == answer], minlength=len(names))
         judged: dict[str, list[bool]] = {}
         for where, who, said in dropped:  # who has nothing else is held against what the others say
             judged.setdefault(who, []).append(bool(best[where] == said))
-        return {who: Skill(wilson(sum(right), len(right)), None, ()) for who, right in judged.items()} | {
+        return {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
             name: Skill(
                 wilson(int(agreeing[j]), int(many[j])),
                 (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
                 flags[j],
+                int(controls[j]),
+                int(passed[j]),
             )
             for name, j in names.items()
         }

@@ -5,6 +5,7 @@ column or key meaning
 ============= ====================================================================================
 id_column     its value is the task's id; it stays in the payload unless it is called ``id``
 score_column  its value is the model's score; a column is one only if it is named here, whatever it is called
+gold_column   its value is the answer, if it is known; it is not part of the payload. Without it, a column ``gold`` is
 prior         in a table written as JSON, e.g. ``[2, 1]``
 payload       if there, the payload alone; else all other columns are (``campaign.new_tasks``)
 ============= ====================================================================================
@@ -33,7 +34,7 @@ from nextlabel.files.report import TableReport
 ID_NAMES = ("id", "key", "task_id", "item_id")
 SCORE_NAMES = ("score", "probability", "model_score", "prob")
 #: Columns of a table that say something of a task by their names alone.
-OWN = ("id", "prior")
+OWN = ("id", "prior", "gold")
 #: Columns of a table, and characters of a column's name.
 MOST_COLUMNS, LONGEST_NAME = 500, 200
 _NAMES_HINT = "Give every column a name of its own in the first row."
@@ -50,8 +51,9 @@ class TaskReader:
         *,
         id_column: str | None = None,
         score_column: str | None = None,
+        gold_column: str | None = None,
     ) -> None:
-        self._id, self._score = id_column, score_column
+        self._id, self._score, self._gold = id_column, score_column, gold_column
         #: The columns of a table that its tasks keep; empty for JSON, and where a column ``payload`` is all they keep.
         self.columns: tuple[str, ...] = ()
         self._is_table = False
@@ -70,7 +72,7 @@ class TaskReader:
         place = 0
         for place, row in enumerate(self._tasks, start=1):
             names = list(row) if isinstance(row, dict) else []
-            for column in (self._id, self._score):
+            for column in (self._id, self._score, self._gold):
                 if column is not None and column not in names:
                     raise InputError(
                         f"task {place:,} has no {column[:60]!r}.", f"It has {', '.join(names)[:200] or 'no names'}."
@@ -80,6 +82,8 @@ class TaskReader:
                 task["id"] = row[self._id]
             if self._score is not None:
                 task["score"], task["score_column"] = row[self._score], self._score
+            if self._gold is not None:
+                task["gold"] = row[self._gold] if self._is_table or self._gold == "gold" else task.pop(self._gold)
             if isinstance(task, dict) and isinstance(task.get("score"), str):
                 point = with_point(task["score"])
                 self.report.decimal_commas += point != task["score"].strip()
@@ -113,7 +117,8 @@ class TaskReader:
     def _from_table(self, table: Table) -> Iterator[Any]:
         check_names(table.columns, table.report.name)
         self.report, self._is_table = table.report, True
-        self.columns = () if "payload" in table.columns else tuple(n for n in table.columns if n not in OWN)
+        kept = tuple(name for name in table.columns if name not in OWN and name != self._gold)
+        self.columns = () if "payload" in table.columns else kept
         return self._rows(table)
 
     def _rows(self, table: Table) -> Iterator[Any]:
@@ -130,11 +135,17 @@ class TaskReader:
 
 @contextmanager
 def open_tasks(
-    path: str | os.PathLike[str], *, id_column: str | None = None, score_column: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    id_column: str | None = None,
+    score_column: str | None = None,
+    gold_column: str | None = None,
 ) -> Iterator[TaskReader]:
     """The tasks in a file."""
     with open_stream(path) as stream:
-        yield TaskReader(stream, os.fspath(path), id_column=id_column, score_column=score_column)
+        yield TaskReader(
+            stream, os.fspath(path), id_column=id_column, score_column=score_column, gold_column=gold_column
+        )
 
 
 def check_names(names: Sequence[str], where: str) -> None:

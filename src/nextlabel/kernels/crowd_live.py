@@ -20,7 +20,7 @@ from nextlabel.kernels.jit import jit
 def lease_out(campaign: CrowdCampaign, plan: CrowdPlan, x: int, worker: int, open_: bool) -> None:
     """Task x is given to the worker."""
     assign(campaign, plan, x, worker)
-    _place(campaign, plan, x, open_)
+    place_task(campaign, plan, x, open_)
 
 
 @jit
@@ -31,7 +31,7 @@ def label_in(campaign: CrowdCampaign, plan: CrowdPlan, entry: int, answer: int, 
     if history.answer[entry] == GONE:
         _revive(campaign, entry)
     come_in(campaign, plan, entry, answer)
-    _place(campaign, plan, x, open_)
+    place_task(campaign, plan, x, open_)
 
 
 @jit
@@ -39,7 +39,7 @@ def give_up(campaign: CrowdCampaign, plan: CrowdPlan, entry: int, open_: bool) -
     """The work of an entry is not expected any more."""
     x = campaign.history.task[entry]
     drop(campaign, plan, entry)
-    _place(campaign, plan, x, open_)
+    place_task(campaign, plan, x, open_)
 
 
 @jit
@@ -69,7 +69,7 @@ def take_back(campaign: CrowdCampaign, plan: CrowdPlan, entry: int, start: Float
         normalise(state.logp[x], state.belief[x])
     if campaign.bins.bin[x] >= 0:
         rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))
-    _place(campaign, plan, x, open_)
+    place_task(campaign, plan, x, open_)
 
 
 @jit
@@ -95,7 +95,7 @@ def _revive(campaign: CrowdCampaign, entry: int) -> None:
 
 
 @jit
-def _place(campaign: CrowdCampaign, plan: CrowdPlan, x: int, open_: bool) -> None:
+def place_task(campaign: CrowdCampaign, plan: CrowdPlan, x: int, open_: bool) -> None:
     """Open or close task x."""
     bins, plans = campaign.bins, plan.wants.shape[0]
     if bins.bin[x] >= 0 and not open_:

@@ -38,6 +38,7 @@ from nextlabel.errors import (
     NextlabelError,
     NotAllowedError,
     NotFoundError,
+    TablesPendingError,
     TokenError,
     TooManyRequestsError,
     UnavailableError,
@@ -128,7 +129,7 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     if isinstance(error, RequestValidationError):
         return _first_error(error.errors()), "See /api/v1/openapi.json for what is allowed."
-    if isinstance(error, BusyError | ClockError):
+    if isinstance(error, BusyError | ClockError | TablesPendingError):
         return error.message, error.hint
     if kind.status == 503:
         return "the database does not answer.", "Try again in a moment."

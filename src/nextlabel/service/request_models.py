@@ -90,6 +90,9 @@ class TasksQuery(QueryParameters):
         None,
         description="The column or key with a model's score, to start from; in tables no column is one by its name",
     )
+    gold_column: Name | None = Field(
+        None, description="The column or key with the answer where it is known, which workers are not shown"
+    )
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
 
 
@@ -124,6 +127,7 @@ class CreateCampaignRequest(RequestBody):
     most_in_flight: int = setting_field("most_in_flight")
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
+    gold_in_budget: bool = setting_field("gold_in_budget")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
@@ -136,6 +140,21 @@ class ChangeCampaignRequest(RequestBody):
     lease_seconds: float | None = setting_field("lease_seconds")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+
+
+class GoldRequest(RequestBody):
+    """Known answers, by the ids of tasks."""
+
+    answers: dict[Name, Annotated[str, Field(max_length=LONGEST_LABEL)]] = Field(
+        min_length=1, max_length=10_000, examples=[{"t17": "yes"}]
+    )
+
+
+class DrawAuditRequest(RequestBody):
+    """How many items are drawn at random for an audit."""
+
+    items: int = Field(ge=1, le=2000, examples=[60])
+    seed: int = Field(0, ge=0, le=LARGEST)
 
 
 class StandingRequest(RequestBody):

@@ -125,6 +125,15 @@ class LedgerRows:
         self.tasks[number] = task
         return before, after
 
+    def forget_task(self, number: int) -> None:
+        """A task has been written otherwise; what is pending must have been written."""
+        task = self.tasks.pop(number, None)
+        self.large.discard(number)
+        if task is not None:
+            self.in_group[task.group].discard(number)
+            if not self.in_group[task.group]:
+                del self.in_group[task.group]
+
     def add_lease(self, lease: LeaseRow) -> None:
         """A new lease."""
         self.leases[lease.id] = lease
@@ -245,14 +254,15 @@ class LedgerRows:
 def _lease_values(campaign: int, lease: LeaseRow) -> Values:
     return (
         campaign, lease.id, lease.task, lease.worker, lease.status, lease.leased_at, lease.expires_at, lease.seq,
-        lease.ended_at, lease.label, lease.counted, lease.dropped,
+        lease.ended_at, lease.label, lease.counted, lease.dropped, lease.free,
     )  # fmt: skip
 
 
 def _worker_values(campaign: int, tally: WorkerRow) -> Values:
     return (
         campaign, tally.worker, tally.given, tally.labels, tally.late, tally.expired, tally.released, tally.seconds,
-        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason,
+        tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason, tally.tested,
+        tally.free,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ class MemoryCandidates:
     def __init__(self, task: Callable[[int], TaskRow]) -> None:
         self._task = task
         self.counts: dict[Group, int] = {}
-        self.by_score = SortedEntries()
+        self.by_score, self.controls = SortedEntries(), SortedEntries()
         self.searches = LongSearches()
         self._by_group: defaultdict[Group, SortedEntries] = defaultdict(SortedEntries)
         self._held: defaultdict[str, set[int]] = defaultdict(set)
@@ -30,8 +30,11 @@ class MemoryCandidates:
         self._held_by_group: defaultdict[str, Counter[Group]] = defaultdict(Counter)
 
     def enter(self, task: TaskRow) -> None:
-        """A task that is new, or in another state than before."""
+        """A task that is new, or in another state than before; a control question is in no group."""
         group = task.group
+        if task.gold is not None:
+            self.controls.add((task.place, task.number))
+            return
         self.counts[group] = self.counts.get(group, 0) + 1
         self._by_group[group].add((task.place, task.number))
         self._count_holders(task, 1)
@@ -41,6 +44,9 @@ class MemoryCandidates:
     def leave(self, task: TaskRow) -> None:
         """A task before it gets into another state."""
         group = task.group
+        if task.gold is not None:
+            self.controls.remove((task.place, task.number))
+            return
         self.counts[group] -= 1
         self._by_group[group].remove((task.place, task.number))
         self._count_holders(task, -1)
@@ -54,6 +60,10 @@ class MemoryCandidates:
         self._held[worker].add(task.number)
         self._holders[task.number].append(worker)
         self._held_by_group[worker][task.group] += 1
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """A control question that the worker never held."""
+        return self._window(worker, self.controls.around((start, -1)))[0]
 
     def held(self, worker: str) -> int:
         """How many tasks a worker has held."""

@@ -104,8 +104,9 @@ class MemoryLedger:
         return self._imports.importing(self.row.id)
 
     def task(self, number: int) -> TaskRow:
-        """A task by number."""
-        return replace(self._tasks[number])
+        """A task by number, perhaps one that is hidden."""
+        first = len(self._tasks)
+        return replace(self._tasks[number] if number < first else self._hidden[number - first])
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
@@ -207,6 +208,21 @@ class MemoryLedger:
             if lease.status == LEASED:
                 lease.leased_at = min(lease.leased_at, given)
             self._give_out(lease)
+
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks with known answers."""
+        for number, gold in answers:
+            if number >= len(self._tasks):
+                self._hidden[number - len(self._tasks)].gold = gold
+                continue
+            task = self._tasks[number]
+            self._candidates.leave(task)
+            task.gold, task.score = gold, None
+            self._candidates.enter(task)
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """A control question that the worker never held."""
+        return self._candidates.pick_control(worker, start)
 
     def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
         """Leases of a worker with labels that were bought."""

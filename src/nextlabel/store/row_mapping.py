@@ -62,16 +62,21 @@ def event_from(row: Row) -> Event:
 
 def task_from(row: Row) -> TaskRow:
     """A row of ``tasks``, columns as in ``statements.TASK``."""
-    number, key, payload, *rest = row
-    return TaskRow(number, key, json.loads(payload), *rest)
+    number, key, payload, klass, *rest = row
+    return TaskRow(number, key, json.loads(payload), class_of(klass), *rest)
+
+
+def class_of(klass: int) -> int:
+    """The class of a task from what is stored, which is negative for control questions (``TaskRow.group``)."""
+    return klass if klass >= 0 else ~klass
 
 
 def task_values(campaign: int, task: TaskRow) -> dict[str, Any]:
     """The inverse."""
     return {
         "campaign": campaign, "number": task.number, "key": task.key, "payload": json.dumps(task.payload),
-        "klass": task.class_number, "lot": task.place, "node": task.node, "w": task.w, "labels": task.labels,
-        "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq,
+        "klass": task.group[0], "lot": task.place, "node": task.node, "w": task.w, "labels": task.labels,
+        "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq, "gold": task.gold,
     }  # fmt: skip
 
 
@@ -80,7 +85,7 @@ def lease_from(row: Row) -> LeaseRow:
     lease = LeaseRow(*row)
     if lease.counted is not None:
         lease.counted = bool(lease.counted)
-    lease.dropped = bool(lease.dropped)
+    lease.dropped, lease.free = bool(lease.dropped), bool(lease.free)
     return lease
 
 

@@ -43,6 +43,7 @@ from nextlabel.store.row_mapping import (
     SEQ,
     campaign_from,
     campaign_values,
+    class_of,
     event_from,
     lease_from,
     task_from,
@@ -183,7 +184,7 @@ class SqlStore:
             if row.classes == 1:
                 return [0] * (end - first)
             parameters = {"campaign": number, "first": first, "end": end}
-            return [klass for (klass,) in connection.execute(sql.task_classes, parameters)]
+            return [class_of(klass) for (klass,) in connection.execute(sql.task_classes, parameters)]
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``."""

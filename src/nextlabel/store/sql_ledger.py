@@ -29,7 +29,15 @@ from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.long_searches import LongSearches
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import changing_columns, event_from, lease_from, task_from, task_values, worker_from
+from nextlabel.store.row_mapping import (
+    changing_columns,
+    class_of,
+    event_from,
+    lease_from,
+    task_from,
+    task_values,
+    worker_from,
+)
 from nextlabel.store.tables import batches
 
 #: Rows that are read or written at once.
@@ -122,7 +130,8 @@ class SqlLedger:
         """The classes of some tasks."""
         if len(self.classes()) == 1:
             return [0] * (end - first)
-        return [klass for (klass,) in self._runner.all(sql.task_classes, self._parameters(first=first, end=end))]
+        found = self._runner.all(sql.task_classes, self._parameters(first=first, end=end))
+        return [class_of(klass) for (klass,) in found]
 
     def classes(self) -> Sequence[Prior]:
         """Priors in the order in which they came."""
@@ -215,6 +224,8 @@ class SqlLedger:
         """Put a task into another state."""
         groups = self._groups()
         before, after = self.rows.move(task, state, score)
+        if task.gold is not None:
+            return  # it is in no group
         groups[before] -= 1
         groups[after] = groups.get(after, 0) + 1
         self._changed_groups |= {before, after}
@@ -307,6 +318,35 @@ class SqlLedger:
         self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
         self.rows.forget_leases()
         self.cached.expiry = None
+
+    def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
+        """Tasks with known answers."""
+        groups = self._groups()
+        before = {number: self.task(number) for number, _ in answers}
+        self.write_rows()
+        for number, task in before.items():
+            if task.gold is None and number < self.row.tasks:
+                groups[task.group] -= 1
+                self._changed_groups.add(task.group)
+        rows = [
+            {"b_campaign": self._number, "b_number": number, "gold": gold, "klass": ~before[number].class_number}
+            for number, gold in answers
+        ]
+        self._runner.write(sql.set_gold, rows)
+        self.held_counts.forget()  # they are counted by groups
+        for number in before:
+            self.rows.forget_task(number)
+        self._forget_questions()
+
+    def pick_control(self, worker: str, start: float) -> TaskRow | None:
+        """A control question that the worker never held."""
+        self.write_rows()
+        for place in (start, 0.0):
+            which = self._parameters(worker=worker, start=place, until=self.row.tasks)
+            found = self._runner.one(sql.control_from, which)
+            if found is not None:
+                return self.rows.know_task(task_from(found))
+        return None
 
     def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
         """Leases of a worker with labels that were bought."""

@@ -12,7 +12,7 @@ from nextlabel.campaign.overview import LARGE, RecentAnswer
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.transitions import LABELLED
 from nextlabel.store.memory import no_campaign
-from nextlabel.store.row_mapping import event_from, lease_from, task_from
+from nextlabel.store.row_mapping import class_of, event_from, lease_from, task_from
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.statements import LEASE, TASK
 from nextlabel.store.tables import campaigns, events, leases, tasks
@@ -111,7 +111,8 @@ class SqlOverview:
 
     def recent_answers(self, id: str, worker: str, limit: int) -> list[RecentAnswer]:
         """A worker's last labels."""
-        return [RecentAnswer(*row) for row in self._rows(id, _recent_answers, worker=worker, many=limit)]
+        found = self._rows(id, _recent_answers, worker=worker, many=limit)
+        return [RecentAnswer(label, class_of(klass), *rest) for label, klass, *rest in found]
 
     def _rows(self, id: str, statement: Any, **which: Any) -> list[tuple[Any, ...]]:
         with self._engine.connect() as connection:

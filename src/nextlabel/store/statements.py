@@ -18,6 +18,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     select,
     update,
 )
@@ -32,11 +33,11 @@ _CAMPAIGN: BindParameter[int] = bindparam("campaign")
 
 TASK = (
     tasks.c.number, tasks.c.key, tasks.c.payload, tasks.c.klass, tasks.c.lot, tasks.c.node, tasks.c.w, tasks.c.labels,
-    tasks.c.score, tasks.c.last_seq, tasks.c.closed_seq,
+    tasks.c.score, tasks.c.last_seq, tasks.c.closed_seq, tasks.c.gold,
 )  # fmt: skip
 LEASE = (
     leases.c.id, leases.c.task, leases.c.worker, leases.c.status, leases.c.leased_at, leases.c.expires_at, leases.c.seq,
-    leases.c.ended_at, leases.c.label, leases.c.counted, leases.c.dropped,
+    leases.c.ended_at, leases.c.label, leases.c.counted, leases.c.dropped, leases.c.free,
 )  # fmt: skip
 WORKER = tuple(column for column in workers.c if column.name != "campaign")
 
@@ -107,6 +108,26 @@ task_classes = (
     select(tasks.c.klass)
     .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number >= bindparam("first"), tasks.c.number < bindparam("end"))
     .order_by(tasks.c.number)
+)
+set_gold = (
+    update(tasks)
+    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
+    .values(gold=bindparam("gold"), klass=bindparam("klass"), score=null())
+)
+_had = select(leases.c.id).where(
+    leases.c.campaign == _CAMPAIGN, leases.c.task == tasks.c.number, leases.c.worker == bindparam("worker")
+)
+control_from = (
+    select(*TASK)
+    .where(
+        tasks.c.campaign == _CAMPAIGN,
+        tasks.c.gold.is_not(None),
+        tasks.c.lot >= bindparam("start"),
+        tasks.c.number < bindparam("until"),
+        ~_had.exists(),
+    )
+    .order_by(tasks.c.lot)
+    .limit(1)
 )
 score_task = (
     update(tasks)

@@ -13,7 +13,8 @@ classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
 imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
-tasks        one row per task: payload, class (``klass``), place (``lot``), belief, labels in flight
+tasks        one row per task: payload, class (``klass``; -1 - k for a control question of class k), place (``lot``),
+             belief, labels in flight
 states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
@@ -47,7 +48,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0009"
+HEAD = "0010"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -135,6 +136,7 @@ campaigns = Table(
     Column("last_arrival", Double),
     Column("rules", Text, nullable=False, server_default="{}"),
     Column("amended", Text, nullable=False, server_default="{}"),
+    Column("controls", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
     CheckConstraint("spent <= kept", name="spent_was_told"),
@@ -223,10 +225,18 @@ tasks = Table(
     Column("score", Double),
     Column("last_seq", BigInteger),
     Column("closed_seq", BigInteger),
+    Column("gold", Integer),
     PrimaryKeyConstraint("campaign", "number"),
     UniqueConstraint("campaign", "key"),
     CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
     Index("ix_tasks_state", "campaign", "klass", "node", "w", "lot"),
+    Index(
+        "ix_tasks_gold",
+        "campaign",
+        "lot",
+        sqlite_where=text("gold IS NOT NULL"),
+        postgresql_where=text("gold IS NOT NULL"),
+    ),
     Index(
         "ix_tasks_score",
         "campaign",
@@ -264,6 +274,7 @@ leases = Table(
     Column("label", Integer),
     Column("counted", Boolean),
     Column("dropped", Boolean, nullable=False, server_default=false()),
+    Column("free", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
@@ -301,6 +312,8 @@ workers = Table(
     Column("dropped", BigInteger, nullable=False, server_default="0"),
     Column("standing", String(16), nullable=False, server_default="active"),
     Column("reason", String(500), nullable=False, server_default=""),
+    Column("tested", BigInteger, nullable=False, server_default="0"),
+    Column("free", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("campaign", "worker"),
 )
 

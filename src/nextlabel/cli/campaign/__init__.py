@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from nextlabel.cli.campaign.add import add
+from nextlabel.cli.campaign.audit import audit
 from nextlabel.cli.campaign.budget import budget
 from nextlabel.cli.campaign.change import change
 from nextlabel.cli.campaign.clock import clock
@@ -12,6 +13,7 @@ from nextlabel.cli.campaign.create import create
 from nextlabel.cli.campaign.deadline import deadline
 from nextlabel.cli.campaign.events import events
 from nextlabel.cli.campaign.export import export
+from nextlabel.cli.campaign.gold import gold
 from nextlabel.cli.campaign.links import links
 from nextlabel.cli.campaign.pause import pause
 from nextlabel.cli.campaign.predictions import predictions
@@ -24,8 +26,8 @@ from nextlabel.cli.campaign.workers import workers
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
 _COMMANDS = (
-    create, add, predictions, status, pause, resume, budget, deadline, change, workers, worker, links, revoke, export,
-    events, rebuild, clock,
+    create, add, gold, audit, predictions, status, pause, resume, budget, deadline, change, workers, worker, links,
+    revoke, export, events, rebuild, clock,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command()(_command)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from nextlabel.cli.campaign.common import (
     TASKS_FILE,
+    GoldColumn,
     Id,
     IdColumn,
     ScoreColumn,
@@ -25,12 +26,13 @@ def add(
     tasks: Annotated[str, TASKS_FILE],
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
+    gold_column: GoldColumn = None,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
     """Add tasks, all of them or none."""
     with (
-        opened_tasks(tasks, id_column, score_column) as more,
+        opened_tasks(tasks, id_column, score_column, gold_column) as more,
         service_at(db) as service,
         working("Adding tasks") as progress,
     ):

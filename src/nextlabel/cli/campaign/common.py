@@ -26,6 +26,9 @@ IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with 
 ScoreColumn = Annotated[
     str | None, text("--score-column", "NAME", "The column with a model's scores, to start from. Default: none.")
 ]
+GoldColumn = Annotated[
+    str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
+]
 #: Fields of a campaign's row that ``--json`` prints.
 FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
 
@@ -93,9 +96,11 @@ def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str |
 
 
 @contextmanager
-def opened_tasks(path: str, id_column: str | None, score_column: str | None) -> Iterator[TaskReader]:
+def opened_tasks(
+    path: str, id_column: str | None, score_column: str | None, gold_column: str | None = None
+) -> Iterator[TaskReader]:
     """The tasks of a file, one after the other."""
     from nextlabel.files.tasks import open_tasks
 
-    with open_tasks(path, id_column=id_column, score_column=score_column) as reader:
+    with open_tasks(path, id_column=id_column, score_column=score_column, gold_column=gold_column) as reader:
         yield reader

@@ -11,6 +11,7 @@ import typer
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli.campaign.common import (
     TASKS_FILE,
+    GoldColumn,
     IdColumn,
     ScoreColumn,
     fields_of,
@@ -61,12 +62,14 @@ def create(
     id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
+    gold_column: GoldColumn = None,
+    gold_in_budget: Annotated[bool, typer.Option("--gold-in-budget", help=declared("gold_in_budget").help)] = False,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
     """Create a campaign with its first tasks."""
     if tasks is None:
-        refuse_idle(context, ["id_column", "score_column"], "a file of TASKS")
+        refuse_idle(context, ["id_column", "score_column", "gold_column"], "a file of TASKS")
     if not budget:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
@@ -86,6 +89,7 @@ def create(
         "strength": number_of("--strength", strength),
         "label_cost": number_of("--label-cost", label_cost),
         "most_labels": number_of("--most-labels", most_labels),
+        "gold_in_budget": gold_in_budget,
         "pay_per_label": number_of("--pay-per-label", pay_per_label),
         "most_labels_per_worker": None
         if most_labels_per_worker is None
@@ -93,7 +97,7 @@ def create(
     }
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
-        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column)
+        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
     )
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(show, first, score_column)})

@@ -84,7 +84,8 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
     table = ResultTable(service, id) if form == "csv" else None
     names = [] if table is None else table.names
     counts = [f"count_{name}" for name in service.store.row(id).config.labels]
-    header = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", *names]
+    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
+    header = [*known, *names]
     rows = (
         {
             "task": result.task,
@@ -95,6 +96,7 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
             "in_flight": result.in_flight,
             "closed_by": result.closed_by,
             "closed_reason": result.closed_reason,
+            "control": result.control,
             **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
             **({"payload": result.payload} if table is None else {}),
         }

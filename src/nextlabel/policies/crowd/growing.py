@@ -23,7 +23,7 @@ from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.kernels.crowd_bins import GONE, IN_FLIGHT
 from nextlabel.kernels.crowd_campaign import next_task
 from nextlabel.kernels.crowd_choice import plan_start
-from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, take_back
+from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, place_task, take_back
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.solver import MOST_PLANS
 
@@ -119,6 +119,25 @@ class GrowingCrowd(CrowdAllocator):
             self.cost = _longer(self.cost, room, 0.0)
         return number
 
+    def set_gold(self, task: int, answer: int) -> None:
+        """The task's truth is known: it is given out no more by the plan, and tells about its workers."""
+        self.reserve_tasks(task + 1)
+        self.gold[task] = answer
+        if self.planned:
+            self._settle(task)
+            place_task(self.campaign, self.plan, task, False)
+
+    def _settle(self, task: int) -> None:
+        state = self.campaign.state
+        state.logp[task], state.belief[task] = self._start_of(task), 0.0
+        state.belief[task, self.gold[task]] = 1.0
+
+    def _start_of(self, task: int) -> Floats:
+        """(C,) the task's log belief without labels."""
+        if self.gold[task] < 0:
+            return np.asarray(self.campaign.state.logp[-1] + self._tilt[task])
+        return np.where(np.arange(len(self._share)) == self.gold[task], 0.0, -np.inf)
+
     # Steps ------------------------------------------------------------------------------------------------------
 
     def choose(self, worker: int) -> int | None:
@@ -213,8 +232,7 @@ class GrowingCrowd(CrowdAllocator):
         self.came[task] -= 0 if gone else 1
         self.flight[task] += 1
         if self.planned:
-            start = self.campaign.state.logp[-1] + self._tilt[task]
-            take_back(self.campaign, self.plan, entry, start, self._has_room(task))
+            take_back(self.campaign, self.plan, entry, self._start_of(task), self._has_room(task))
             return
         if gone:
             self._count(task, int(history.worker[entry]), 1)
@@ -228,6 +246,7 @@ class GrowingCrowd(CrowdAllocator):
         flight = self.flight[task]
         return bool(
             task < self.tasks
+            and self.gold[task] < 0
             and flight < self._most_in_flight[task]
             and self.came[task] + flight < self._most_labels[task]
         )
@@ -245,6 +264,7 @@ class GrowingCrowd(CrowdAllocator):
         flight = self.flight
         has_room = (flight < self._most_in_flight) & (self.came + flight < self._most_labels)
         has_room[self.tasks :] = False
+        has_room[self.gold >= 0] = False
         open_tasks(self.campaign.bins, has_room.astype(np.int64), MOST_PLANS)
         self.planned = True
         self.resolve()
@@ -260,6 +280,8 @@ class GrowingCrowd(CrowdAllocator):
         state.logp[:] = np.log(self._share) + self._tilt
         odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
         state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
+        for task in np.flatnonzero(self.gold >= 0):
+            self._settle(int(task))
 
     def _expected(self) -> Floats:
         """(W,) shares of the arrivals to come, in which models have none."""

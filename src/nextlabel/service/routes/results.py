@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from nextlabel.campaigns import service
 from nextlabel.campaigns.result_table import ResultTable
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
@@ -34,7 +35,7 @@ def results(
         table = ResultTable(campaign_service, id)
         return file_response(id, page.format, campaign_service.results(id), table.header, table.cells)
     tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
-    known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks)
+    known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks, service.READ_PATIENCE_S)
     found = [asdict(result) for result in known]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
     return Response(json.dumps({"results": found, "next": following}), media_type="application/json")

@@ -19,9 +19,9 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
 from nextlabel.service.background_imports import in_background
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import Name, TasksQuery
+from nextlabel.service.request_models import GoldRequest, Name, TasksQuery
 from nextlabel.service.request_tables import saved_body, table_format
-from nextlabel.service.response_models import AddedResponse, ImportResponse, ImportsResponse, to_json
+from nextlabel.service.response_models import AddedResponse, GoldResponse, ImportResponse, ImportsResponse, to_json
 
 router = APIRouter(tags=["tasks"])
 _BODY: dict[str, Any] = {
@@ -70,7 +70,10 @@ async def add_tasks(
 
     def take_in(progress: Progress | None = None) -> dict[str, Any]:
         with file:
-            reader = TaskReader(file, "the body", kind, id_column=columns.id_column, score_column=columns.score_column)
+            reader = TaskReader(
+                file, "the body", kind, id_column=columns.id_column, score_column=columns.score_column,
+                gold_column=columns.gold_column,
+            )  # fmt: skip
             tasks = iter(reader)
             first = next(tasks)  # what is no list of tasks is refused even if the batch is known
             added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
@@ -86,6 +89,13 @@ async def add_tasks(
     status = import_status(campaign_service.store, begun)
     place = f"{API}/campaigns/{id}/imports/{begun.id}"
     return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
+
+
+@router.post("/campaigns/{campaign}/gold", responses=problems(404), response_model=GoldResponse)
+async def set_gold(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
+    """Make tasks control questions by their known answers, or correct those. Workers cannot tell them from others."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    return {"changed": await to_thread.run_sync(service.set_gold, id, body.answers)}
 
 
 @router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)

@@ -26,6 +26,8 @@ from nextlabel.web.dashboard.uploads import UploadedFile
 LABELS_PER_TASK, ROWS = 3, 1000
 #: The policy of a campaign whose labels have a cost: the usual one spends its budget.
 PRICED_POLICY = "index"
+#: The column of known answers, which make tasks control questions.
+GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class CampaignForm:
     def suggested(cls, upload: UploadedFile) -> CampaignForm:
         """A suggestion for a file, with columns recognised by their names."""
         id_column = guess_columns(upload.columns)[0]
-        shown = tuple(name for name in upload.columns if name != id_column and is_shown(None, name))
+        shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         return cls(
             name=title[:1].upper() + title[1:], budget=str(LABELS_PER_TASK * upload.rows), shown=shown,
@@ -149,6 +151,8 @@ def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Ite
             new: dict[str, int] = {}
             for number, (row, cells) in enumerate(some):
                 given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
+                if GOLD in place and GOLD not in form.shown:
+                    given["gold"] = given["payload"].pop(GOLD)
                 if with_id:
                     key = keys[number]
                     _check_key(key, row, earlier.get(key, new.get(key)))

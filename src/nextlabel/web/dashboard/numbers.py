@@ -44,7 +44,7 @@ NUMBERS = (
     Meaning(
         "Forecast",
         "The expected accuracy when the budget is spent, if workers stay as good as they have been and keep coming as "
-        "they have. Nine campaigns in ten end within the range.",
+        "they have. The range is that of chance and of what is not known of the workers.",
         "It rests on the same model as the expected accuracy now, and is too high where that is.",
     ),
     Meaning(

@@ -10,6 +10,7 @@ from typing import Any
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.crowd_bounds import FEWEST_LABELS, MOST_TASKS
 from nextlabel.service.roles import Rights
@@ -150,7 +151,7 @@ def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary)
     else:
         found = dashboard.overview.tasks_numbered(row.id, summary.hard_tasks[:HARD_SHOWN])
         tasks = [found[number] for number in summary.hard_tasks if number in found]
-    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks)
+    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
     return [
         {"number": task.number, "summary": payload_summary(task.payload), "result": result}
         for task, result in zip(tasks, results, strict=True)

@@ -63,7 +63,7 @@ function watchForm() {
     const each = (U / form.dataset.rows).toFixed(1);
     message.textContent = U > last
       ? `${each} labels per item: beyond the curve, ${percent(expected)} or better.`
-      : `${each} labels per item: about ${percent(expected)} correct, at most ${percent(most)}.`;
+      : `${each} labels per item: about ${percent(expected)} correct, at most ${percent(most)} if workers are alike and as assumed below.`;
     if (curve.scaled) message.textContent += " Computed for 1,000 items and scaled.";
     chart.mark([[at, null, "line-strong", ""], [at, expected, "accent", ""]]);
   }

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from nextlabel.campaign.results import belief, label_counts, results_of
+from nextlabel.campaigns import service
 from nextlabel.errors import NotFoundError
 from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
@@ -29,7 +30,7 @@ def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], req
     if task is None:
         raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
     classes = dashboard.classes(row)
-    crowd = dashboard.app.campaign_service.crowd(row)
+    crowd = dashboard.app.campaign_service.crowd(row, service.READ_PATIENCE_S)
     beliefs = None if crowd is None else crowd.beliefs
     if beliefs is None:
         truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)

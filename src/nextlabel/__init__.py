@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.campaign.events import Event
-    from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
+    from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
     from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
     from nextlabel.campaigns.facade import Campaign
@@ -87,6 +87,7 @@ __all__ = [
     "AddedPredictions",
     "AsyncClient",
     "Audit",
+    "AuditItem",
     "AuditedAccuracy",
     "Backtest",
     "BacktestOptions",
@@ -186,6 +187,7 @@ _HOME = {
     "AsyncClient": "nextlabel.client.async_client",
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",
+    "AuditItem": "nextlabel.campaign.replies",
     "AuditedAccuracy": "nextlabel.campaigns.certificate",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",

@@ -96,6 +96,8 @@ NEW_KINDS = {
     "predictions_dropped",
     "predictions_restored",
     "gold_set",
+    "audit_drawn",
+    "audit_answered",
 }  # fmt: skip
 
 

@@ -32,6 +32,8 @@ worker_blocked worker, reason, leases: none at all; the leases that the worker h
 worker_restored worker: the worker gets tasks again
 labels_dropped worker, reason, leases [[lease, label], ...]: labels that were bought and are left out of the results
 labels_restored worker, leases [[lease, label], ...]: dropped labels that are taken in again
+audit_drawn  tasks that were drawn at random for an audit, seed
+audit_answered answers [[task, answer], ...] that the expert found
 gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
@@ -63,6 +65,7 @@ KINDS: Final = (
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "predictions_dropped", "predictions_restored", "gold_set",
+    "audit_drawn", "audit_answered",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from nextlabel.campaign import legacy_log
 from nextlabel.campaign.amendments import amend, amended_with
+from nextlabel.campaign.audit_projection import AUDIT_PROJECTIONS
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import prediction_id
@@ -284,6 +285,7 @@ def _buy(ledger: Ledger, lease: LeaseRow, change: int) -> None:
 
 _PROJECTIONS: dict[str, Projection] = {
     **WORKER_PROJECTIONS,
+    **AUDIT_PROJECTIONS,
     "created": _created,
     "tasks_added": _tasks_added,
     "tasks_published": _tasks_published,

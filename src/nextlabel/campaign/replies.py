@@ -83,6 +83,15 @@ class ChangedLabels:
     left: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AuditItem:
+    """A task that was drawn for an audit, and the expert's answer if there is one."""
+
+    task: str
+    label: str | None
+    payload: Any
+
+
 def lease_id_of(lease: Lease | str) -> str:
     """The id of a lease, which may be given itself."""
     if isinstance(lease, Lease):

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+#: A task that was drawn for an audit and has no answer yet.
+NOT_ANSWERED: Final = -1
+
 
 class Limits(NamedTuple):
     """Most labels, and most workers at once, of each task from number ``first`` on."""
@@ -27,7 +30,8 @@ class Rules:
     ``segments``: places of tasks are below it (each import that was published has an interval of length 1 of its own).
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``unranked_from``: tasks from this
     number on have no score yet; None if all have theirs. ``predicted``: labels that came from models;
-    those of ``dropped_models`` are left out of the results.
+    those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit, each
+    with the expert's answer or ``NOT_ANSWERED``.
     """
 
     rate_memory: int
@@ -38,6 +42,7 @@ class Rules:
     unranked_from: int | None = None
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()
+    audit: tuple[tuple[int, int], ...] = ()
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -61,7 +66,7 @@ class Rules:
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
 #: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
-_LATER: Final = ("segments", "hidden", "unranked_from", "predicted", "dropped_models")
+_LATER: Final = ("segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit")
 
 
 @lru_cache(maxsize=1024)
@@ -78,4 +83,5 @@ def rules_from_json(text: str) -> Rules:
     table = json.loads(text)
     later = {name: table[name] for name in _LATER if name in table}
     later["dropped_models"] = tuple(later.get("dropped_models", ()))
+    later["audit"] = tuple((task, answer) for task, answer in later.get("audit", ()))
     return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)

@@ -204,7 +204,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
         low=crowd.expected.low,
         high=crowd.expected.high,
         rests_on=BY_LABELS if crowd.labels.sum() else NO_LABELS,
-        audit=audited_accuracy(crowd.beliefs, audited),
+        audit=audited_accuracy(crowd.beliefs, audited, crowd.gold),
         forecast=outlook.mean,
         forecast_low=outlook.low,
         forecast_high=outlook.high,
@@ -214,8 +214,16 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
     )  # fmt: skip
 
 
-def audited_accuracy(beliefs: Floats, audited: Mapping[int, int]) -> AuditedAccuracy | None:
-    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer."""
+def audited_accuracy(beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None) -> AuditedAccuracy | None:
+    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
+
+    Control questions (``gold`` is not negative) are left out: their truth was not found by labels.
+    """
+    if gold is not None and (gold >= 0).any():
+        asked = gold < 0
+        number = np.cumsum(asked) - 1
+        audited = {int(number[task]): answer for task, answer in audited.items() if asked[task]}
+        beliefs = beliefs[asked]
     if not audited:
         return None
     tasks = np.fromiter(audited, dtype=np.int64, count=len(audited))

@@ -16,7 +16,16 @@ from typing import Any, Self, Unpack
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import row_tables, task_tables
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import (
+    Added,
+    AddedPredictions,
+    AuditItem,
+    ChangedLabels,
+    Lease,
+    NoTask,
+    Told,
+    lease_id_of,
+)
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
@@ -154,6 +163,19 @@ class Campaign:
     def set_gold(self, answers: Mapping[str, object]) -> int:
         """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
         return self._service.set_gold(self.id, answers)
+
+    def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
+        """Draw tasks at random for an expert; all that are drawn so far."""
+        self._service.draw_audit(self.id, items, seed)
+        return self.audit_items()
+
+    def answer_audit(self, answers: Mapping[str, object]) -> int:
+        """The expert's answers by the ids of drawn tasks; the certificate follows them."""
+        return self._service.answer_audit(self.id, answers)
+
+    def audit_items(self) -> list[AuditItem]:
+        """The tasks that were drawn for an audit, with the answers so far."""
+        return self._service.audit_items(self.id)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
@@ -18,9 +19,10 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
+from nextlabel.campaign.rules import NOT_ANSWERED
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
@@ -28,6 +30,7 @@ from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_wor
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
+from nextlabel.campaigns.overview import overview_of
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
@@ -271,7 +274,27 @@ class CampaignService:
 
     def audited_truths(self, id: str) -> Mapping[int, int]:
         """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
-        return {}
+        audit = self.store.row(id).rules.audit
+        return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
+
+    def draw_audit(self, id: str, items: int, seed: int = 0) -> int:
+        """Draw tasks at random for an audit (``campaign.audits``); returns how many are drawn now."""
+        return self.run(id, lambda commands: draw_audit(commands, items, seed))
+
+    def answer_audit(self, id: str, answers: Mapping[str, object]) -> int:
+        """What an expert found of tasks that were drawn; returns how many answers are new or corrected."""
+        return self.run(id, lambda commands: answer_audit(commands, answers))
+
+    def audit_items(self, id: str) -> list[AuditItem]:
+        """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
+        row = self.store.row(id)
+        tasks = overview_of(self.store).tasks_numbered(id, [task for task, _ in row.rules.audit])
+        return [
+            AuditItem(
+                tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
+            )
+            for task, answer in row.rules.audit
+        ]
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""

@@ -10,7 +10,7 @@ import httpx
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
 from nextlabel.campaign.standing import Standing
@@ -121,6 +121,14 @@ class AsyncClient:
     async def set_gold(self, campaign: str, answers: Mapping[str, str]) -> int:
         """Known answers by the ids of tasks: control questions; how many are new or corrected."""
         return await self._send(calls.set_gold(campaign, answers))
+
+    async def draw_audit(self, campaign: str, items: int, seed: int = 0) -> list[AuditItem]:
+        """Draw items at random for an audit; all that are drawn so far."""
+        return await self._send(calls.draw_audit(campaign, items, seed))
+
+    async def answer_audit(self, campaign: str, answers: Mapping[str, str]) -> int:
+        """What the expert found, by the ids of drawn items; how many answers are new or corrected."""
+        return await self._send(calls.answer_audit(campaign, answers))
 
     async def drop_labels(self, campaign: str, worker: str, reason: str = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent."""

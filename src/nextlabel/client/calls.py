@@ -18,7 +18,16 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.new_tasks import row_tables, task_tables
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told, lease_id_of
+from nextlabel.campaign.replies import (
+    Added,
+    AddedPredictions,
+    AuditItem,
+    ChangedLabels,
+    Lease,
+    NoTask,
+    Told,
+    lease_id_of,
+)
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
@@ -171,6 +180,19 @@ def set_gold(campaign: str, answers: Mapping[str, str]) -> Call[int]:
     """Known answers by the ids of tasks."""
     body = {"answers": dict(answers)}
     return Call("POST", f"/campaigns/{campaign}/gold", lambda found: int(found["changed"]), {"json": body})
+
+
+def draw_audit(campaign: str, items: int, seed: int) -> Call[list[AuditItem]]:
+    """Draw items at random for an audit."""
+    body = {"items": items, "seed": seed}
+    path = f"/campaigns/{campaign}/audit/draw"
+    return Call("POST", path, lambda found: [_made(AuditItem, one) for one in found["items"]], {"json": body})
+
+
+def answer_audit(campaign: str, answers: Mapping[str, str]) -> Call[int]:
+    """What the expert found."""
+    body = {"answers": dict(answers)}
+    return Call("POST", f"/campaigns/{campaign}/audit/answers", lambda found: int(found["changed"]), {"json": body})
 
 
 def change_labels(campaign: str, verb: str, body: dict[str, str]) -> Call[ChangedLabels]:

@@ -64,11 +64,11 @@ class CrowdCampaign(NamedTuple):
 
 @jit
 def new_campaign(
-    tasks: int, workers: int, most: int, groups: int, pseudo: Floats, share: Floats, options: Ints
+    tasks: int, workers: int, most: int, groups: int, pseudo: Floats, share: Floats, hold: float, options: Ints
 ) -> CrowdCampaign:
-    """All tasks closed, at the prior shares of the truths; every worker at the prior mean."""
+    """All tasks closed, at the prior shares of the truths; every worker at the prior mean, learnt with ``hold``."""
     C = share.shape[0]
-    state = new_state(tasks, workers, pseudo, share)
+    state = new_state(tasks, workers, pseudo, share, hold)
     channels = np.empty((workers, C, C))
     for j in range(workers):
         channel_of(state, j, channels[j])

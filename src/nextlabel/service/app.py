@@ -33,14 +33,26 @@ from nextlabel.service.metrics import Metrics
 from nextlabel.service.middleware import RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import campaigns, health, labels, links, log, predictions, results, tasks, work, workers
+from nextlabel.service.routes import (
+    audit,
+    campaigns,
+    health,
+    labels,
+    links,
+    log,
+    predictions,
+    results,
+    tasks,
+    work,
+    workers,
+)
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.work_router import WorkRouter
 from nextlabel.version import __version__
 
 #: Work comes first: its routes are called most, and routes are tried in order.
 ROUTERS = tuple(
-    part.router for part in (work, campaigns, tasks, predictions, links, results, labels, workers, log, health)
+    part.router for part in (work, campaigns, tasks, predictions, links, results, labels, workers, audit, log, health)
 )
 
 

@@ -150,6 +150,13 @@ class GoldRequest(RequestBody):
     )
 
 
+class DrawAuditRequest(RequestBody):
+    """How many items are drawn at random for an audit."""
+
+    items: int = Field(ge=1, le=2000, examples=[60])
+    seed: int = Field(0, ge=0, le=LARGEST)
+
+
 class StandingRequest(RequestBody):
     """How a worker stands from now on; the reason is for the log and the requester."""
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
@@ -185,6 +185,11 @@ class GoldResponse(BaseModel):
     """How many answers are new or corrected."""
 
     changed: int
+
+
+AuditResponse = _list(
+    "AuditResponse", "Items that were drawn for an audit.", items=_model(AuditItem, "An item, and the expert's answer.")
+)
 
 
 class HealthResponse(BaseModel):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats
+from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 
@@ -67,3 +68,16 @@ def test_work_in_flight_sends_the_next_worker_elsewhere(rule: str) -> None:
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(InputError, match="rule 'best' is not known"):
         CrowdSettings("best")
+
+
+@pytest.mark.parametrize(("hold", "moves"), [(np.inf, False), (120.0, True)])
+def test_a_crowd_that_is_known_is_not_learnt(hold: float, moves: bool) -> None:
+    """Eight workers who agree on everything are better than thought, unless the prior says that it is known."""
+    usual = CrowdPrior.default(2)
+    prior = CrowdPrior(usual.pseudo, usual.share, hold)
+    allocator = CrowdAllocator(even(12), 96, CrowdSettings(rule="uniform"), workers=8, prior=prior)
+    for worker in range(8):
+        for task in range(12):
+            allocator.tell(allocator.assign(task, worker), task % 2)
+    allocator.refit()
+    assert (allocator.campaign.state.pseudo[0, 0] > usual.pseudo[0, 0]) == moves

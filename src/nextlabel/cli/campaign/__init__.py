@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from nextlabel.cli.campaign.add import add
+from nextlabel.cli.campaign.audit import audit
 from nextlabel.cli.campaign.budget import budget
 from nextlabel.cli.campaign.change import change
 from nextlabel.cli.campaign.clock import clock
@@ -25,9 +26,8 @@ from nextlabel.cli.campaign.workers import workers
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
 _COMMANDS = (
-    create, add, gold, predictions, status, pause, resume, budget, deadline, change, workers, worker, links, revoke,
-    export,
-    events, rebuild, clock,
+    create, add, gold, audit, predictions, status, pause, resume, budget, deadline, change, workers, worker, links,
+    revoke, export, events, rebuild, clock,
 )  # fmt: skip
 for _command in _COMMANDS:
     app.command()(_command)

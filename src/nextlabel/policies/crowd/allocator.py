@@ -114,8 +114,9 @@ class CrowdAllocator:
         by_count = self.settings.rule == "uniform"
         self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
         options = np.array([self.learnt, self.settings.named, by_count, TRIAL_LABELS if self.learnt else 0])
+        groups = 2 * len(self.grid) * MOST_PLANS
         self.campaign: CrowdCampaign = new_campaign(
-            tasks, people, budget, 2 * len(self.grid) * MOST_PLANS, self.prior.pseudo, self.prior.share, options
+            tasks, people, budget, groups, self.prior.pseudo, self.prior.share, float(self.prior.hold), options
         )
         self.campaign = self.campaign._replace(state=self.campaign.state._replace(hold=float(self.prior.hold)))
         self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp

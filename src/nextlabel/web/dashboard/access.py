@@ -29,8 +29,9 @@ OPEN = ("/sign-in", "/sign-out")
 #: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
 _REQUESTER_PAGES, _WORKERS_PAGES = (
     re.compile(r"/new.*|/campaigns/[^/]+/links"),
-    re.compile(r"/campaigns/[^/]+/(?:tasks/|labels\.|workers?[.?/]|worker$).*"),
+    re.compile(r"/campaigns/[^/]+/(?:audit|tasks/|labels\.|workers?[.?/]|worker$).*"),
 )
+_AUDIT_PAGE = re.compile(r"/campaigns/[^/]+/audit")
 _TITLES = {403: "Not allowed", 404: "Not found", 413: "Too large", 503: "Temporarily unavailable"}
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -68,6 +69,8 @@ def rights_of(request: Request) -> Rights:
 
 def _check_rights(request: Request, role: str) -> None:
     path, rights = request.url.path, rights_of(request)
+    if _AUDIT_PAGE.fullmatch(path) is not None and rights.sees_workers:
+        return  # an auditor answers there
     changes = request.method not in ("GET", "HEAD") or _REQUESTER_PAGES.fullmatch(path) is not None
     if (changes and not rights.changes) or (_WORKERS_PAGES.fullmatch(path) is not None and not rights.sees_workers):
         raise NotAllowedError(f"the role {role} does not allow this.", "Sign in with the token of a requester.")

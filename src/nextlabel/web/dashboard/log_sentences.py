@@ -140,6 +140,8 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
     "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
+    "audit_drawn": lambda c, who, what, d: f"{plural(len(d['tasks']), 'item')} drawn at random for an audit.",
+    "audit_answered": lambda c, who, what, d: f"The audit has the answers of {plural(len(d['answers']), 'item')} more.",
     "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
     "labels_dropped": lambda c, who, what, d: (
         f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"

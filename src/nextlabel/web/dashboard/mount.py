@@ -6,7 +6,18 @@ from fastapi import FastAPI
 
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard import formatting
-from nextlabel.web.dashboard.routes import campaign, commands, create, help, links, predictions, sign_in, task, worker
+from nextlabel.web.dashboard.routes import (
+    audit,
+    campaign,
+    commands,
+    create,
+    help,
+    links,
+    predictions,
+    sign_in,
+    task,
+    worker,
+)
 from nextlabel.web.dashboard.session import DashboardSessions
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import environment
@@ -26,5 +37,5 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, help):
+    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, help, audit):
         app.include_router(module.router)

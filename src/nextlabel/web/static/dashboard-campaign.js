@@ -30,7 +30,7 @@ function draw() {
         (name, n) => `${name} ${name === "1" ? "label" : "labels"}: ${n.toLocaleString("en")} items`);
     }
     if (charts.probability) charts.probability.set(binNames(), probability);
-    else {
+    else if (probability.some((n) => n > 0)) {
       charts.probability = bars(document.getElementById("chart-probability"), binNames(), probability,
         (name, n) => `${name} to ${parseInt(name, 10) + 5}%: ${n.toLocaleString("en")} items`);
     }

@@ -1,0 +1,61 @@
+"""The audit of a campaign: a requester draws items, an expert answers them one by one, without seeing the results."""
+
+from __future__ import annotations
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
+from nextlabel.service.auth import campaign_id
+from nextlabel.web.dashboard.access import GuardedRoute, rights_of
+from nextlabel.web.dashboard.campaign_form import read_budget
+from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.routes.task import fields_of
+from nextlabel.web.dashboard.state import dashboard_state
+from nextlabel.web.render import page
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+
+@router.get("/campaigns/{campaign}/audit")
+def audit_page(campaign: str, request: Request) -> Response:
+    """How far the audit has got, and the next item."""
+    return _page(request, campaign_id(campaign))
+
+
+@router.post("/campaigns/{campaign}/audit")
+async def change_audit(campaign: str, request: Request) -> Response:
+    """Draw items, or take an answer."""
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    return await to_thread.run_sync(_change, request, campaign_id(campaign), form)
+
+
+def _change(request: Request, id: str, form: dict[str, str]) -> Response:
+    service = dashboard_state(request).app.campaign_service
+    service.store.row(id)
+    try:
+        if "items" in form:
+            if not rights_of(request).changes:
+                raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
+            service.draw_audit(id, read_budget(form["items"], "the number of items"))
+        elif "task" in form:
+            service.answer_audit(id, {form["task"]: form.get("label", "")})
+        else:
+            raise InputError("the form does not say what to do.", "Use one of its buttons.")
+    except (NotFoundError, NotAllowedError):
+        raise
+    except NextlabelError as error:
+        return _page(request, id, f"{sentence(error.message)} {error.hint}", 422)
+    return RedirectResponse(f"/campaigns/{id}/audit", 303)
+
+
+def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
+    dashboard = dashboard_state(request)
+    row, items = dashboard.store.row(id), dashboard.app.campaign_service.audit_items(id)
+    following = next((one for one in items if one.label is None), None)
+    return page(
+        "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights_of(request), problem=problem,
+        drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
+        fields=[] if following is None else fields_of(following.payload),
+    )  # fmt: skip

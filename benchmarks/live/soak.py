@@ -71,6 +71,7 @@ class Soak:
         self.memory: list[float] = []
         self.slowest: list[tuple[float, str]] = []
         self.over = asyncio.Event()
+        self._begun = time.monotonic()
         self._server, self._token = server, token
         self._imported = TASKS
         self._program, self._browser = (
@@ -85,14 +86,17 @@ class Soak:
         try:
             reply = await client.request(method, path, headers=headers, **more)
         except httpx.TransportError as error:
-            self.wrong.append(f"{method} {path}: {error!r} after {time.monotonic() - begun:.1f} s")
+            self.wrong.append(f"minute {self._minute(begun):.0f}, {method} {path}: {error!r}")
             return httpx.Response(503)
-        self.slowest.append((time.monotonic() - begun, f"{who} {method} {path}"))
+        self.slowest.append((time.monotonic() - begun, f"minute {self._minute(begun):.0f}, {who} {method} {path}"))
         self.slowest = sorted(self.slowest, reverse=True)[:10]
         self.statuses[who, reply.status_code] += 1
         if reply.status_code >= 500 and not (reply.status_code == 503 and "retry-after" in reply.headers):
             self.wrong.append(f"{method} {path}: {reply.status_code} {reply.text[:200]}")
         return reply
+
+    def _minute(self, at: float) -> float:
+        return (at - self._begun) / 60
 
     async def api(self, method: str, path: str, **more: Any) -> httpx.Response:
         """A request of the requester's program."""

@@ -10,11 +10,13 @@ import httpx
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import pending_tables
+from nextlabel.campaigns import pending_tables, worker_reports
 from nextlabel.campaigns import service as service_module
+from nextlabel.errors import BusyError
 from nextlabel.web.dashboard.numbers import NUMBERS
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
+from stores import Clock, opened, service_of_store, simple
 
 
 def patient_ask(http: httpx.Client, campaign: str, worker: str) -> dict[str, str] | None:
@@ -83,6 +85,23 @@ def test_reading_does_not_wait_for_ever_for_what_is_computed(tmp_path: Path, mon
             compiled.set_result(None)
         monkeypatch.setattr(service_module, "READ_PATIENCE_S", PATIENCE_S)
         assert len(http.get("/campaigns/c/results").json()["results"]) == 2
+
+
+def test_one_request_learns_what_workers_can_do_and_no_other_waits_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened("sqlite", tmp_path) as store:
+        service = service_of_store(store, Clock())
+        id = service.create(simple(), tasks=["a", "b"]).id
+        service.tell(service.ask(id, "ann").id, "yes")  # type: ignore[union-attr]
+        monkeypatch.setattr(worker_reports, "WAIT_S", 0.05)
+        with service.worker_reports._lock, pytest.raises(BusyError, match="still being computed"):
+            service.worker_reports.of(id)
+        known = service.worker_reports.of(id)
+        service.tell(service.ask(id, "bob").id, "yes")  # type: ignore[union-attr]
+        with service.worker_reports._lock:
+            assert [one.worker for one in service.worker_reports.of(id)] == ["ann", "bob"] and len(known) == 1
+        service.table_cache.close()
 
 
 def test_the_documents_say_what_the_help_page_says() -> None:

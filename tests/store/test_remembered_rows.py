@@ -11,6 +11,7 @@ import pytest
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.store import ledger_rows, sql
 from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql_ledger import CachedRows
 from stores import Clock, everything, opened, service_of_store, simple
 
 WORKERS = tuple(f"w{k}" for k in range(7))
@@ -99,3 +100,14 @@ def test_what_a_program_does_with_a_payload_is_not_seen_by_others(tmp_path: Path
         first.payload["more"]["a"].append(2)
         second = service.ask(id, "ben")
         assert second and second.task == "t" and second.payload["more"] == {"a": [1]}
+
+
+def test_what_a_later_transaction_left_is_not_replaced(tmp_path: Path) -> None:
+    with opened("sqlite", tmp_path) as store:
+        assert isinstance(store, SqlStore)
+        service = service_of_store(store, Clock())
+        id = service.create(simple(60, policy="okg"), tasks=["a", "b", "c"]).id
+        service.ask(id, "ann")
+        later = store._cached[id]
+        store._keep(id, CachedRows(seq=later.seq - 1))  # a thread that was stopped between its commit and this
+        assert store._cached[id] is later

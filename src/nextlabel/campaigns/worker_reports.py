@@ -37,6 +37,7 @@ from nextlabel.crowd.fit import fit_crowd
 from nextlabel.crowd.flags import flags_by_worker
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.crowd.skill import accuracies
+from nextlabel.errors import BusyError
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -47,6 +48,8 @@ MOST_LABELS, MOST_WORKERS = 300_000, 1_000_000
 TASKS_WITH_LEASES: Final = 1_000
 #: What took t seconds to learn is used for PATIENCE t seconds although labels came in.
 PATIENCE: Final = 10.0
+#: Seconds that somebody waits while others learn.
+WAIT_S = 20.0
 _Z: Final = 1.959963984540054
 
 
@@ -158,13 +161,20 @@ class WorkerReports:
         row = self._service.store.row(id)
         if not 0 < row.kept <= MOST_LABELS:
             return {}
-        with self._lock:
+        last = self._known.get(id)
+        if not self._lock.acquire(timeout=0.0 if last is not None else WAIT_S):  # others learn; one thread is enough
+            if last is not None:
+                return last[3]
+            raise BusyError("what workers can do is still being computed.", "Ask again in a moment.")
+        try:
             known = self._known.get(id)
             if known is not None and (known[0] == row.seq or monotonic() - known[1] < PATIENCE * known[2]):
                 return known[3]
             begun = monotonic()
             found = self._learn(id)
             self._known[id] = row.seq, monotonic(), monotonic() - begun, found
+        finally:
+            self._lock.release()
         return found
 
     def _learn(self, id: str) -> dict[str, Skill]:

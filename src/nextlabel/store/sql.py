@@ -345,12 +345,19 @@ class SqlStore:
         self._keep(ledger.row.id, ledger.remember())
 
     def _keep(self, id: str, cached: CachedRows) -> None:
-        """Remember a campaign; where there are too many rows, those of the campaigns that were used longest ago go."""
+        """Remember a campaign; where there are too many rows, those of the campaigns that were used longest ago go.
+
+        Another thread may have had its transaction, and this turn, since this one's ended: then its knowledge is newer.
+        """
         with self._lock:
-            for one in (self._cached.pop(id, None), cached):
-                if one is not None and one.rows is not None:
-                    self._kept += one.rows.size if one is cached else -one.rows.size
+            present = self._cached.get(id)
+            if present is not None:
+                if present.seq > cached.seq:
+                    return
+                self._kept -= 0 if present.rows is None else present.rows.size
+                del self._cached[id]
             self._cached[id] = cached
+            self._kept += 0 if cached.rows is None else cached.rows.size
             if self._kept > MOST_ROWS:
                 self._forget_oldest()
 

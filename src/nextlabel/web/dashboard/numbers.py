@@ -30,8 +30,9 @@ NUMBERS = (
     ),
     Meaning(
         "95% interval",
-        "How far off the expected accuracy may be by chance, and because little is known yet of the workers. In about "
-        "95 of 100 campaigns whose workers err independently of each other the true share lies within it.",
+        "How far off the expected accuracy may be by chance, and because little is known yet of the workers. It is "
+        "meant for 95 of 100 campaigns whose workers err independently of each other; in tests on drawn crowds it "
+        "held in at least 90.",
         "It does not cover workers who are wrong together. It is wide at first and narrows as labels come in.",
     ),
     Meaning(

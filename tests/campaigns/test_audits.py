@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelled_crowds import recorded
 from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
+from nextlabel.crowd.fit import fit_crowd
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.service.tokens import create_token
 from nextlabel.web.pages import mount_pages
@@ -65,6 +67,22 @@ def test_the_interval_holds_whatever_the_model_believes(bias: float) -> None:
         assert found is not None
         held += found.low <= (truth == 0).mean() <= found.high
     assert held >= 0.93 * 400
+
+
+@pytest.mark.parametrize("name", ["rte", "temp"])
+def test_the_interval_holds_on_recorded_labels(name: str, data: Path) -> None:
+    """A hundred audits of 60 items each; ``benchmarks.live.audit_coverage`` draws the labels anew for each."""
+    held = 0
+    for seed in range(10):
+        labels, truth = recorded(data, name, 3, seed)
+        beliefs = fit_crowd(labels).beliefs
+        share = (beliefs.argmax(axis=1) == truth).mean()
+        for audit in range(10):
+            drawn = np.random.default_rng([seed, audit]).choice(len(truth), 60, replace=False)
+            found = audited_accuracy(beliefs, {int(k): int(truth[k]) for k in drawn})
+            assert found is not None
+            held += found.low <= share <= found.high
+    assert held >= 93
 
 
 def test_controls_are_no_part_of_what_is_audited() -> None:

@@ -118,7 +118,6 @@ class CrowdAllocator:
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, groups, self.prior.pseudo, self.prior.share, float(self.prior.hold), options
         )
-        self.campaign = self.campaign._replace(state=self.campaign.state._replace(hold=float(self.prior.hold)))
         self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
         self.campaign.state.logp[:] += self._tilt
         self.campaign.state.belief[:] = beliefs

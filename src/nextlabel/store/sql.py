@@ -114,7 +114,7 @@ class SqlStore:
     @contextmanager
     def transaction(self, id: str, remembered: bool = True) -> Iterator[SqlLedger]:
         """The campaign, locked; without ``remembered``, every row is read again."""
-        with self._write() as connection, closing(Runner(connection)) as runner:
+        with self._kept_if_committed() as kept, self._write() as connection, closing(Runner(connection)) as runner:
             ledger = self._ledger(runner, self._lock_campaign(runner, id), remembered)
             before = ledger.row.seq
             try:
@@ -123,12 +123,12 @@ class SqlStore:
             except BaseException:
                 self._keep_crowd(ledger, before)
                 raise
-        self._keep_cached(ledger)
+            kept.append(self._keep_cached(ledger))
 
     @contextmanager
     def transactions(self, needs: Mapping[str, Sequence[Need]]) -> Iterator[dict[str, SqlLedger]]:
         """Campaigns by id, locked, and what commands need of them read; those that others hold are left out."""
-        with self._write() as connection, closing(Runner(connection)) as runner:
+        with self._kept_if_committed() as kept, self._write() as connection, closing(Runner(connection)) as runner:
             ledgers = {row[ID]: self._ledger(runner, row) for row in self._lock_campaigns(runner, sorted(needs))}
             before = {id: ledger.row.seq for id, ledger in ledgers.items()}
             try:
@@ -139,8 +139,7 @@ class SqlStore:
                 for id, ledger in ledgers.items():
                     self._keep_crowd(ledger, before[id])
                 raise
-        for ledger in ledgers.values():
-            self._keep_cached(ledger)
+            kept.extend(self._keep_cached(ledger) for ledger in ledgers.values())
 
     def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold every row against the events, and repair those that do not follow from them."""
@@ -329,7 +328,7 @@ class SqlStore:
             cached = self._cached.pop(found[ID], None)
             if cached is not None and cached.rows is not None:
                 self._kept -= cached.rows.size
-        if cached is None:
+        if cached is None or cached.seq > found[SEQ]:  # its transaction was not committed
             cached = CachedRows()
         elif cached.seq != found[SEQ] or not remembered:
             cached = CachedRows(crowd=cached.crowd, searches=cached.searches)
@@ -341,8 +340,23 @@ class SqlStore:
         if ledger.crowd is not None and ledger.crowd.seq <= seq:
             self._keep(ledger.row.id, CachedRows(crowd=ledger.crowd))
 
-    def _keep_cached(self, ledger: SqlLedger) -> None:
-        self._keep(ledger.row.id, ledger.remember())
+    @contextmanager
+    def _kept_if_committed(self) -> Iterator[list[CachedRows]]:
+        """What is remembered before the end of a transaction, so that whoever gets the lock next finds it."""
+        kept: list[CachedRows] = []
+        try:
+            yield kept
+        except BaseException:
+            with self._lock:
+                for id in [id for id, cached in self._cached.items() if any(cached is one for one in kept)]:
+                    gone = self._cached.pop(id)
+                    self._kept -= 0 if gone.rows is None else gone.rows.size
+            raise
+
+    def _keep_cached(self, ledger: SqlLedger) -> CachedRows:
+        cached = ledger.remember()
+        self._keep(ledger.row.id, cached)
+        return cached
 
     def _keep(self, id: str, cached: CachedRows) -> None:
         """Remember a campaign; where there are too many rows, those of the campaigns that were used longest ago go.

@@ -98,7 +98,7 @@ def test_from_the_command_line(
     (tmp_path / "tasks.csv").write_text("id,text\n" + "".join(f"t{k},x\n" for k in range(8)))
     settings = ["--id", "a", "--budget", "8", "--labels", "no,yes", "--policy", "okg-pending"]
     assert run(["campaign", "create", "tasks.csv", *settings]) == 0
-    assert run(["campaign", "audit", "a", "--draw", "3", "--out", "audit.csv"]) == 0
+    assert run(["campaign", "audit", "a", "--draw", "3", "--save", "audit.csv"]) == 0
     lines = (tmp_path / "audit.csv").read_text().splitlines()
     assert lines[0] == "task,label,payload" and len(lines) == 4
     (tmp_path / "audit.csv").write_text("\n".join([lines[0], *(one.replace(",,", ",yes,") for one in lines[1:])]))

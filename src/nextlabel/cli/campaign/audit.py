@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nextlabel.cli.campaign.common import Id, service_at
-from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
+from nextlabel.cli.options import DB, Db, Json, Seed, refuse_idle, text
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.output_files import checked_file
 from nextlabel.files.write import export_text, whole_file
@@ -20,9 +20,9 @@ def audit(
     context: typer.Context,
     id: Id,
     draw: Annotated[int | None, typer.Option(metavar="N", min=1, help="Draw so many more items at random.")] = None,
-    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the draw.")] = 0,
-    out: Annotated[
-        str | None, text("--out", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
+    seed: Seed = 0,
+    save: Annotated[
+        str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
     ] = None,
     answers: Annotated[str | None, text("--answers", "FILE", "The expert's answers: task, label.")] = None,
     db: Db = DB,
@@ -30,12 +30,12 @@ def audit(
 ) -> None:
     """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
 
-    The file that --out writes has an empty column label; filled in, it is what --answers reads. The expert should not
+    The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
     see the campaign's results.
     """
     if draw is None:
         refuse_idle(context, ["seed"], "--draw")
-    target = None if out is None else checked_file("--out", out)
+    target = None if save is None else checked_file("--save", save)
     from nextlabel.files.answers import read_answers
 
     found = None if answers is None else read_answers(answers)
@@ -59,7 +59,7 @@ def audit(
         result = None if certificate is None or certificate.audit is None else asdict(certificate.audit)
         print_json({"drawn": len(items), "answered": known, "audit": result})
         return
-    say(f"{counted(len(items), 'item')} drawn, {known:,} answered{'' if out is None else f'; written to {out}'}.")
+    say(f"{counted(len(items), 'item')} drawn, {known:,} answered{'' if save is None else f'; written to {save}'}.")
     if certificate is not None and certificate.audit is not None:
         shown = certificate.audit
         sys.stdout.write(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nextlabel.cli.campaign.common import Id, service_at
-from nextlabel.cli.options import DB, Db, Json, text
+from nextlabel.cli.options import DB, Db, Json, LabelColumn, text
 from nextlabel.cli.output import print_json, say
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
@@ -19,7 +19,7 @@ def gold(
         str, typer.Argument(metavar="FILE", help="Known answers: columns task and label (CSV, TSV, ...).")
     ],
     task_column: Annotated[str, text("--task-column", "NAME", "The column with the tasks.")] = "task",
-    label_column: Annotated[str, text("--label-column", "NAME", "The column with the answers.")] = "label",
+    label_column: LabelColumn = "label",
     db: Db = DB,
     as_json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import pending_tables, worker_reports
+from nextlabel.campaigns import pending_tables, refits, table_cache, worker_reports
 from nextlabel.campaigns import service as service_module
 from nextlabel.errors import BusyError
 from nextlabel.web.dashboard.numbers import NUMBERS
@@ -73,15 +73,17 @@ def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> 
 def test_reading_does_not_wait_for_ever_for_what_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a new installation kernels are compiled for a minute: requests that wait would take all threads."""
     monkeypatch.setattr(service_module, "READ_PATIENCE_S", 0.05)
+    compiled: Future[None] = Future()
+    for module in (pending_tables, refits, service_module, table_cache):  # what goes on in the background waits too
+        monkeypatch.setattr(module, "crowd_compiled", lambda: compiled)
     with on_sqlite(tmp_path) as service, service.http() as http:
         http.post("/campaigns", json={"id": "c", "budget": 4, "policy": "crowd"}).raise_for_status()
         http.post("/campaigns/c/tasks", json=["a", "b"]).raise_for_status()
-        compiled: Future[None] = Future()
-        with monkeypatch.context() as patch:
-            patch.setattr(pending_tables, "crowd_compiled", lambda: compiled)
+        try:
             reply = http.get("/campaigns/c/results")
             assert reply.status_code == 503 and "still being computed" in reply.json()["detail"]
             assert "retry-after" in reply.headers
+        finally:
             compiled.set_result(None)
         monkeypatch.setattr(service_module, "READ_PATIENCE_S", PATIENCE_S)
         assert len(http.get("/campaigns/c/results").json()["results"]) == 2

@@ -578,9 +578,9 @@ class TestNewCampaign:
         row = service.campaign_service.store.row(id)
         assert (row.tasks, row.budget, row.config.question) == (5, 10, "Which?")
         assert [(t.key, t.payload) for t in service.campaign_service.store.tasks(id)] == [
-            (f"k{n}", {"text": f"Text {n}"}) for n in range(1, 6)
+            (f"k{n}", {"key": f"k{n}", "text": f"Text {n}", "model": f"0.{n}"}) for n in range(1, 6)
         ]
-        assert row.classes == 5
+        assert row.config.show == ("text",) and row.classes == 5
 
     @pytest.mark.parametrize(
         ("data", "said"),

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
@@ -28,6 +30,7 @@ THERE = {"campaign": "demo", "lease": LEASE.id}
 
 CONFIG = schemathesis.Config.from_dict(
     {
+        "request-timeout": 120,
         "auth": {"openapi": {"token": {"bearer": TOKEN}}},
         # What settings mean goes beyond their schema: names that differ, a policy that there is, a day of the calendar.
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "403", "404", "409", "422"]}},
@@ -41,6 +44,14 @@ schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", create_app(SERVI
 @schemathesis.serializer("application/x-ndjson", "text/csv")
 def as_text(context: schemathesis.SerializationContext, value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    """While kernels are compiled for the first time the service answers 503, which Schemathesis takes for a fault."""
+    crowd_compiled().result()
+    SERVICE.worker_reports.of("demo")
+    SERVICE.certificate("demo")
 
 
 @schema.parametrize()

@@ -335,7 +335,7 @@ def test_bad_input_is_one_sentence(
     assert error.splitlines()[-1].startswith("error: ") and error.count("error: ") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded = crowd(tasks=100_000, most=10)
     labels = write(tmp_path / "labels.csv", recorded)

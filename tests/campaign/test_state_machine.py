@@ -394,7 +394,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_command_in_any_order(machine: type[Machine]) -> None:
-    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=25))
+    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=25))
 
 
 MOVES = ("ask",) * 8 + ("tell",) * 6 + ("wait", "release", "renew", "undo", "undo", "change_budget", "change_deadline")
@@ -429,7 +429,7 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
 @pytest.mark.slow
 def test_long_walks(machine: type[Machine]) -> None:
     """With little budget."""
-    for seed in range(12):
+    for seed in range(7):
         one, random = machine(), Random(seed)
         one.begin(random.randint(1, 6), random.randint(1, 4), random.randint(1, 3), random.randint(1, 3), True)
         walk(one, random, 120)
@@ -440,7 +440,7 @@ def test_long_walks(machine: type[Machine]) -> None:
 @pytest.mark.slow
 def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
     """Tasks have more labels than those that come with many priors can have, some of them in flight."""
-    for seed in range(5):
+    for seed in range(3):
         one, random = machine(), Random(seed)
         one.begin(60, 3, 4, 3, False)
         walk(one, random, 30, (40, 60))

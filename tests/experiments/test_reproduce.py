@@ -78,7 +78,7 @@ def test_every_study_leaves_its_three_files(
     name: str, tmp_path: Path, crowd: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    words = ["reproduce", name, "--quick", "--replications", "3", "--out", str(out), "--json"]
+    words = ["reproduce", name, "--quick", "--replications", "2", "--out", str(out), "--json"]
     words += ["--data", str(crowd)] if reproduce.STUDIES[name].sets else []
     assert run(words) == 0
     folder = out / name

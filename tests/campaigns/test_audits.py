@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +16,7 @@ from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.service.tokens import create_token
 from nextlabel.web.pages import mount_pages
 from service_fixtures import on_sqlite
-from stores import KINDS, Clock, everything, opened, service_of_store, simple
-
-
-@pytest.fixture(params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
-    with opened(request.param, tmp_path) as store:
-        found = service_of_store(store, Clock())
-        yield found
-        found.table_cache.close()
+from stores import everything, simple
 
 
 def test_items_are_drawn_at_random_and_answered(service: CampaignService) -> None:

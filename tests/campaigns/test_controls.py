@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,7 @@ from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
-from stores import KINDS, Clock, everything, opened, service_of_store, simple
-
-
-@pytest.fixture(params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
-    with opened(request.param, tmp_path) as store:
-        found = service_of_store(store, Clock())
-        yield found
-        found.table_cache.close()
+from stores import Clock, everything, opened, service_of_store, simple
 
 
 def tasks(many: int, known: int) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,10 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.store.memory import MemoryStore
 from nextlabel.store.open import open_store
-from stores import KINDS, Clock, opened, service_of_store
+from stores import Clock, opened, service_of_store
 
 LABELS = ("a", "b", "c")
 WORKERS = tuple(f"w{k}" for k in range(5))
-
-
-@pytest.fixture(params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
-    with opened(request.param, tmp_path) as store:
-        found = service_of_store(store, Clock())
-        yield found
-        found.table_cache.close()
 
 
 def settings(**values: Any) -> CampaignSettings:

@@ -16,17 +16,9 @@ from nextlabel.campaigns import predictions
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.files.predictions import Prediction, read_predictions
-from stores import KINDS, Clock, everything, opened, service_of_store
+from stores import Clock, everything, opened, service_of_store
 
 TASKS = 40
-
-
-@pytest.fixture(params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
-    with opened(request.param, tmp_path) as store:
-        found = service_of_store(store, Clock())
-        yield found
-        found.table_cache.close()
 
 
 @pytest.fixture

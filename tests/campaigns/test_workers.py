@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,15 +13,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import COLUMNS, cells, wilson
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.files.write import export_text
-from stores import KINDS, Clock, everything, opened, service_of_store, simple
-
-
-@pytest.fixture(params=KINDS)
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
-    with opened(request.param, tmp_path) as store:
-        found = service_of_store(store, Clock())
-        yield found
-        found.table_cache.close()
+from stores import Clock, everything, simple
 
 
 def start(service: CampaignService, tasks: int = 4, **settings: object) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.campaign import worker_commands
+from nextlabel.campaigns import worker_reports
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import COLUMNS, cells, wilson
 from nextlabel.errors import ConflictError, InputError, NotFoundError
@@ -199,3 +200,17 @@ def test_the_list_of_payments_and_the_spammer_in_it() -> None:
 def test_an_interval_of_a_share() -> None:
     assert wilson(0, 10) == pytest.approx((0.0, 0.0, 0.2775), abs=1e-4)  # Newcombe (1998), table I, method 3
     assert wilson(81, 263) == pytest.approx((0.3080, 0.2553, 0.3662), abs=1e-4)
+
+
+def test_reports_on_a_closed_campaign_are_the_last(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_reports, "PATIENCE", 1e9)  # as if learning had taken very long
+    id = start(service, 2, budget=4)
+    label(service, id, "ann", "no")
+    label(service, id, "bob", "yes")
+    assert service.store.row(id).closed_seq is None
+    before = {one.worker: one.agreement_low for one in service.worker_reports.of(id)}
+    label(service, id, "ann", "yes")
+    assert {one.worker: one.agreement_low for one in service.worker_reports.of(id)} == before
+    label(service, id, "bob", "yes")
+    assert service.store.row(id).closed_seq is not None
+    assert {one.worker: one.agreement_low for one in service.worker_reports.of(id)} != before

@@ -10,6 +10,10 @@ from threading import Lock, Thread
 
 import numpy as np
 
+from nextlabel.crowd.copying import find_copying
+from nextlabel.crowd.fit import fit_crowd
+from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.skill import accuracies
 from nextlabel.policies.crowd.growing import GrowingCrowd
 
 _lock = Lock()
@@ -32,6 +36,7 @@ def _compile(done: Future[None]) -> None:
         done.set_exception(error)
     else:
         done.set_result(None)
+        exercise_reports()  # nobody who asks for a task waits for these
 
 
 def exercise() -> None:
@@ -49,3 +54,12 @@ def exercise() -> None:
     crowd.give_up(1)
     crowd.label(1, 0)
     crowd.learn(3, 2, 2)
+
+
+def exercise_reports() -> None:
+    """Learn a tiny crowd as the reports on workers do (``campaigns.worker_reports``)."""
+    pair = np.array([0, 1])
+    labels = CrowdLabels(np.repeat(pair, 2), np.tile(pair, 2), np.repeat(pair, 2), 2, 2, 2)
+    fit = fit_crowd(labels, np.full(2, -1))
+    accuracies(labels, fit)
+    find_copying(labels, fit)

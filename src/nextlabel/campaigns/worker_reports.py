@@ -30,7 +30,7 @@ import numpy as np
 
 from nextlabel.campaign.given_labels import moment
 from nextlabel.campaign.predictions import PREFIX
-from nextlabel.campaign.rows import WorkerRow
+from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.standing import Standing
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import fit_crowd
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 MOST_LABELS, MOST_WORKERS = 300_000, 1_000_000
 #: Tasks whose leases are read at once.
 TASKS_WITH_LEASES: Final = 1_000
-#: What took t seconds to learn is used for PATIENCE t seconds although labels came in.
-PATIENCE: Final = 10.0
+#: What took t seconds to learn is used for PATIENCE t seconds although labels came in, but not longer than for OLDEST_S
+#: seconds (the first may have waited for the compiler), and of an open campaign alone.
+PATIENCE, OLDEST_S = 10.0, 60.0
 #: Seconds that somebody waits while others learn.
 WAIT_S = 20.0
 _Z: Final = 1.959963984540054
@@ -141,6 +142,11 @@ def wilson(hits: int, of: int) -> tuple[float, float, float]:
     return share, max(middle - half, 0.0), min(middle + half, 1.0)
 
 
+def _good_enough(row: CampaignRow, age: float, seconds: float) -> bool:
+    """Whether what took so many seconds to learn may still be shown although labels came in."""
+    return row.closed_seq is None and age < min(PATIENCE * seconds, OLDEST_S)
+
+
 class WorkerReports:
     """Reports on the workers of each campaign; skill is learnt one campaign at a time."""
 
@@ -168,7 +174,7 @@ class WorkerReports:
             raise BusyError("what workers can do is still being computed.", "Ask again in a moment.")
         try:
             known = self._known.get(id)
-            if known is not None and (known[0] == row.seq or monotonic() - known[1] < PATIENCE * known[2]):
+            if known is not None and (known[0] == row.seq or _good_enough(row, monotonic() - known[1], known[2])):
                 return known[3]
             begun = monotonic()
             found = self._learn(id)

@@ -1,7 +1,8 @@
 # make demo   install what is needed and run a whole campaign here: service, simulated crowd, certificate
 # make test   every test, in a random order whose seed is printed (SEED=n for another);
 #             make test-fast leaves the slow ones out, make coverage counts the lines that tests reach
-# make test-long  the tests that take minutes: 2,000 random horizons against an oracle that shares no code with the solver
+# make test-long  what takes minutes: 2,000 random horizons against an oracle that shares no code with the solver, a million labels,
+#             live campaigns against the simulator
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write

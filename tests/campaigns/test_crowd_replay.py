@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from benchmarks.live.crowd_replay import play_live
 
 from nextlabel.crowd.labels import CrowdLabels
@@ -27,6 +28,7 @@ def cut(data: Path) -> CrowdRecord:
     return CrowdRecord(labels, gold[:TASKS])
 
 
+@pytest.mark.long
 def test_live_is_as_accurate_as_the_simulator(data: Path) -> None:
     """The full record is for ``python -m benchmarks.live.crowd_replay rte``."""
     record = cut(data)

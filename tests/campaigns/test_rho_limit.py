@@ -14,7 +14,7 @@ from nextlabel.simulation.study import simulate
     ("tasks", "rho", "most"),
     [
         (100, 64.0, 0.0025),  # -0.0010 by the decision's table; two labels in flight for three tasks
-        (300, 64.0, 0.0007),  # 0.0000; one for five
+        pytest.param(300, 64.0, 0.0007, marks=pytest.mark.long),  # 0.0000; one for five
     ],
 )
 def test_the_limit_costs_no_more_than_is_stated(tasks: int, rho: float, most: float) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nextlabel.kernels import compile_once
 from nextlabel.kernels.compile_once import only_process
 
 KERNELS = """
@@ -70,6 +71,14 @@ def test_one_of_several_processes_compiles(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_does_not_stop_anybody(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with only_process(tmp_path / "file" / "below" / "a.lock"):
+        entered = True
+    assert entered
+
+
+def test_nobody_waits_for_ever_for_a_process_that_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_once, "LONGEST_S", 0.1)
+    file = tmp_path / "a.lock"
+    with only_process(file), only_process(file):  # each has a descriptor of its own, as two processes have
         entered = True
     assert entered
 

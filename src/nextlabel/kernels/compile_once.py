@@ -5,12 +5,14 @@ compile the same kernels, and two that write the index of one kernel's cache can
 
 A kernel's lock is an advisory lock on a file beside its cache. A process that holds it waits only for kernels that
 this one calls. Calls have no cycles, so that no two processes wait for each other; threads of one process take turns
-by Numba's own lock, which is taken first. The system gives a lock back when its process ends, however it ends.
+by Numba's own lock, which is taken first. The system gives a lock back when its process ends, however it ends. A
+process that is stopped (SIGSTOP) keeps it, so that nobody waits for longer than LONGEST_S seconds.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,10 @@ try:
     import fcntl
 except ImportError:  # not on Windows: everybody compiles
     fcntl = None  # type: ignore[assignment]
+
+
+#: Seconds that a process waits for another, and between two looks.
+LONGEST_S, LOOK_S = 60.0, 0.02
 
 
 @contextmanager
@@ -36,10 +42,20 @@ def only_process(file: Path) -> Iterator[None]:
     try:
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                _wait_for_lock(descriptor)
         yield
     finally:
         os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    """Take the lock, or go on without it after a while: compiling twice does no harm."""
+    until = time.monotonic() + LONGEST_S
+    while time.monotonic() < until:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOOK_S)
 
 
 def compile_once(kernel: Any) -> None:

@@ -60,7 +60,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    found = np.array([play(seed) for seed in range(parser.parse_args().seeds)])
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    given = parser.parse_args()
+    found = np.array([play(seed) for seed in range(given.first, given.first + given.seeds)])
     print("| budget spent | right | expected | largest difference | farthest tenth | of labelled items |")
     print("|---|---|---|---|---|---|")
     for k in range(found.shape[1]):

@@ -15,7 +15,10 @@ import pytest
 import nextlabel as nl
 from nextlabel.campaign.declaration import REQUIRED, SETTINGS
 from nextlabel.campaign.settings import CampaignSettings, SettingOptions
-from nextlabel.campaigns import certificate
+from nextlabel.campaigns import certificates
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import ConflictError
+from nextlabel.store.open import open_store
 
 
 def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> nl.Campaign:
@@ -125,7 +128,7 @@ def test_the_certificate_is_one_object_until_something_happens() -> None:
 
 
 def test_the_certificate_of_a_closed_campaign_is_its_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate, "PATIENCE", 1e9)  # as if the first one had taken very long
+    monkeypatch.setattr(certificates, "PATIENCE", 1e9)  # as if the first one had taken very long
     with campaign() as c:
         assert c.certificate().spent == 0
         while lease := c.ask(worker=f"w{c.status.spent}"):
@@ -150,3 +153,24 @@ def test_mypy_narrows_what_ask_returns(tmp_path: Path) -> None:
     assert 'Revealed type is "nextlabel.campaign.replies.Lease"' in lines[0]
     assert 'Revealed type is "nextlabel.campaign.replies.NoTask"' in lines[1]
     assert 'incompatible type "str"; expected "int"' in lines[2] and len(lines) == 3
+
+
+def test_a_certificate_that_could_not_be_computed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = CampaignService(open_store("memory:"))
+    id = service.create(CampaignSettings(6, policy="okg"), tasks=["a", "b"]).id
+    compute, go_wrong = certificates.compute_certificate, True
+
+    def computed(*given: Any) -> Any:
+        if go_wrong:
+            raise ConflictError("not now.", "Later.")
+        return compute(*given)
+
+    monkeypatch.setattr(certificates, "compute_certificate", computed)
+    with pytest.raises(ConflictError):
+        service.certificates.soon(id).result()
+    go_wrong = False
+    assert service.certificates.look(id) is None and not service.certificates._under_way  # nothing has happened since
+    monkeypatch.setattr(certificates, "OLDEST_S", 0.0)
+    service.certificates.look(id)
+    assert service.certificates.soon(id).result().tasks == 2
+    service.table_cache.close()

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
-from nextlabel.campaigns import certificate
+from nextlabel.campaigns import certificates
 from nextlabel.service import status
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
@@ -344,7 +344,7 @@ class TestReading:
         assert http.get(f"/campaigns/{id}/certificate").json() == told
         lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]
         http.post(f"/leases/{lease}/tell", json={"label": "yes"})
-        monkeypatch.setattr(certificate, "PATIENCE", 0.0)  # else the last one is good for a while
+        monkeypatch.setattr(certificates, "PATIENCE", 0.0)  # else the last one is good for a while
         assert http.get(f"/campaigns/{id}/certificate").json()["spent"] == 1
 
     def test_a_certificate_that_takes_long_is_not_waited_for(
@@ -352,14 +352,14 @@ class TestReading:
     ) -> None:
         """Requests that wait for one would take all threads of the service; it is computed once for all of them."""
         id, go, computed = shared.campaign("slow", tasks=5), threading.Event(), []
-        compute = certificate.compute_certificate
+        compute = certificates.compute_certificate
 
         def slow(*given: Any) -> Any:
             computed.append(given)
             assert go.wait(60)
             return compute(*given)
 
-        monkeypatch.setattr(certificate, "compute_certificate", slow)
+        monkeypatch.setattr(certificates, "compute_certificate", slow)
         monkeypatch.setattr(log, "CERTIFICATE_S", 0.05)
         for _ in range(3):
             reply = http.get(f"/campaigns/{id}/certificate")

@@ -30,13 +30,9 @@ lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python
 
 from __future__ import annotations
 
-import logging
 import math
-from collections import deque
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from threading import Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -48,10 +44,9 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.campaigns.crowd_bounds import CrowdBounds
 from nextlabel.campaigns.crowd_outlook import crowd_outlook
 from nextlabel.crowd.audit import estimate
-from nextlabel.errors import ConflictError, InputError, UnavailableError
+from nextlabel.errors import ConflictError
 from nextlabel.solve.standing.bound import standing_bound
 
 if TYPE_CHECKING:
@@ -61,12 +56,6 @@ if TYPE_CHECKING:
 MORE = (100, 500)
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48
-#: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, but not longer than for
-#: OLDEST_S seconds (the first one may have waited for the compiler), and of an open campaign alone.
-PATIENCE, OLDEST_S = 10.0, 60.0
-_log = logging.getLogger("nextlabel.campaigns")
-
-
 #: What certificates of policies that do not tell workers apart rest on.
 IF_ALIKE = "This holds if workers are alike and the prior is right."
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
@@ -257,103 +246,3 @@ def _points(row: CampaignRow) -> Ints:
     below = -np.linspace(0, 1, BELOW + 1)[::-1] * row.left
     above = np.linspace(0, 1, ABOVE + 1) ** 2 * most_extra(row)
     return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
-
-
-class Certificates:
-    """The last certificate of each campaign, computed anew when it no longer holds; one at a time."""
-
-    def __init__(self, campaign_service: CampaignService) -> None:
-        self._campaign_service = campaign_service
-        self._last: dict[str, Certificate] = {}
-        self._failed: dict[str, int] = {}  # the event after which it could not be computed
-        self._under_way: dict[str, Future[Certificate]] = {}
-        self._orders: deque[str] = deque()
-        self._thread: Thread | None = None
-        self._lock, self._starting = Lock(), Lock()
-        self.bounds = CrowdBounds()
-        #: Whether somebody looks at certificates again and again, so that slow bounds are worth their time.
-        self.watched = False
-
-    def of(self, id: str) -> Certificate:
-        """A campaign's certificate, computed here if none holds; while another is computed, the last one."""
-        last, holds = self._check(id)
-        if last is not None and (holds or self._lock.locked()):
-            return last
-        with self._lock:
-            last, holds = self._check(id)
-            if last is None or not holds:
-                last = self._last[id] = compute_certificate(self._campaign_service, id)
-        return last
-
-    def look(self, id: str) -> Certificate | None:
-        """The last certificate, at once; if it no longer holds, the next one is computed in the background."""
-        self.watched = True
-        last, holds = self._check(id)
-        row = self._campaign_service.store.row(id)
-        if not holds and row.tasks and self._failed.get(id) != row.seq:
-            self._begin(id)
-        return last
-
-    def soon(self, id: str) -> Future[Certificate]:
-        """As ``of``, computed in the background: whoever waits may give up, and ask again later."""
-        last, holds = self._check(id)
-        if last is None or not (holds or self._lock.locked()):
-            return self._begin(id)
-        there: Future[Certificate] = Future()
-        there.set_result(last)
-        return there
-
-    def _begin(self, id: str) -> Future[Certificate]:
-        with self._starting:
-            if id not in self._under_way:
-                self._under_way[id] = Future()
-                self._under_way[id].set_running_or_notify_cancel()  # others may wait for it too
-                self._orders.append(id)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="certificates", daemon=True)
-                self._thread.start()
-            return self._under_way[id]
-
-    def _work(self) -> None:
-        """One certificate after the other, until there are no orders."""
-        while True:
-            with self._starting:
-                if not self._orders:
-                    self._thread = None
-                    return
-                id = self._orders.popleft()
-            try:
-                found: Certificate | Exception = self._tried(id)
-            except Exception as error:
-                found = error
-            with self._starting:
-                future = self._under_way.pop(id)
-            if isinstance(found, Exception):
-                future.set_exception(found)
-            else:
-                future.set_result(found)
-
-    def _tried(self, id: str) -> Certificate:
-        seq = self._campaign_service.store.row(id).seq
-        try:
-            return self.of(id)
-        except UnavailableError:
-            raise  # the next request tries again
-        except Exception as error:
-            if not isinstance(error, InputError):
-                _log.warning("no certificate for %s", id, exc_info=error)
-            self._failed[id] = seq
-            raise
-
-    def _check(self, id: str) -> tuple[Certificate | None, bool]:
-        """The last certificate and whether it still holds."""
-        last, row = self._last.get(id), self._campaign_service.store.row(id)
-        if last is None or last.budget != row.budget or last.tasks != row.tasks:
-            return None, False
-        bound = self.bounds.last(id, row.budget)
-        if bound is not None and bound.assumes != last.assumes:
-            return last, False
-        age = self._campaign_service.clock() - last.at
-        if row.seq == last.seq:
-            return last, row.deadline is None or age <= OLDEST_S  # it has come nearer
-        return last, row.closed_seq is None and age < min(PATIENCE * last.seconds, OLDEST_S)

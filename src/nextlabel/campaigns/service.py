@@ -27,7 +27,8 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_worker, restore_labels, set_standing
-from nextlabel.campaigns.certificate import Certificate, Certificates
+from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.certificates import Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.overview import overview_of

@@ -19,34 +19,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot, snapshot_of
+from nextlabel.campaign.crowd_start import start_of, workers_of
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_number
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import (
     DRAWS,
-    MOST_TASKS,
-    ExpectedAccuracy,
-    LearntChannels,
-    expected_accuracy,
-    row_strength,
-    usual_share,
 )
-from nextlabel.crowd.labels import CrowdLabels
-from nextlabel.crowd.prior import TASKS, CrowdPrior
-from nextlabel.policies.crowd.growing import LEAST, GrowingCrowd
+from nextlabel.policies.crowd.growing import GrowingCrowd
 
 #: Events that are read at once.
 CHUNK = 2000
@@ -54,13 +42,8 @@ CHUNK = 2000
 #: this share of the budget at the latest and ``LEAST_STEP`` labels at the earliest. New tasks wait for it unless they
 #: are more than that share of the tasks.
 FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 4
-#: Labels per row that the first idea of the crowd is worth with two answers. With more, each truth has fewer labels to
-#: learn from; held as firmly, good workers would be taken for worse than they are until the end of a campaign.
-HELD = 120.0
 #: Points of the expected accuracy's history that are kept, and crowds that are drawn for one.
 MOST_POINTS, QUICK_DRAWS = 60, 16
-#: Nobody is taken to be more accurate than this before a label of theirs is seen.
-MOST_ACCURATE = 0.95
 #: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
 PATIENCE_S = 20.0
 
@@ -88,52 +71,6 @@ class CrowdLog(Protocol):
     def classes(self) -> Sequence[Prior]:
         """The different priors of the tasks."""
         ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CrowdSnapshot:
-    """What was believed after event ``seq``.
-
-    ======== ========== ===================================================================================
-    code     shape      meaning
-    ======== ========== ===================================================================================
-    beliefs  (K, C)     probability of each truth of each task
-    told     (K,)       labels of each task that count
-    gold     (K,)       the answer of a control question, else -1
-    shares   (C,)       of a task without labels
-    expected --         share of the tasks that are right by the model's own word, with its interval
-    channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
-    stranger (C, C)     the same of somebody who has not come yet
-    labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
-    answers  --         these labels one by one: task, worker, answer
-    history  --         (labels, expected accuracy, ends of its interval) at the refits so far
-    ======== ========== ===================================================================================
-    """
-
-    seq: int
-    version: int
-    beliefs: Floats
-    told: Ints
-    gold: Ints
-    shares: Floats
-    expected: ExpectedAccuracy
-    workers: tuple[str, ...]
-    channels: Floats
-    stranger: Floats
-    labels: Ints
-    agreeing: Ints
-    answers: CrowdLabels
-    history: tuple[tuple[int, float, float, float], ...]
-
-    @property
-    def expected_accuracy(self) -> float:
-        """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
-        return self.expected.mean
-
-    @property
-    def accuracies(self) -> Floats:
-        """(W,) the chance that a label of each worker is right."""
-        return np.asarray(np.einsum("c,wcc->w", self.shares, self.channels))
 
 
 class CrowdModel:
@@ -338,12 +275,12 @@ class CrowdModel:
         if data["tasks"] > crowd.tasks:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
             labels, flight = _limits(log.row, crowd.tasks, data["tasks"])
-            crowd.add_tasks(self._tilts(log.classes())[classes], labels, flight)
+            crowd.add_tasks(self.tilts(log.classes())[classes], labels, flight)
         crowd.learn(data["version"], data["given"], data["left"])
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
         self._labels, self.missed, self._revised = data["labels"], None, False
 
-    def _tilts(self, classes: Sequence[Prior]) -> Floats:
+    def tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
         return np.stack([np.log(start_of(prior)) - self._usual for prior in classes])
 
@@ -353,62 +290,9 @@ class CrowdModel:
         """The number of the task for a worker, None if there is none that they have not held."""
         return self.crowd.choose(self.workers.get(worker, -1))
 
-    def snapshot(self, ledger: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
+    def snapshot(self, log: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
-        crowd, tasks, people = self.crowd, ledger.row.tasks, len(self.workers)
-        shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total, TASKS)
-        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
-        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.tilt[: crowd.tasks]
-        told = _padded(crowd.came[: crowd.tasks], tasks)
-        if tasks > crowd.tasks:  # without labels until the next refit
-            classes = np.asarray(ledger.task_classes(crowd.tasks, tasks), dtype=np.int64)
-            tilt[crowd.tasks :] = self._tilts(ledger.classes())[classes]
-        history = crowd.campaign.history
-        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
-        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        bare = np.bincount(task, minlength=tasks)[:tasks] == 0
-        bare[crowd.tasks :] = True  # until the next refit
-        odds = shares * np.exp(tilt[bare])
-        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
-        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
-        known = np.flatnonzero(gold >= 0)
-        beliefs[known] = np.eye(len(shares))[gold[known]]
-        agree = answer == beliefs.argmax(axis=1)[task]
-        answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
-        return CrowdSnapshot(
-            seq=self.seq,
-            version=self.version,
-            beliefs=beliefs,
-            told=told,
-            gold=gold,
-            shares=shares,
-            expected=self._expected(*_asked(answers, beliefs, tilt, gold), draws),
-            workers=tuple(self.workers),
-            channels=crowd.channels[:people].copy(),
-            stranger=crowd.channels[people].copy(),
-            labels=np.bincount(worker, minlength=people)[:people],
-            agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
-            answers=answers,
-            history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
-        )
-
-    def _expected(self, labels: CrowdLabels, beliefs: Floats, tilt: Floats, draws: int) -> ExpectedAccuracy:
-        """What is expected of all tasks; the interval from a part of them, if they are many."""
-        if not labels.tasks:
-            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-        state, people, every = self.crowd.campaign.state, labels.workers, -(-labels.tasks // MOST_TASKS)
-        strength = row_strength(labels, beliefs, state.pseudo, state.counts[:people])
-        share_strength = float(TASKS + state.total.sum())
-        learnt = LearntChannels(self.crowd.channels[:people], strength, self.crowd.start, share_strength)
-        some = np.flatnonzero(labels.task % every == 0)
-        part = CrowdLabels(
-            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
-            labels.answers,
-        )  # fmt: skip
-        found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, draws)
-        mean = float(beliefs.max(axis=1).mean())
-        half = 0.5 * (found.high - found.low)
-        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
+        return snapshot_of(self, log, draws)
 
 
 def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
@@ -430,64 +314,9 @@ def last_seen(refitted: Event) -> int:
     return int(refitted.data.get("upto", refitted.seq - 1))
 
 
-def workers_of(config: CampaignSettings) -> CrowdPrior:
-    """What workers are like before any label: as accurate as the requester says, if they do; held like any first idea.
-
-    An accuracy is that of the settings or of a one-coin prior, worth as many labels per worker as the usual idea.
-    """
-    usual, prior = CrowdPrior.default(config.answers), config.default_prior
-    accuracy = prior.accuracy if isinstance(prior, OneCoin) else config.accuracy
-    hold = HELD / (config.answers - 1)
-    if accuracy is None:
-        return replace(usual, hold=hold)
-    accuracy = min(accuracy, MOST_ACCURATE)
-    pseudo = np.full_like(usual.pseudo, (1.0 - accuracy) / (config.answers - 1))
-    np.fill_diagonal(pseudo, accuracy)
-    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, hold)
-
-
-@lru_cache(maxsize=16_384)
-def start_of(prior: Prior) -> Floats:
-    """(C,) the probability of each truth of a task with that prior, before any label.
-
-    Weights of answers (``Beta``, ``Dirichlet``) are read as shares of the truths: what a model's score says.
-    """
-    found: Floats
-    if isinstance(prior, Beta):
-        found = np.array([prior.beta, prior.alpha])
-    elif isinstance(prior, Dirichlet):
-        found = np.array(prior.weights)
-    elif isinstance(prior, Fact):
-        found = np.array(prior.probabilities)
-    else:
-        found = np.asarray(prior.believe(0.5, 1)[1][0])
-    found = np.maximum(found / found.sum(), LEAST)
-    found = found / found.sum()
-    found.setflags(write=False)
-    return found
-
-
-def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:
-    """The same without control questions, tasks numbered anew."""
-    asked = gold < 0
-    if asked.all():
-        return labels, beliefs, tilt
-    number, some = np.cumsum(asked) - 1, asked[labels.task]
-    task, worker, answer = number[labels.task[some]], labels.worker[some], labels.answer[some]
-    return (
-        CrowdLabels(task, worker, answer, int(asked.sum()), labels.workers, labels.answers),
-        beliefs[asked],
-        tilt[asked],
-    )
-
-
 def _thinned(history: list[list[float]]) -> list[list[float]]:
     """The same with every other point left out where there are many."""
     return history if len(history) < MOST_POINTS else history[::2]
-
-
-def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
-    return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 
 def _limits(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.clock import doubt_about
-from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot, adopted
+from nextlabel.campaign.crowd_model import CrowdModel, adopted
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import TableSource

@@ -41,7 +41,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaigns.crowd_outlook import crowd_outlook

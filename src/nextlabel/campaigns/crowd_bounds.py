@@ -13,7 +13,7 @@ from threading import Lock, Thread
 
 import numpy as np
 
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.solve.crowd.from_labels import bound_from_crowd_labels
 
 #: The largest campaign that is bounded: tasks, labels, workers. The fewest labels that a bound is made from.

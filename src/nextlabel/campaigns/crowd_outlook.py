@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.predictions import PREFIX
 from nextlabel.policies.crowd.chain import Chain
 from nextlabel.policies.crowd.solver import LEARNT_GAP, RelaxationSolver

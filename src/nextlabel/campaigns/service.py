@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id

@@ -24,7 +24,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import nodes_of
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.results import STEP
 from nextlabel.campaign.rows import Group
 from nextlabel.campaign.settings import CampaignSettings

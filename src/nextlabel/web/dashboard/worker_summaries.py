@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaigns.worker_reports import Skill

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.live.payloads [--before TREE] [--rows N] [--rounds N] [--store postgresql]``: what payloads take.
+"""``python -m benchmarks.live.payloads [--before TREE] [--rows N] [--store postgresql]``: what payloads take.
 
 Tasks with texts of 20, 200 and 2,000 bytes are added to a new database, and some labels given. Said are the bytes of
 the log, the tasks and their payloads with all indexes per task, and the seconds that adding tasks and a pair of ask and
@@ -77,7 +77,7 @@ def size(store: SqlStore) -> int:
             found = connection.execute(
                 sa.text(
                     "SELECT sum(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name "
-                    "WHERE s.aggregate AND m.tbl_name IN ('events', 'tasks', 'payloads')"
+                    "WHERE s.aggregate = 1 AND m.tbl_name IN ('events', 'tasks', 'payloads')"
                 )
             )
         return int(found.scalar_one())
@@ -136,7 +136,8 @@ def line(store: str, length: int, name: str, turns: list[dict[str, Any]]) -> str
     """A row of the table."""
     middle = {key: median(turn[key] for turn in turns) for key in turns[0]}
     return (
-        f"| {store} | {length} | {name} | {middle['bytes']:.0f} | {middle['add_cpu_ms']:.3f}, {middle['add_ms']:.3f} ms "
+        f"| {store} | {length} | {name} | {middle['bytes']:.0f} "
+        f"| {middle['add_cpu_ms']:.3f}, {middle['add_ms']:.3f} ms "
         f"| {middle['pair_cpu_ms']:.2f}, {middle['pair_ms']:.2f} ms |"
     )
 

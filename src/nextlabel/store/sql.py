@@ -30,6 +30,7 @@ from nextlabel.problem.tables import prior_from
 from nextlabel.store import questions
 from nextlabel.store import statements as sql
 from nextlabel.store.bulk import together
+from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import no_campaign
@@ -52,7 +53,7 @@ from nextlabel.store.row_mapping import (
 )
 from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_imports import SqlImports
-from nextlabel.store.sql_ledger import CachedRows, SqlLedger
+from nextlabel.store.sql_ledger import SqlLedger
 from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
 from nextlabel.store.verify import verify

@@ -89,14 +89,17 @@ def test_units_of_money_and_time(factor: float) -> None:
     plain = PriceSolver(problem).solve(fresh, 600)
     slower = replace(problem, arrival_rate=20.0 / factor, completion_rate=0.4 / factor, horizon=40.0 * factor)
     found = PriceSolver(slower).solve(fresh, 600)
-    np.testing.assert_allclose(found.prices, plain.prices, rtol=1e-6)
+    # Two searches that differ in the last bits end at different prices of the same bound.
+    assert found.value == pytest.approx(plain.value, rel=1e-5)
+    np.testing.assert_allclose(found.prices, plain.prices, rtol=0.01, atol=1e-3 * plain.price)
     money = Utility(((factor, 0.0), (0.0, factor)))
     dear = Problem.identical(
         tasks=200, budget=600, arrival_rate=20.0, label_cost=0.01 * factor, horizon=40.0, reward=money
     )
     paid = PriceSolver(dear).solve(fresh, 600)
     assert paid.gap <= 2e-4 * paid.value
-    assert paid.value == pytest.approx(factor * plain.value, rel=1e-4)
+    assert paid.value == pytest.approx(factor * plain.value, rel=1e-5)
+    np.testing.assert_allclose(paid.prices, factor * plain.prices, rtol=0.01, atol=1e-3 * paid.price)
 
 
 def test_deadlines() -> None:

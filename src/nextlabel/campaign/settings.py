@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Required, TypedDict
+from typing import Any, Final, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
@@ -17,23 +17,31 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
-    LANGUAGES,
     LEASE_RANGE,
     LONGEST_LABEL,
-    LONGEST_NAME,
-    LONGEST_QUESTION,
-    MOST_ANSWERS,
     MOST_IN_FLIGHT,
     MOST_LABELS,
     SETTINGS,
 )
 from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
+from nextlabel.campaign.page_settings import (
+    check_names_fit,
+    checked_display_names,
+    checked_instructions,
+    checked_labels,
+    checked_language,
+    checked_name,
+    checked_question,
+    checked_show,
+)
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
+#: Settings that are lists of texts, or nothing.
+LISTS: Final = ("display_names", "show")
 _TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 
 
@@ -45,6 +53,12 @@ class ChangeOptions(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    name: str
+    question: str
+    display_names: Sequence[str] | None
+    instructions: str
+    language: str | None
+    show: Sequence[str] | None
 
 
 class SettingOptions(TypedDict, total=False):
@@ -54,6 +68,8 @@ class SettingOptions(TypedDict, total=False):
     labels: Sequence[str]
     name: str
     question: str
+    display_names: Sequence[str] | None
+    instructions: str
     language: str | None
     show: Sequence[str] | None
     deadline: datetime | str | float | None
@@ -82,6 +98,8 @@ class CampaignSettings:
     labels: tuple[str, ...] = SETTINGS["labels"].default
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
+    display_names: tuple[str, ...] | None = SETTINGS["display_names"].default
+    instructions: str = SETTINGS["instructions"].default
     language: str | None = SETTINGS["language"].default
     show: tuple[str, ...] | None = SETTINGS["show"].default
     deadline: float | None = SETTINGS["deadline"].default
@@ -109,8 +127,11 @@ class CampaignSettings:
         if prior is not None and not isinstance(prior, Prior):
             set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
         set_(self, "budget", checked_budget(self.budget))
-        set_(self, "name", _text("name", self.name, LONGEST_NAME))
-        set_(self, "question", _text("question", self.question, LONGEST_QUESTION))
+        set_(self, "name", checked_name(self.name))
+        set_(self, "question", checked_question(self.question))
+        set_(self, "display_names", checked_display_names(self.display_names))
+        check_names_fit(self.display_names, self.labels)
+        set_(self, "instructions", checked_instructions(self.instructions))
         set_(self, "language", checked_language(self.language))
         set_(self, "show", checked_show(self.show))
         set_(self, "deadline", checked_deadline(self.deadline))
@@ -171,6 +192,11 @@ class CampaignSettings:
         return self.policy in CROWD_POLICIES
 
     @property
+    def shown_labels(self) -> tuple[str, ...]:
+        """What workers read in place of the labels."""
+        return self.labels if self.display_names is None else self.display_names
+
+    @property
     def answers(self) -> int:
         """J, the number of answers."""
         return len(self.labels)
@@ -200,7 +226,8 @@ class CampaignSettings:
         """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
-        out["show"] = None if self.show is None else list(self.show)
+        for name in LISTS:
+            out[name] = None if out[name] is None else list(out[name])
         out["prior"] = None if self.prior is None else prior_table(self.prior)
         out["reward"] = reward_table(self.reward)
         return out
@@ -223,7 +250,7 @@ class CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
         values = {**LEGACY_SETTINGS, **table}
         values["labels"] = tuple(values["labels"])
-        values["show"] = None if values["show"] is None else tuple(values["show"])
+        values |= tuples_of(values)
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
         return unchecked({f.name: values[f.name] for f in fields(cls)})
@@ -238,6 +265,11 @@ class CampaignSettings:
         return json.dumps(self.to_dict(), sort_keys=True)
 
 
+def tuples_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``LISTS`` that a table from JSON has, as they are in settings."""
+    return {name: None if table[name] is None else tuple(table[name]) for name in LISTS if name in table}
+
+
 def unchecked(values: dict[str, Any]) -> CampaignSettings:
     """Settings from values that were checked before, perhaps by an earlier version."""
     settings = object.__new__(CampaignSettings)
@@ -245,43 +277,9 @@ def unchecked(values: dict[str, Any]) -> CampaignSettings:
     return settings
 
 
-def checked_labels(labels: Any) -> tuple[str, ...]:
-    """Two or more different names."""
-    hint = 'Give two or more names, e.g. ["no", "yes"].'
-    if isinstance(labels, str) or not isinstance(labels, list | tuple):
-        raise InputError("labels are not a list of names.", hint)
-    names = tuple(_text("a label", name, LONGEST_LABEL) for name in labels)
-    if not 2 <= len(names) <= MOST_ANSWERS:
-        raise InputError(f"the campaign has {len(names)} labels: give 2 to {MOST_ANSWERS}.", hint)
-    if "" in names or len(set(names)) < len(names):
-        raise InputError("a label is empty or there twice.", hint)
-    return names
-
-
 def checked_budget(budget: Any) -> int:
     """Labels that may be bought."""
     return whole("budget", budget, 1, "Give the number of labels that may be bought, e.g. 1200.")
-
-
-def checked_language(language: Any) -> str | None:
-    """A language of the workers' page, or none to follow each worker's browser."""
-    if language is not None and language not in LANGUAGES:
-        known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
-        raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
-    return None if language is None else str(language)
-
-
-def checked_show(columns: Any) -> tuple[str, ...] | None:
-    """Columns that workers are shown, or none to have those left out that look personal."""
-    if columns is None:
-        return None
-    hint = 'Give their names, e.g. ["text", "city"], or ["*"] for all.'
-    if isinstance(columns, str) or not isinstance(columns, list | tuple):
-        raise InputError("the columns to show are not a list of names.", hint)
-    names = tuple(dict.fromkeys(_text("a column's name", name, LONGEST_NAME) for name in columns))
-    if not names or "" in names or len(names) > SETTINGS["show"].bounds["max_length"]:
-        raise InputError("no column is shown to workers, or one has no name.", hint)
-    return names
 
 
 def checked_deadline(deadline: Any) -> float | None:
@@ -325,14 +323,6 @@ def checked_pay(pay: Any) -> float:
 def checked_quota(labels: Any) -> int | None:
     """Labels that one worker may give, or none for no limit."""
     return None if labels is None else whole("most_labels_per_worker", labels, 1, "Give e.g. 100, or leave it out.")
-
-
-def _text(what: str, value: Any, longest: int) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
-        raise InputError(f"{what} is not a text of at most {longest} characters.", "Give a shorter text.")
-    return value.strip()
 
 
 def _at_most(name: str, value: Any, most: int, clip: bool) -> int:

@@ -21,16 +21,14 @@ from nextlabel.campaign.page_settings import (
     checked_question,
     checked_show,
 )
-from nextlabel.campaign.settings import (
-    CampaignSettings,
+from nextlabel.campaign.setting_checks import (
     checked_budget,
     checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
-    tuples_of,
-    unchecked,
 )
+from nextlabel.campaign.settings import CampaignSettings, tuples_of, unchecked
 from nextlabel.errors import ConflictError, InputError
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from nextlabel.store.tables import (
     imports,
     link_versions,
     metadata,
+    payloads,
 )
 
 Begin = Callable[[], AbstractContextManager[Connection]]
@@ -29,8 +30,9 @@ Begin = Callable[[], AbstractContextManager[Connection]]
 Lock = Callable[[Connection, str], tuple[int, int]]
 #: The first character of the id of a campaign that was deleted.
 GONE: Final = sql.GONE
-#: Events may have a megabyte each: so many of them are removed at once at most.
-EVENTS_AT_ONCE: Final = 200
+#: Events and payloads may have a megabyte each: so many of them are removed at once at most.
+LARGE_AT_ONCE: Final = 200
+LARGE: Final = (events, payloads)
 #: Tables with rows of campaigns.
 TABLES: Final = tuple(
     table for table in metadata.sorted_tables if "campaign" in table.c and table.c.campaign.foreign_keys
@@ -78,7 +80,7 @@ class SqlDeletions:
             if number is None:
                 return 0
             for table in TABLES:
-                removed = _remove(connection, table, number, min(many, EVENTS_AT_ONCE) if table is events else many)
+                removed = _remove(connection, table, number, min(many, LARGE_AT_ONCE) if table in LARGE else many)
                 if removed:
                     return removed
             staged = select(import_chunks.c["import"]).where(import_chunks.c["import"] == imports.c.id).exists()

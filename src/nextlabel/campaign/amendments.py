@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from nextlabel.campaign.settings import (
@@ -19,6 +19,7 @@ from nextlabel.campaign.settings import (
     checked_lease_seconds,
     checked_pay,
     checked_quota,
+    checked_switch,
     unchecked,
 )
 from nextlabel.errors import InputError
@@ -29,6 +30,7 @@ COUNTED: Final[dict[str, Callable[[Any], Any]]] = {
 }  # fmt: skip
 AMENDABLE: Final[dict[str, Callable[[Any], Any]]] = {
     "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota,
+    "turn_away": partial(checked_switch, "turn_away"),
 }  # fmt: skip
 NOTHING: Final = "{}"
 

@@ -19,6 +19,7 @@ from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
+from nextlabel.campaign.settings import check_turning_away
 from nextlabel.campaign.shown_columns import shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease
@@ -154,6 +155,7 @@ class Commands(Recording):
                 f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",
                 f"Give at least {row.spent}.",
             )
+        check_turning_away(new.get("turn_away", False), row.config.policy)
         if new:
             self.record("changed", new)
             if not COUNTED.keys().isdisjoint(new):
@@ -184,7 +186,7 @@ class Commands(Recording):
             expiry = self.ledger.next_expiry()
             if reason == "all_leased" or expiry is not None:
                 retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
-        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing"):
+        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing", "turned_away"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 

@@ -45,6 +45,7 @@ class ChangeOptions(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    turn_away: bool
 
 
 class SettingOptions(TypedDict, total=False):
@@ -70,6 +71,7 @@ class SettingOptions(TypedDict, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
+    turn_away: bool
     pay_per_label: float
     most_labels_per_worker: int | None
 
@@ -98,6 +100,7 @@ class CampaignSettings:
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
     gold_in_budget: bool = SETTINGS["gold_in_budget"].default
+    turn_away: bool = SETTINGS["turn_away"].default
     pay_per_label: float = SETTINGS["pay_per_label"].default
     most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
@@ -116,8 +119,8 @@ class CampaignSettings:
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
-        if not isinstance(self.gold_in_budget, bool):
-            raise InputError(f"gold_in_budget {self.gold_in_budget!r} is not true or false.", "Give true or false.")
+        set_(self, "gold_in_budget", checked_switch("gold_in_budget", self.gold_in_budget))
+        set_(self, "turn_away", checked_switch("turn_away", self.turn_away))
         set_(self, "pay_per_label", checked_pay(self.pay_per_label))
         set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
@@ -148,6 +151,7 @@ class CampaignSettings:
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use index, which follows both.",
             )
+        check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:
             raise InputError(
@@ -320,6 +324,22 @@ def checked_pay(pay: Any) -> float:
     found = _in_range("pay_per_label", pay)
     assert found is not None
     return found
+
+
+def checked_switch(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} {str(value)[:40]!r} is not true or false.", "Give true or false.")
+    return value
+
+
+def check_turning_away(turn_away: bool, policy: str) -> None:
+    """Refuse to turn workers away where nobody knows what a worker's label is worth."""
+    if turn_away and policy not in CROWD_POLICIES:
+        raise InputError(
+            f"policy {policy!r} takes workers to be alike and cannot tell whom to turn away.",
+            "Use the policy crowd, or leave turn_away out.",
+        )
 
 
 def checked_quota(labels: Any) -> int | None:

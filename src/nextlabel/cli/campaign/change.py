@@ -20,6 +20,9 @@ def change(
     most_labels_per_worker: Annotated[
         str | None, typer.Option(metavar="N", help="Most labels that one worker may give; none for no limit.")
     ] = None,
+    turn_away: Annotated[
+        bool | None, typer.Option("--turn-away/--serve-all", help=declared("turn_away").help, show_default=False)
+    ] = None,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -32,8 +35,12 @@ def change(
         values["most_labels_per_worker"] = (
             None if none else number_of("--most-labels-per-worker", most_labels_per_worker)
         )
+    if turn_away is not None:
+        values["turn_away"] = turn_away
     if not values:
-        raise InputError("nothing says what to change.", "Give --pay-per-label or --most-labels-per-worker.")
+        raise InputError(
+            "nothing says what to change.", "Give --pay-per-label, --most-labels-per-worker or --turn-away."
+        )
     with service_at(db) as service:
         row = service.change(id, values)
     show_change(row, f"{id} is changed.", as_json)

@@ -19,7 +19,7 @@ from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
-from nextlabel.campaign.settings import check_turning_away
+from nextlabel.campaign.setting_checks import check_turning_away
 from nextlabel.campaign.shown_columns import shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease

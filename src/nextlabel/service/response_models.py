@@ -182,6 +182,13 @@ CertificateResponse = _model(
 )
 
 
+class DeletedResponse(BaseModel):
+    """A campaign that is deleted."""
+
+    id: str
+    deleted_at: Time
+
+
 class GoldResponse(BaseModel):
     """How many answers are new or corrected."""
 

@@ -76,8 +76,8 @@ def _sample(plan: Plan) -> list[str]:
     if plan.sample == 1:
         return []
     return [
-        f"One in {plan.sample} tasks was simulated, evenly over their priors, with as many labels and workers per task; "
-        "the bound is that of all tasks."
+        f"One in {plan.sample} tasks was simulated, evenly over their priors, with as many labels and workers per "
+        "task; the bound is that of all tasks."
     ]
 
 

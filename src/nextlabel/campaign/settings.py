@@ -143,7 +143,7 @@ class CampaignSettings:
                 f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
                 'Use the policy crowd, or a prior such as kind = "one-coin".',
             )
-        elif policy.planned_ahead:
+        elif not policy.live:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use index, which follows both.",

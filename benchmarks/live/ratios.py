@@ -12,6 +12,7 @@ postgres   the same on PostgreSQL, one process
 campaigns  32 workers who go through 1,000 campaigns at random, SQLite
 held       16 workers on 200,000 tasks, without and with one worker who has held all of them and polls on four
            connections, SQLite: the ratio in each row is with : without
+held_postgres the same on PostgreSQL
 ========== ======================================================================================================
 
 Make the other tree with ``git worktree add TREE COMMIT``.
@@ -23,7 +24,6 @@ import argparse
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -35,13 +35,16 @@ from random import Random
 from statistics import median
 from typing import Any
 
+import sqlalchemy as sa
+
 from benchmarks.__main__ import others, processor
 from benchmarks.live.crowd import Account, crowd, label_of
 from benchmarks.live.http import BROKEN, Connection
 from benchmarks.live.server import Server
+from nextlabel.store.engine import checked_url, make_engine
 
 HERE = Path(__file__).parents[2]
-CASES = ("sqlite", "postgres", "campaigns", "held")
+CASES = ("sqlite", "postgres", "campaigns", "held", "held_postgres")
 POLLS, GREEDY = 4, "greedy"
 HEADER = "| case | version | pairs per second | service's CPU per pair | PostgreSQL's | ask p50 | ask p99 |"
 
@@ -115,15 +118,23 @@ def environment(tree: Path) -> dict[str, str]:
 
 def hold_everything(url: str, worker: str) -> None:
     """Let a worker have held every task of a campaign, as if each had been passed on to others."""
-    with sqlite3.connect(url) as connection:
+    engine = make_engine(checked_url(url))
+    with engine.execution_options(writes=True).begin() as connection:
         connection.execute(
-            "INSERT INTO leases (campaign, id, task, worker, status, leased_at, expires_at, seq, ended_at) "
-            "SELECT campaign, 'held-' || number, number, ?, 'released', 1.0, 2.0, 0, 1.5 FROM tasks", [worker],
-        )  # fmt: skip
+            sa.text(
+                "INSERT INTO leases (campaign, id, task, worker, status, leased_at, expires_at, seq, ended_at) "
+                "SELECT campaign, 'held-' || number, number, :worker, 'released', 1.0, 2.0, 0, 1.5 FROM tasks"
+            ),
+            {"worker": worker},
+        )
         connection.execute(
-            "INSERT INTO workers SELECT campaign, ?, count(*), 0, 0, 0, count(*), 0.0, 1.0 FROM tasks "
-            "GROUP BY campaign", [worker],
-        )  # fmt: skip
+            sa.text(
+                "INSERT INTO workers (campaign, worker, given, labels, late, expired, released, seconds, last_at) "
+                "SELECT campaign, :worker, count(*), 0, 0, 0, count(*), 0.0, 1.0 FROM tasks GROUP BY campaign"
+            ),
+            {"worker": worker},
+        )
+    engine.dispose()
 
 
 @contextmanager
@@ -232,17 +243,18 @@ def lines_of(case: str, name: str, turns: list[Figures], against: list[Figures] 
 def compare(case: str, trees: dict[str, Path], folder: Path, options: argparse.Namespace) -> list[str]:
     """The lines of one case."""
     urls = {name: str(folder / f"{case}-{name}.db") for name in trees}
-    if case == "postgres":
-        urls = {name: new_database(folder, name) for name in trees}
+    held = case.startswith("held")
+    if case.endswith("postgres"):
+        urls = {name: new_database(folder, f"{case}_{name}") for name in trees}
     shape = {"sqlite": (1, 20_000, 64), "postgres": (1, 20_000, 64), "campaigns": (options.campaigns, 40, 32),
-             "held": (1, options.tasks, 16)}[case]  # fmt: skip
+             "held": (1, options.tasks, 16), "held_postgres": (1, options.tasks, 16)}[case]  # fmt: skip
     change: Callable[[str], None] = lambda url: None  # noqa: E731
-    if case == "held":
+    if held:
         change = lambda url: hold_everything(url, GREEDY)  # noqa: E731
     load = many_campaigns if case == "campaigns" else one_campaign
     with started(trees, urls, *shape, change) as subjects:
         greedy: dict[str, list[Figures]] = {subject.name: [] for subject in subjects}
-        for subject in subjects if case == "held" else ():
+        for subject in subjects if held else ():
             ((id, tokens),) = subject.campaigns.items()
             tokens[GREEDY] = token_of(trees[subject.name], urls[subject.name], id)
         for number in range(options.rounds + 1):
@@ -250,21 +262,21 @@ def compare(case: str, trees: dict[str, Path], folder: Path, options: argparse.N
                 figures = turn(subject, load(subject, shape[2], options.pairs), folder)
                 if number:  # the first turn warms up
                     subject.turns.append(figures)
-                if case == "held":
+                if held:
                     figures = turn(subject, beside_a_greedy_worker(subject, shape[2], options.polled_pairs), folder)
                     if number:
                         greedy[subject.name].append(figures)
-    if case == "held":
-        return [line for subject in subjects for line in _held_lines(subject, greedy[subject.name])]
+    if held:
+        return [line for subject in subjects for line in _held_lines(case, subject, greedy[subject.name])]
     before = subjects[0].turns
     return [line for s in subjects for line in lines_of(case, s.name, s.turns, None if s is subjects[0] else before)]
 
 
-def _held_lines(subject: Subject, greedy: list[Figures]) -> list[str]:
-    alone = lines_of("held", f"{subject.name}, no polls", subject.turns, None)
-    with_polls = lines_of("held", f"{subject.name}, polls", greedy, None)
+def _held_lines(case: str, subject: Subject, greedy: list[Figures]) -> list[str]:
+    alone = lines_of(case, f"{subject.name}, no polls", subject.turns, None)
+    with_polls = lines_of(case, f"{subject.name}, polls", greedy, None)
     kept = median(a.pairs / b.pairs for a, b in zip(greedy, subject.turns, strict=True))
-    return [*alone, *with_polls, f"| held | **{subject.name}: rate kept** | **{kept:.0%}** | | | | |"]
+    return [*alone, *with_polls, f"| {case} | **{subject.name}: rate kept** | **{kept:.0%}** | | | | |"]
 
 
 def token_of(tree: Path, url: str, id: str) -> str:
@@ -292,7 +304,7 @@ def new_database(folder: Path, name: str) -> str:
 def main() -> None:
     """Run the cases."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live.ratios", description=__doc__)
-    parser.add_argument("--before", type=Path, required=True, help="the source tree to compare with")
+    parser.add_argument("--before", type=Path, help="the source tree to compare with; held does without")
     parser.add_argument("--case", choices=CASES, nargs="+", default=list(CASES))
     parser.add_argument("--rounds", type=int, default=5, help="turns of each service")
     parser.add_argument("--pairs", type=int, default=2000, help="pairs of one turn")
@@ -300,7 +312,10 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--tasks", type=int, default=200_000, help="tasks that the greedy worker has held")
     options = parser.parse_args()
-    trees = {"before": options.before.resolve(), "after": HERE}
+    if options.before is None and not all(case.startswith("held") for case in options.case):
+        parser.error("give --before TREE; only held and held_postgres do without.")
+    trees = {"before": options.before.resolve()} if options.before else {}
+    trees["after"] = HERE
     load = others()
     print(f"{HEADER}\n{'|---' * HEADER.count(' | ')}|---|", flush=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

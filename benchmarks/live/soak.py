@@ -1,18 +1,20 @@
-"""``python -m benchmarks.live.soak [--minutes 30] [--store postgresql] [--workers 24]``: everything at once, for long.
+"""``python -m benchmarks.live.soak [--minutes 30] [--store postgresql] [--log FILE]``: everything at once, for long.
 
 Workers on three campaigns (tables, ranked tasks, workers who are learnt) ask, tell, release, renew, take back, come
 late, are blocked and have their links revoked; a requester imports tasks, pauses, resumes and changes campaigns, and
 drops and restores labels; two dashboards and a program read everything that there is to read.
 
-Said are the statuses of all requests, the memory of the service over time, and whether replaying the logs leads to the
-same state. The exit code is 1 if a request was answered with a 5xx other than a 503 with Retry-After, if memory grew by
-more than a tenth in the second half, or if a state is wrong.
+Said are the statuses of all requests, what was answered with 503 and when, the memory of the service over time, and
+whether replaying the logs leads to the same state. The exit code is 1 if a request was answered with a 5xx other than a
+503 with Retry-After, if memory grew by more than a tenth in the second half, or if a state is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import re
+import shutil
 import sys
 import tempfile
 import time
@@ -62,11 +64,24 @@ def task(campaign: str, k: int) -> dict[str, Any]:
     return {"id": f"{campaign}-{k}", "text": f"Is item {k} of {campaign} good?", **prior}
 
 
+def _kind(path: str) -> str:
+    """A path without what is different in every request."""
+    return re.sub(r"/leases/[^/]+", "/leases/...", path.split("?")[0])
+
+
+def _detail(reply: httpx.Response) -> str:
+    try:
+        return str(reply.json()["detail"])
+    except (ValueError, KeyError):
+        return reply.text[:100]
+
+
 class Soak:
     """What goes on at once, and what came of it."""
 
     def __init__(self, server: Server, token: str) -> None:
         self.statuses: Counter[tuple[str, int]] = Counter()
+        self.refused: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.memory: list[float] = []
         self.slowest: list[tuple[float, str]] = []
@@ -91,6 +106,8 @@ class Soak:
         self.slowest.append((time.monotonic() - begun, f"minute {self._minute(begun):.0f}, {who} {method} {path}"))
         self.slowest = sorted(self.slowest, reverse=True)[:10]
         self.statuses[who, reply.status_code] += 1
+        if reply.status_code == 503:
+            self.refused[f"minute {self._minute(begun):.0f}, {who} {method} {_kind(path)}: {_detail(reply)}"] += 1
         if reply.status_code >= 500 and not (reply.status_code == 503 and "retry-after" in reply.headers):
             self.wrong.append(f"{method} {path}: {reply.status_code} {reply.text[:200]}")
         return reply
@@ -230,6 +247,7 @@ def main() -> None:
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--workers", type=int, default=24)
+    parser.add_argument("--log", type=Path, help="where to leave the log of the service")
     options = parser.parse_args()
     loaded = others()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
@@ -244,6 +262,8 @@ def main() -> None:
             asyncio.run(soak.run(options.minutes, options.workers))
         finally:
             server.stop()
+            if options.log is not None:
+                shutil.copy(folder / "log", options.log)
             for line in (folder / "log").read_text(encoding="utf-8").splitlines()[-20:]:
                 sys.stderr.write(f"{line[:300]}\n")
         service = CampaignService(open_store(url))
@@ -257,6 +277,8 @@ def main() -> None:
     say(f"requests: {', '.join(f'{who} {code}: {n:,}' for (who, code), n in sorted(soak.statuses.items()))}\n")
     say(f"memory of the service, medians of the quarters: {', '.join(f'{mb:.0f} MB' for mb in quarters)}\n")
     say(f"state = replay: {right}\n")
+    for what, n in soak.refused.items():
+        say(f"503: {what}, {n} times\n")
     say(f"slowest: {'; '.join(f'{what} {seconds:.1f} s' for seconds, what in soak.slowest)}\n")
     for line in soak.wrong[:20]:
         say(f"WRONG {line}\n")

@@ -146,10 +146,12 @@ def test_every_error_is_public_has_a_hint_and_is_drawn() -> None:
 def test_interrupted_leaves_nothing_half_written(folder: Path) -> None:
     """Ctrl-C while a simulation runs: exit code 130, one sentence, no file."""
     words = ["simulate", "--tasks", "300", "--budget", "900", "--replications", "200000", "--out", "out"]
-    command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", *words]
+    program = "import sys; from nextlabel.cli.app import main; print('ready', file=sys.stderr, flush=True); main()"
+    command = [sys.executable, "-c", program, *words]
     before = sorted(folder.iterdir())
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-    time.sleep(8)
+    assert process.stderr is not None and process.stderr.readline() == "ready\n"
+    time.sleep(4)  # in the middle of it on most machines; at any other moment the same holds
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")

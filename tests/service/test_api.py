@@ -466,12 +466,12 @@ class TestProblems:
 
 
 def test_only_who_needs_tables_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "TABLES_WAIT_S", 0.05)
     with on_sqlite(tmp_path) as service, service.http() as http:
         ready, slow = service.campaign("ready"), service.campaign("slow", tasks=0, policy="uniform")
         assert http.post(f"/campaigns/{ready}/ask", json={"worker": "ann"}).json()["lease"]
         door = threading.Event()
         service.campaign_service.table_cache._maker.order("another", 0.0, lambda _: door.wait())
+        monkeypatch.setattr(work, "TABLES_WAIT_S", 0.05)
         http.post(f"/campaigns/{slow}/tasks", json=[{"id": "a"}])
         refused = http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"})
         assert (refused.json()["reason"], refused.headers["retry-after"]) == ("preparing", "2")

@@ -119,7 +119,7 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("connections")
-    with on_sqlite(folder, max_connections=20, head_seconds=1, body_seconds=1) as running:
+    with on_sqlite(folder, max_connections=20, head_seconds=2, body_seconds=2) as running:
         running.campaign("demo")
         yield running
 

@@ -62,6 +62,11 @@ class Backtest:
 
         return backtest_text(self)
 
+    def _repr_html_(self) -> str:
+        from nextlabel.backtesting.tables import backtest_html
+
+        return backtest_html(self)
+
     @property
     def tasks(self) -> int:
         """K."""

@@ -6,6 +6,7 @@ from nextlabel.backtesting.result import Backtest, PolicyAccuracy
 from nextlabel.backtesting.savings import Saving
 from nextlabel.backtesting.sentences import sentences
 from nextlabel.backtesting.verdicts import against, percent_saved, verdicts
+from nextlabel.notebook import table_html
 from nextlabel.reporting.tables import Row, text_table
 
 
@@ -131,6 +132,18 @@ def _saved_cell(one: Saving | None) -> str:
 
 def backtest_text(found: Backtest) -> str:
     """The backtest in plain text: accuracy by the first read-out, and the answers in words."""
+    title, (header, rows), notes = _summary(found)
+    return text_table(title, header, rows, *notes)
+
+
+def backtest_html(found: Backtest) -> str:
+    """The same as notebooks show it."""
+    title, (header, rows), notes = _summary(found)
+    return table_html(title, header, rows, notes)
+
+
+def _summary(found: Backtest) -> tuple[str, tuple[list[str], list[list[str]]], list[str]]:
+    """Title, table and sentences."""
     first = found.readouts[0]
     title = f"{found.tasks:,} tasks replayed: accuracy, read out by {first}"
-    return text_table(title, *accuracy_table(found, first), overlap_line(found, first), *sentences(found))
+    return title, accuracy_table(found, first), [overlap_line(found, first), *sentences(found)]

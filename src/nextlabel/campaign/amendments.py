@@ -12,15 +12,14 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Final
 
-from nextlabel.campaign.settings import (
-    CampaignSettings,
+from nextlabel.campaign.setting_checks import (
     checked_budget,
     checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
-    unchecked,
 )
+from nextlabel.campaign.settings import CampaignSettings, unchecked
 from nextlabel.errors import InputError
 
 #: Checks of the settings that have a counter of their own, and of all others that may change.

@@ -47,6 +47,7 @@ from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaigns.crowd_outlook import crowd_outlook
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError
+from nextlabel.notebook import facts_html
 from nextlabel.solve.standing.bound import standing_bound
 
 if TYPE_CHECKING:
@@ -125,6 +126,25 @@ class Certificate:
             return 0.0
         x, y = zip(*self.curve, strict=True)
         return max(float(np.interp(labels, x, y)) - self.upper, 0.0)
+
+    def _repr_html_(self) -> str:
+        def share(value: float | None, low: float | None = None, high: float | None = None) -> str:
+            ends = "" if low is None or high is None else f" [{low:.1%}, {high:.1%}]"
+            return "not known" if value is None else f"{value:.1%}{ends}"
+
+        facts: list[tuple[str, object]] = [
+            ("labels spent", f"{self.spent:,} of {self.budget:,}, {self.in_flight:,} being answered"),
+            ("expected right now", share(self.now, self.low, self.high)),
+        ]
+        if self.audit is not None:
+            one = self.audit
+            facts.append((f"as {one.audited:,} audited items say", share(one.accuracy, one.low, one.high)))
+        if self.forecast is not None:
+            facts.append(("forecast for the end", share(self.forecast, self.forecast_low, self.forecast_high)))
+        if self.upper is not None:
+            facts.append(("at most, in the end", share(self.upper)))
+        notes = dict.fromkeys([self.rests_on, *([] if self.upper is None else [f"At most: {self.assumes}"])])
+        return facts_html(f"Campaign {self.campaign}: {self.tasks:,} tasks", facts, list(notes))
 
     @property
     def most(self) -> int:

@@ -30,6 +30,7 @@ from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate
+from nextlabel.campaigns.frames import Library, labels_frame, results_frame
 from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
@@ -193,6 +194,14 @@ class Campaign:
     def labels(self, *, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
         return self._service.labels(self.id, unanswered, dropped)
+
+    def results_frame(self, library: Library = "pandas") -> Any:
+        """The results as a data frame of pandas or Polars, with the columns that the tasks came with."""
+        return results_frame(self._service, self.id, library)
+
+    def labels_frame(self, library: Library = "pandas", *, unanswered: bool = False, dropped: bool = False) -> Any:
+        """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
+        return labels_frame(self.labels(unanswered=unanswered, dropped=dropped), library)
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """The log, from the event after number ``after`` on."""

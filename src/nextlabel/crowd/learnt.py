@@ -12,6 +12,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdFit
 from nextlabel.crowd.skill import intervals
+from nextlabel.notebook import interval_picture, table_html
+from nextlabel.prose import counted
+
+#: Workers that a notebook shows.
+MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,20 @@ class LearntCrowd:
         if len(self.workers) > 10:
             rows.append(f"and {len(self.workers) - 10:,} more")
         return "\n".join([*rows, *self.notes])
+
+    def _repr_html_(self) -> str:
+        title = f"{len(self.workers):,} workers, {len(self.task_names):,} tasks, {self.labels_per_task.sum():,} labels"
+        rows = [
+            (
+                one.name, f"{one.labels:,}", f"{one.accuracy.mean:.1%}",
+                interval_picture(one.accuracy.mean, one.accuracy.low, one.accuracy.high), ", ".join(one.flags),
+            )
+            for one in self.workers[:MOST_SHOWN]
+        ]  # fmt: skip
+        hidden = len(self.workers) - len(rows)
+        more = [f"and {counted(hidden, 'more worker', 'more workers')}"] if hidden else []
+        header = ("worker", "labels", "accuracy", "95% interval, 0 to 1", "flags")
+        return table_html(title, header, rows, [*more, *self.notes])
 
     def __repr__(self) -> str:
         return (

@@ -1,7 +1,8 @@
 """Tables that are in memory or in Parquet files: pandas, Polars and Arrow tables, and mappings from names to columns.
 
-No package is imported for them: a column is anything that can be iterated over. Parquet needs pyarrow (the extra
-``data``) and is read in batches. Moments become ``datetime``; NaN and NaT become None, a blank cell.
+No package is imported for them: a column is anything that can be iterated over. Frames of other libraries come through
+the data-frame interchange protocol (``__dataframe__``) or Arrow's (``__arrow_c_stream__``). These and Parquet, which is
+read in batches, need pyarrow (the extra ``data``). Moments become ``datetime``; NaN and NaT become None, a blank cell.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class FrameTable:
     """A data frame, or a mapping from names to columns of one length."""
 
     def __init__(self, frame: Frame, name: str, format: str = "data frame") -> None:
-        self._frame = frame
+        self._frame = with_columns(frame)
         self.columns = [str(column).strip() for column in self._names()]
         self.report = TableReport(name, format)
         if not self.columns:
@@ -102,10 +103,29 @@ class NamedColumns(dict[str, list[Any]]):
         self.name = name
 
 
+def with_columns(frame: Any) -> Any:
+    """The frame itself, or what the interchange protocols hand over of one whose columns cannot be had by name."""
+    if isinstance(frame, Mapping) or _has_columns(frame):
+        return frame
+    try:
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    except ImportError as error:
+        raise InputError(
+            f"a {type(frame).__name__} is read through Arrow, which needs the package pyarrow.",
+            "pip install 'nextlabel[data]'.",
+        ) from error
+    return pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else from_dataframe(frame)
+
+
+def _has_columns(source: object) -> bool:
+    return (hasattr(source, "columns") or hasattr(source, "column_names")) and hasattr(source, "__getitem__")
+
+
 def is_frame(source: object) -> TypeGuard[Frame]:
     """Whether something is a table in memory."""
-    named = hasattr(source, "columns") or hasattr(source, "column_names")
-    return isinstance(source, Mapping) or (named and hasattr(source, "__getitem__"))
+    exchanged = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
+    return isinstance(source, Mapping) or _has_columns(source) or (exchanged and not isinstance(source, type))
 
 
 def cells_of(column: Any) -> list[Any]:

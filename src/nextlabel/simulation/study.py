@@ -80,6 +80,11 @@ class Study:
 
         return study_text(self)
 
+    def _repr_html_(self) -> str:
+        from nextlabel.simulation.summary import study_html
+
+        return study_html(self)
+
     def difference(self, a: str, b: str) -> Estimate:
         """Paired difference of the values per task, policy ``a`` minus policy ``b``."""
         one, two = self.result(a), self.result(b)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nextlabel.notebook import interval_picture, table_html
 from nextlabel.reporting.tables import Row, text_table
 
 if TYPE_CHECKING:
@@ -69,10 +70,32 @@ def _ratio(value: float | None) -> str:
 
 def study_text(study: Study) -> str:
     """The study as a table in plain text."""
+    return text_table(_title(study), *policy_table(study), *_notes(study))
+
+
+def study_html(study: Study) -> str:
+    """The study as notebooks show it, with a picture of each policy's interval below the bound."""
+    header, cells = policy_table(study)
+    ends = [(one.per_task.mean, one.per_task.half_width) for one in study.results]
+    widths = [0.0 if math.isnan(width) else width for _, width in ends]
+    lows = [mean - width for (mean, _), width in zip(ends, widths, strict=True)]
+    least, most = min(lows), max(study.bound.per_task, *(mean + w for (mean, _), w in zip(ends, widths, strict=True)))
+    pictures = [
+        interval_picture(mean, mean - width, mean + width, least, most)
+        for (mean, _), width in zip(ends, widths, strict=True)
+    ]
+    rows = [[*row, picture] for row, picture in zip(cells, pictures, strict=True)]
+    return table_html(_title(study), [*header, f"{least:.4f} to {most:.4f}"], rows, _notes(study))
+
+
+def _title(study: Study) -> str:
     problem = study.problem
-    title = f"{problem.tasks:,} tasks, {problem.budget:,} labels, {study.replications:,} replications"
+    return f"{problem.tasks:,} tasks, {problem.budget:,} labels, {study.replications:,} replications"
+
+
+def _notes(study: Study) -> tuple[str, str]:
     bound = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval."
-    return text_table(title, *policy_table(study), bound, verdict(study))
+    return bound, verdict(study)
 
 
 def difference_rows(study: Study) -> list[Row]:

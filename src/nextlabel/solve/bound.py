@@ -27,6 +27,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import EPS
 from nextlabel.errors import ProblemError
+from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.bound_search import BoundSearch
@@ -65,6 +66,19 @@ class Bound:
     supply_prices: Floats | None = None
     #: Where crowds were drawn: the confidence with which the value holds.
     confidence: float | None = None
+
+    def _repr_html_(self) -> str:
+        return facts_html(
+            "The most that any policy can expect, if the model below holds",
+            [
+                ("per task, at most", f"{self.per_task:.6f}"),
+                ("in all, at most", f"{self.value:,.4f}"),
+                ("better prices could take off", f"{self.gap:.2g}"),
+                ("one more label is worth", "prices by arrival" if self.price is None else f"{self.price:.6f}"),
+                ("certified", "yes" if self.certified else "no"),
+            ],
+            [self.assumes],
+        )
 
 
 def upper_bound(

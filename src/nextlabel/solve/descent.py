@@ -22,11 +22,19 @@ STALLED = 1e-14
 Step = tuple[Floats, Floats, float]
 
 
-def descend(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, iterations: int) -> Floats:
-    """The best point found from ``start`` >= 0; ``objective`` returns the value and the gradient."""
+def descend(
+    objective: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    iterations: int,
+    memory: list[Step] | None = None,
+) -> Floats:
+    """The best point found from ``start`` >= 0; ``objective`` returns the value and the gradient.
+
+    ``memory`` has the last steps of a descent on the same function, and gets those of this one.
+    """
     x = start
     value, gradient = objective(x)
-    steps: list[Step] = []
+    steps: list[Step] = [] if memory is None else list(memory)
     for _ in range(iterations):
         free = (x > 0.0) | (gradient < 0.0)
         direction = np.where(free, -_inverse_hessian(steps, np.where(free, gradient, 0.0), free), 0.0)
@@ -52,6 +60,8 @@ def descend(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, 
         x, value, gradient = trial, trial_value, trial_gradient
         if fallen <= STALLED * abs(value):
             break
+    if memory is not None:
+        memory[:] = steps
     return x
 
 

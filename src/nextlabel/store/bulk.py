@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, Double, Integer, Table
 
 from nextlabel.store.statements import FIXED
-from nextlabel.store.tables import campaigns, events, held_counts, leases, states, tasks, workers
+from nextlabel.store.tables import campaigns, events, held_counts, leases, payloads, states, tasks, workers
 
 Values = tuple[Any, ...]
 
@@ -104,6 +104,7 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 ADD_TASKS = insert_rows(tasks)
+ADD_PAYLOADS = insert_rows(payloads)
 ADD_EVENTS = insert_rows(events)
 ADD_LEASES = insert_rows(leases)
 SAVE_LEASES = update_rows(leases, ("id",), ("status", "expires_at", "ended_at", "label", "counted", "dropped"))

@@ -7,7 +7,6 @@ moved is *touched*: questions to the database about groups and scores must leave
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from nextlabel.campaign.rows import Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
 from nextlabel.store.bulk import ADD_EVENTS, ADD_LEASES, MOVE_TASKS, SAVE_LEASES, SAVE_WORKERS, BulkWrite, Values
+from nextlabel.store.payloads import stored_data
 
 #: Rows of a kind that are kept after a transaction; more of them are forgotten together.
 MOST_KEPT = 1000
@@ -97,7 +97,7 @@ class LedgerRows:
 
     def append(self, event: Event) -> None:
         """An event for the log."""
-        self._events.append((self.number, event.seq, event.at, event.kind, json.dumps(event.data)))
+        self._events.append((self.number, event.seq, event.at, event.kind, stored_data(event)))
 
     @property
     def pending_events(self) -> list[Values]:

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from nextlabel.store.payloads import PAYLOAD, PAYLOAD_TEXT
 from nextlabel.store.statements import CAMPAIGN, LEASE, TASK, WORKER
 
 #: Tasks of a group that one question examines, held by the worker or not.
 MOST_EXAMINED = 200
 _LEASE, _WORKER = ", ".join(f"l.{c.name}" for c in LEASE), ", ".join(f"w.{c.name}" for c in WORKER)
-_TASK = ", ".join(f"t.{c.name}" for c in TASK)
+_TASK = ", ".join(PAYLOAD_TEXT if c is PAYLOAD else f"t.{c.name}" for c in TASK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.rules import rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.store.payloads import payload_from
 from nextlabel.store.prepared import Row
 from nextlabel.store.statements import FIXED
 from nextlabel.store.tables import campaigns
@@ -55,7 +56,7 @@ def changing_columns(row: CampaignRow) -> tuple[Any, ...]:
 
 
 def event_from(row: Row) -> Event:
-    """A row of ``events``."""
+    """A row of ``events`` that has no payloads; those that may have are read by ``store.payloads``."""
     seq, at, kind, data = row
     return Event(seq, at, kind, json.loads(data))
 
@@ -63,7 +64,7 @@ def event_from(row: Row) -> Event:
 def task_from(row: Row) -> TaskRow:
     """A row of ``tasks``, columns as in ``statements.TASK``."""
     number, key, payload, klass, *rest = row
-    return TaskRow(number, key, json.loads(payload), class_of(klass), *rest)
+    return TaskRow(number, key, payload_from(payload, number), class_of(klass), *rest)
 
 
 def class_of(klass: int) -> int:
@@ -71,10 +72,10 @@ def class_of(klass: int) -> int:
     return klass if klass >= 0 else ~klass
 
 
-def task_values(campaign: int, task: TaskRow) -> dict[str, Any]:
-    """The inverse."""
+def task_values(campaign: int, task: TaskRow, payload: str) -> dict[str, Any]:
+    """The inverse; ``payload`` is its text, or says that it is stored apart."""
     return {
-        "campaign": campaign, "number": task.number, "key": task.key, "payload": json.dumps(task.payload),
+        "campaign": campaign, "number": task.number, "key": task.key, "payload": payload,
         "klass": task.group[0], "lot": task.place, "node": task.node, "w": task.w, "labels": task.labels,
         "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq, "gold": task.gold,
     }  # fmt: skip

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Executable, Select, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Executable, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
@@ -35,6 +35,7 @@ from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import no_campaign
 from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.migrate import check_file, migrate
+from nextlabel.store.payloads import read_events
 from nextlabel.store.prefetch import prefetch
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import (
@@ -60,6 +61,7 @@ from nextlabel.store.verify import verify
 ROW_BUFFER = 20
 #: Rows of all campaigns that are remembered between transactions; they have small payloads.
 MOST_ROWS = 50_000
+T = TypeVar("T")
 
 
 class SqlStore:
@@ -158,10 +160,10 @@ class SqlStore:
     def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
         """Events with a number above ``after``."""
         with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
-            return [
-                event_from(row) for row in _first_bytes(connection, sql.events_after, parameters, "data", max_bytes)
-            ]
+            number = _find_campaign(connection, id)[0]
+            parameters = {"campaign": number, "after": after, "many": limit}
+            with connection.execute(sql.events_after, parameters, execution_options=_limited(max_bytes)) as rows:
+                return list(_first_bytes(read_events(connection, number, rows), max_bytes))
 
     def light_log(self, id: str, after: int, limit: int) -> list[Event]:
         """Events above a number, without the data of those that added tasks."""
@@ -190,9 +192,8 @@ class SqlStore:
         with self._read() as connection:
             number, row = _find_campaign(connection, id)
             parameters = {"campaign": number, "after": after, "until": row.tasks, "many": limit}
-            return [
-                task_from(row) for row in _first_bytes(connection, sql.tasks_after, parameters, "payload", max_bytes)
-            ]
+            with connection.execute(sql.tasks_after, parameters, execution_options=_limited(max_bytes)) as rows:
+                return list(_first_bytes(((task_from(tuple(row)), len(row.payload)) for row in rows), max_bytes))
 
     def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
         """Those of the tasks that are there."""
@@ -396,17 +397,16 @@ def _found(runner: Runner, statement: Executable, id: str) -> Row:
     return found
 
 
-def _first_bytes(
-    connection: Connection, statement: Select[Any], parameters: dict[str, Any], column: str, max_bytes: int | None
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of a statement, until ``column`` has so many bytes in them; more are not fetched."""
-    if max_bytes is None:
-        yield from (tuple(row) for row in connection.execute(statement, parameters))
-        return
-    streamed = {"stream_results": True, "max_row_buffer": ROW_BUFFER}
-    with connection.execute(statement, parameters, execution_options=streamed) as rows:
-        for row in rows:
-            yield tuple(row)
-            max_bytes -= len(getattr(row, column))
+def _limited(max_bytes: int | None) -> dict[str, Any]:
+    """How rows are fetched: a few at a time where their size is limited."""
+    return {} if max_bytes is None else {"stream_results": True, "max_row_buffer": ROW_BUFFER}
+
+
+def _first_bytes(sized: Iterator[tuple[T, int]], max_bytes: int | None) -> Iterator[T]:
+    """The first of some rows with their sizes, until they have so many bytes; more are not fetched."""
+    for row, size in sized:
+        yield row
+        if max_bytes is not None:
+            max_bytes -= size
             if max_bytes <= 0:
                 return

@@ -18,16 +18,18 @@ from sqlalchemy import Connection
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.overview import LARGE
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
+from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
 from nextlabel.store.expiries import Expiries
 from nextlabel.store.held_counts import HeldCounts
 from nextlabel.store.ledger_rows import LedgerRows
 from nextlabel.store.long_searches import LongSearches
+from nextlabel.store.payloads import APART, task_numbers
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import (
     changing_columns,
@@ -72,6 +74,8 @@ class SqlLedger:
         self.expiries = Expiries(self, runner)
         self._number, self._runner = number, runner
         self._changed_groups: set[Group] = set()
+        #: New tasks whose payloads are the log's: those of the last event that was written here, not of one replayed.
+        self._payloads_apart = range(0)
         self._as_loaded: Values = cached.stored or (() if row.seq == 0 else changing_columns(row))
 
     @property
@@ -97,6 +101,7 @@ class SqlLedger:
         self.row.last_at = at
         event = Event(self.row.seq, at, kind, data)
         self.rows.append(event)
+        self._payloads_apart = task_numbers(event)
         return event
 
     @property
@@ -115,7 +120,7 @@ class SqlLedger:
         found: list[Any] = []
         if after < written:
             found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
-        new = [one for one in pending if one[0] > after]
+        new = [(*one[:3], "{}" if one[2] == LARGE else one[3]) for one in pending if one[0] > after]
         return [event_from(row) for row in [*found, *new][:limit]]
 
     def last_event(self, kind: str) -> int | None:
@@ -171,7 +176,15 @@ class SqlLedger:
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published: asks stop before their places."""
-        rows = [task_values(self._number, task) for task in tasks]
+        rows: list[dict[str, Any]] = []
+        payloads: list[Values] = []
+        for task in tasks:
+            payload = json.dumps(task.payload)
+            if task.number in self._payloads_apart:
+                payloads.append((self._number, task.number, payload))
+                payload = APART
+            rows.append(task_values(self._number, task, payload))
+        self._runner.write_rows(ADD_PAYLOADS, payloads)
         self._runner.write_rows(ADD_TASKS, [tuple(row[name] for name in ADD_TASKS.columns) for row in rows])
 
     def publish_hidden_tasks(self, counts: dict[Group, int]) -> None:

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from nextlabel.campaign.imports import ACTIVE
+from nextlabel.store.payloads import PAYLOAD
 from nextlabel.store.tables import batches, campaigns, classes, events, imports, leases, states, tasks, workers
 
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
@@ -32,7 +33,7 @@ _OPEN = leases.c.status == literal_column("'leased'")
 _CAMPAIGN: BindParameter[int] = bindparam("campaign")
 
 TASK = (
-    tasks.c.number, tasks.c.key, tasks.c.payload, tasks.c.klass, tasks.c.lot, tasks.c.node, tasks.c.w, tasks.c.labels,
+    tasks.c.number, tasks.c.key, PAYLOAD, tasks.c.klass, tasks.c.lot, tasks.c.node, tasks.c.w, tasks.c.labels,
     tasks.c.score, tasks.c.last_seq, tasks.c.closed_seq, tasks.c.gold,
 )  # fmt: skip
 LEASE = (

@@ -13,16 +13,17 @@ classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
 imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
-tasks        one row per task: payload, class (``klass``; -1 - k for a control question of class k), place (``lot``),
-             belief, labels in flight
+payloads     the payload of each task (``store.payloads``)
+tasks        one row per task: payload (empty if it is in ``payloads``), class (``klass``; -1 - k for a control question
+             of class k), place (``lot``), belief, labels in flight
 states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
 held_counts  how many tasks of each state some workers have held (``store.held_counts``)
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events`` and the records of access and imports follow from the events. Times are
-seconds since 1970, UTC.
+All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access and imports follow from the events
+and payloads. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0010"
+HEAD = "0012"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -208,6 +209,15 @@ import_chunks = Table(
     Column("first", BigInteger, nullable=False),
     Column("data", Text, nullable=False),
     PrimaryKeyConstraint("import", "first"),
+)
+
+payloads = Table(
+    "payloads",
+    metadata,
+    _campaign(),
+    Column("number", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    PrimaryKeyConstraint("campaign", "number"),
 )
 
 tasks = Table(

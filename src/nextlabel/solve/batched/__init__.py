@@ -1,0 +1,1 @@
+"""Prices while a campaign runs: arrivals in batches, tasks counted by state, milliseconds a solve."""

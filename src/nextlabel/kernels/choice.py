@@ -52,7 +52,7 @@ def score_groups(
     ``scores`` has room for twice the levels of the policy behind those of the groups.
     """
     if policy.mode == BY_LEVELS:
-        return score_by_levels(policy.levels, by_state.score, active, count, n, scores)
+        return score_by_levels(policy.levels, by_state.score, active, active, count, n, scores)
     if policy.mode == BY_DRAW:
         facts, quantiles = policy.facts, policy.quantiles
         return draw_groups(facts, quantiles, policy.tied, by_state, child, active, count, k_draw, ell, scores)

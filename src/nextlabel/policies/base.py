@@ -189,6 +189,8 @@ class Policy(ABC):
     planned_ahead: bool = False
     #: It can run a campaign whose tasks and budget may change.
     live: bool = True
+    #: Its tables are for a number of tasks and of labels per task, and for any number of labels in flight.
+    follows_load: bool = False
     #: It solves again while the campaign runs: seconds to minutes for each replication.
     solves_again: bool = False
     #: It takes part in problems with workers who differ (``simulation.crowd``).

@@ -27,8 +27,8 @@ from nextlabel.policies.uniform import Uniform
 POLICIES: dict[str, type[Policy]] = {
     cls.name: cls
     for cls in (
-        Auto, Index, Lagrangian, Resolve, OKG, OKGIdle, OKGPending, KG, KGRandom, Thompson, UCB1Tuned, UCB1TunedLiteral, APT,
-        LSA, Uncertainty, Uniform, Random, Overlap,
+        Auto, Index, Lagrangian, Resolve, OKG, OKGIdle, OKGPending, KG, KGRandom, Thompson, UCB1Tuned,
+        UCB1TunedLiteral, APT, LSA, Uncertainty, Uniform, Random, Overlap,
     )
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import InputError
 from nextlabel.kernels.own_priors import OwnPriors, rollout_own_priors
 from nextlabel.kernels.ties import TIED
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
@@ -62,6 +63,8 @@ def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None
     For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
     """
     classes = problem.classes
+    if isinstance(policy, Auto):
+        policy = Index()
     if not isinstance(policy, StaticPolicy | Index):
         raise InputError(
             f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",

@@ -3,17 +3,17 @@
 ========= ========= ============= ==================================================================================
 symbol    code      shape         meaning
 ========= ========= ============= ==================================================================================
-lam_l     path      (U,)          prices of the per-arrival bound, to a few digits
+lam_l     path      (U/f,)        prices of the relaxed problem from fresh tasks, one for each arrival
 k_j       level     (J,)          LEVELS multiples of them, evenly spaced in the logarithm
 f         scale     --            arrivals of the problem for one of the problem that is solved
 V_j(s,n)  value     (c, R, C, J)  value of a task of class c with n arrivals left, at prices k_j lam
 ========= ========= ============= ==================================================================================
 
-With many labels in flight a task sees so many arrivals that their number left matters only through the time left, n / r. So the
-problem is solved with K/f tasks, U/f arrivals and r/f labels in flight; f = 1 where there are few of them. What f moves is of the
-order of one arrival of the smaller problem in the time left. Values are kept for every n up to DENSE, then at steps of n/STEPS.
-Guarantee: every ``value`` is an upper bound at its own prices (``kernels.backward``) for the smaller problem.
-Cost: some hundred sweeps for the path, then J of them.
+With many labels in flight a task sees so many arrivals that their number left matters only through the time left,
+n / r. So tasks are swept as if there were K/f of them, U/f arrivals and r/f labels in flight; f = 1 where there are few
+arrivals and few labels in flight. Values are kept for every n up to DENSE f, then at steps of n/STEPS.
+Guarantee: every value is an upper bound at its own prices (``kernels.backward``) for the problem that is swept.
+Cost: a solve for the path (``solve.batched``), then J sweeps.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.batched.prices import PriceSolver
+from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import counts_of
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
 
@@ -35,13 +35,10 @@ from nextlabel.solve.truncation import Cut, make_cut
 MOST_IN_FLIGHT, MOST_ARRIVALS, LEAST_ARRIVALS, MOST_WORK = 64.0, 1024, 96, 500_000
 #: Levels, from the lowest to the highest multiple of the path.
 LEVELS, LOWEST, HIGHEST = 32, 0.1, 6.0
-#: The path is found so closely, with so many evaluations at most.
-SCHEDULE = ((8, 2e-3, 30), (16, 2e-3, 60), (32, 2e-3, 60), (32, 6e-4, 100), (64, 2e-4, 100))
-TOLERANCE, EVALUATIONS = 2e-5, 400
 #: A price that is 0 has no multiples: prices are at least this share of what labels can add to a task.
 LEAST_PRICE = 1e-6
 #: Rows of the tables: every one of the last DENSE arrivals, then at steps of 1/STEPS of the arrivals left.
-DENSE, STEPS = 48, 24
+DENSE, STEPS = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +56,36 @@ class PriceLevels:
 
 def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLevels:
     """Solve for the path of the prices, then for the values at each level of it."""
-    small, counts, scale = smaller(problem)
-    scalar = upper_bound(small)
+    small, scale = smaller(problem)
+    found = PriceSolver(problem).solve(fresh_groups(problem.classes), problem.budget)
     cut = make_cut(small, None, None)
     priced = PricedProblem(small, cut, make_timeline(small))
-    priced.counts = counts
     spread = float(priced.stack.spread.max())
-    start = np.full(small.budget, scalar.price or 0.0)
-    found = optimise_prices(priced, start, spread, TOLERANCE, EVALUATIONS, progress, SCHEDULE)
-    path = np.maximum(found.prices, LEAST_PRICE * spread)
+    left = scale * (np.arange(small.budget, 0, -1.0) - 0.5) + 0.5
+    path = np.maximum(found.at(left), LEAST_PRICE * spread)
     level = np.geomspace(LOWEST, HIGHEST, LEVELS)
     rows = stored_rows(small.budget)
-    value = np.empty((len(counts), len(rows), priced.states, LEVELS))
+    value = np.empty((len(problem.classes), len(rows), priced.states, LEVELS))
     for j, multiple in enumerate(level):
+        if progress is not None:
+            progress(j / LEVELS)
         priced.backward(multiple * path)
         value[:, :, :, j] = priced.V[:, rows, 0]
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
     stack = priced.stack
-    return PriceLevels(scale * rows, level, value, total[:, None] * level, stack.first, stack.node_of, cut)
+    return PriceLevels(
+        np.asarray(scale * rows, dtype=np.float64),
+        level,
+        value,
+        total[:, None] * level,
+        stack.first,
+        stack.node_of,
+        cut,
+    )
 
 
-def smaller(problem: Problem) -> tuple[Problem, Floats, float]:
-    """The problem to solve instead, its tasks by class, which need not be whole, and the scale."""
+def smaller(problem: Problem) -> tuple[Problem, float]:
+    """The problem that is swept instead, and the scale; its tasks are rounded, which only its truncation sees."""
     cut = make_cut(problem, None, None)
     states = len(problem.classes) * (cut.flight + 1) * (cut.cap + 2) ** 2 // 4
     most = int(np.clip(MOST_WORK // states, LEAST_ARRIVALS, MOST_ARRIVALS))
@@ -88,10 +93,8 @@ def smaller(problem: Problem) -> tuple[Problem, Floats, float]:
     arrivals = max(round(problem.budget / scale), 1)
     scale = problem.budget / arrivals
     classes = tuple(replace(c, count=max(round(c.count / scale), 1)) for c in problem.classes)
-    small = replace(
-        problem, classes=classes, budget=arrivals, arrival_rate=problem.rho / scale, completion_rate=1.0
-    )
-    return small, counts_of(problem.classes) / scale, scale
+    small = replace(problem, classes=classes, budget=arrivals, arrival_rate=problem.rho / scale, completion_rate=1.0)
+    return small, scale
 
 
 def stored_rows(arrivals: int) -> Ints:

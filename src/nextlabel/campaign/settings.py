@@ -154,7 +154,7 @@ class CampaignSettings:
         elif not policy.live:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
-                "Use index, which follows both.",
+                "Use auto or index, which follow both.",
             )
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:

@@ -26,13 +26,16 @@ from nextlabel.kernels.ties import TIED
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
+from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.units import reward_unit
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "rank", "rank_all", "score"]
+
+#: Labels of a ranked task, and of them in flight.
+DEPTH, FLIGHT = 12, 4
 
 
 def limits_for(config: CampaignSettings, first: int, ranked: bool) -> Limits:

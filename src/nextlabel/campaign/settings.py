@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Required, TypedDict
+from typing import Any, Final, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
@@ -17,32 +17,39 @@ from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
     LONGEST_LABEL,
-    LONGEST_NAME,
-    LONGEST_QUESTION,
     MOST_IN_FLIGHT,
     MOST_LABELS,
     SETTINGS,
 )
 from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
+from nextlabel.campaign.page_settings import (
+    check_names_fit,
+    checked_display_names,
+    checked_instructions,
+    checked_labels,
+    checked_language,
+    checked_name,
+    checked_question,
+    checked_show,
+)
 from nextlabel.campaign.setting_checks import (
     at_most,
     checked_budget,
     checked_deadline,
-    checked_labels,
-    checked_language,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
-    checked_show,
     in_range,
     policy_name,
-    text,
 )
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
+
+#: Settings that are lists of texts, or nothing.
+LISTS: Final = ("display_names", "show")
 
 
 class ChangeOptions(TypedDict, total=False):
@@ -53,6 +60,12 @@ class ChangeOptions(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    name: str
+    question: str
+    display_names: Sequence[str] | None
+    instructions: str
+    language: str | None
+    show: Sequence[str] | None
 
 
 class SettingOptions(TypedDict, total=False):
@@ -62,6 +75,8 @@ class SettingOptions(TypedDict, total=False):
     labels: Sequence[str]
     name: str
     question: str
+    display_names: Sequence[str] | None
+    instructions: str
     language: str | None
     show: Sequence[str] | None
     deadline: datetime | str | float | None
@@ -90,6 +105,8 @@ class CampaignSettings:
     labels: tuple[str, ...] = SETTINGS["labels"].default
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
+    display_names: tuple[str, ...] | None = SETTINGS["display_names"].default
+    instructions: str = SETTINGS["instructions"].default
     language: str | None = SETTINGS["language"].default
     show: tuple[str, ...] | None = SETTINGS["show"].default
     deadline: float | None = SETTINGS["deadline"].default
@@ -117,8 +134,11 @@ class CampaignSettings:
         if prior is not None and not isinstance(prior, Prior):
             set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
         set_(self, "budget", checked_budget(self.budget))
-        set_(self, "name", text("name", self.name, LONGEST_NAME))
-        set_(self, "question", text("question", self.question, LONGEST_QUESTION))
+        set_(self, "name", checked_name(self.name))
+        set_(self, "question", checked_question(self.question))
+        set_(self, "display_names", checked_display_names(self.display_names))
+        check_names_fit(self.display_names, self.labels)
+        set_(self, "instructions", checked_instructions(self.instructions))
         set_(self, "language", checked_language(self.language))
         set_(self, "show", checked_show(self.show))
         set_(self, "deadline", checked_deadline(self.deadline))
@@ -184,6 +204,11 @@ class CampaignSettings:
         return self.policy in CROWD_POLICIES
 
     @property
+    def shown_labels(self) -> tuple[str, ...]:
+        """What workers read in place of the labels."""
+        return self.labels if self.display_names is None else self.display_names
+
+    @property
     def answers(self) -> int:
         """J, the number of answers."""
         return len(self.labels)
@@ -213,7 +238,8 @@ class CampaignSettings:
         """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
-        out["show"] = None if self.show is None else list(self.show)
+        for name in LISTS:
+            out[name] = None if out[name] is None else list(out[name])
         out["prior"] = None if self.prior is None else prior_table(self.prior)
         out["reward"] = reward_table(self.reward)
         return out
@@ -236,7 +262,7 @@ class CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
         values = {**LEGACY_SETTINGS, **table}
         values["labels"] = tuple(values["labels"])
-        values["show"] = None if values["show"] is None else tuple(values["show"])
+        values |= tuples_of(values)
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
         return unchecked({f.name: values[f.name] for f in fields(cls)})
@@ -249,6 +275,11 @@ class CampaignSettings:
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
+
+
+def tuples_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``LISTS`` that a table from JSON has, as they are in settings."""
+    return {name: None if table[name] is None else tuple(table[name]) for name in LISTS if name in table}
 
 
 def unchecked(values: dict[str, Any]) -> CampaignSettings:

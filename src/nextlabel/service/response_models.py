@@ -181,6 +181,13 @@ CertificateResponse = _model(
 )
 
 
+class DeletedResponse(BaseModel):
+    """A campaign that is deleted."""
+
+    id: str
+    deleted_at: Time
+
+
 class GoldResponse(BaseModel):
     """How many answers are new or corrected."""
 

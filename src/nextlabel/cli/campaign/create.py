@@ -16,11 +16,13 @@ from nextlabel.cli.campaign.common import (
     ScoreColumn,
     fields_of,
     import_bar,
+    names_of,
     number_of,
     opened_tasks,
     say_columns,
     service_at,
     state_of,
+    text_of,
 )  # fmt: skip
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
@@ -44,6 +46,8 @@ def create(
     budget: Annotated[str | None, _setting("budget", "U")] = None,
     labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
     question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    display_names: Annotated[str | None, _setting("display_names", "A,B")] = declared("display_names").default,
+    instructions: Annotated[str | None, _setting("instructions", "FILE.md")] = None,
     language: Annotated[str | None, _setting("language", "CODE")] = declared("language").default,
     show: Annotated[str | None, _setting("show", "A,B")] = declared("show").default,
     name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
@@ -77,8 +81,10 @@ def create(
 
     settings = {
         "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
-        "labels": [label.strip() for label in labels.split(",")],
+        "labels": names_of(labels),
         "question": question,
+        "display_names": None if display_names is None else names_of(display_names),
+        "instructions": "" if instructions is None else text_of("--instructions", instructions),
         "language": language,
         "name": name,
         "deadline": deadline,

@@ -36,6 +36,7 @@ class CampaignForm:
 
     name: str = ""
     question: str = ""
+    instructions: str = ""
     labels: str = declared("labels").example.replace(",", "\n")
     language: str = ""
     budget: str = ""
@@ -51,6 +52,7 @@ class CampaignForm:
         names = (
             "name",
             "question",
+            "instructions",
             "labels",
             "language",
             "budget",
@@ -81,7 +83,8 @@ class CampaignForm:
         cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            show=self.shown or None, language=self.language or None, deadline=deadline, label_cost=cost,
+            instructions=self.instructions, show=self.shown or None, language=self.language or None,
+            deadline=deadline, label_cost=cost,
             policy=PRICED_POLICY if cost > 0 else declared("policy").default,
         )  # fmt: skip
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nextlabel.campaign.declaration import LANGUAGES
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
+from nextlabel.prose import listed
 from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Seconds between two events of such a kind that are one line.
@@ -94,7 +96,21 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "most_labels_per_worker" in data:
         most = data["most_labels_per_worker"]
         parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
-    return f"The requester changed {' and '.join(parts)}."
+    parts += [text(data[name]) for name, text in _PAGE_TEXTS.items() if name in data]
+    return f"The requester changed {listed(parts)}."
+
+
+#: Changes to what workers see.
+_PAGE_TEXTS: dict[str, Callable[[Any], str]] = {
+    "name": lambda new: f"the name to “{new}”" if new else "the name to its id",
+    "question": lambda new: f"the question to “{new}”" if new else "the question to the usual one",
+    "display_names": lambda new: (
+        "what workers read to the labels themselves" if new is None else f"what workers read to {' / '.join(new)}"
+    ),
+    "instructions": lambda new: "the instructions" if new else "the instructions to none",
+    "language": lambda new: f"the language to {LANGUAGES.get(new, 'that of each browser')}",
+    "show": lambda new: "the columns to the usual ones" if new is None else f"the columns to {listed(new)}",
+}
 
 
 def _because(data: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_befor
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.rows import Group, TaskRow
 from nextlabel.campaign.states import Reason
+from nextlabel.campaign.turning_away import must_serve, turn_away, waited_in_vain
 
 #: A task and what the log says about its choice, or why there is none.
 Choice = tuple[TaskRow, dict[str, Any]] | Reason
@@ -80,13 +81,20 @@ def _by_workers(campaign: Recording, worker: str, n: int) -> Choice:
     row, model = campaign.ledger.row, campaign.crowd()
     if model.is_due(row):
         model = campaign.refit(wait=model.version == 0)
-    task = model.choose(worker)
+    must = must_serve(campaign, model)
+    task = model.choose(worker, must)
     if task is None and model.crowd.tasks < row.tasks:
         model = campaign.refit(wait=True)
-        task = model.choose(worker)
+        task = model.choose(worker, must)
+    if task is None and not must and model.choose(worker) is not None:
+        turn_away(campaign, model, worker, n)
+        return "turned_away"
     if task is None:
         return "nothing_left_for_you" if model.crowd.any_open else "all_leased"
-    return campaign.ledger.task(task), {"left": n, "model": model.version}
+    how: dict[str, Any] = {"left": n, "model": model.version}
+    if row.config.turn_away and waited_in_vain(model, campaign.now):
+        how["waited"] = True
+    return campaign.ledger.task(task), how
 
 
 def _nothing_left(campaign: Recording) -> Reason:

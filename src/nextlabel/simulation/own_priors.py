@@ -24,6 +24,7 @@ from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors
 from nextlabel.kernels.ties import TIED
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, affordable_limits, class_arrays
@@ -71,6 +72,8 @@ def own_prior_tables(
 
     For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
     """
+    if isinstance(policy, Auto):
+        policy = Index()
     if not isinstance(policy, StaticPolicy | Index):
         raise InputError(
             f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",

@@ -17,6 +17,7 @@ from benchmarks.crowd import CROWD
 from benchmarks.crowd_bound import CROWD_BOUND
 from benchmarks.crowd_campaign import CROWD_CAMPAIGN
 from benchmarks.rows import ALL, QUICK, Row
+from benchmarks.scores import SCORES
 from benchmarks.simulator import SIMULATOR
 
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
@@ -73,7 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     before = others()
     rows = []
-    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *CROWD, *CROWD_BOUND, *CROWD_CAMPAIGN):
+    for make in QUICK if options.quick else (*ALL, *SIMULATOR, *SCORES, *CROWD, *CROWD_BOUND, *CROWD_CAMPAIGN):
         rows.append(make())
         print(f"{rows[-1].what}: {rows[-1].best}", file=sys.stderr, flush=True)
     table = markdown(rows, f" Load of the machine when it began: {before}.")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 UNIT = 1e6 if sys.platform == "darwin" else 1e3  # ru_maxrss is in bytes there, in kilobytes here
 
@@ -62,27 +63,89 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
 
     import nextlabel as nl
     from nextlabel.policies.index import Index
-    from nextlabel.policies.own_priors import AHEAD, DEPTH
-    from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
+    from nextlabel.policies.own_priors import AHEAD
+    from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
     priors = [(float(a), float(b)) for a, b in weights]
     few, all_ = nl.Problem.from_priors(priors[:300], 900), nl.Problem.from_priors(priors, budget)
-    own_priors_chunk(few, class_of_task(few), *own_prior_tables(few, Index()), True, 0, 0, 1)
+    own_priors_chunk(few, own_prior_tables(few, Index()), True, 0, 0, 1)
     begin = perf_counter()
-    scores, facts = own_prior_tables(all_, Index())
+    own = own_prior_tables(all_, Index())
     middle = perf_counter()
-    out, _ = own_priors_chunk(all_, class_of_task(all_), scores, facts, True, 0, 0, 1)
+    out, _ = own_priors_chunk(all_, own, True, 0, 0, 1)
     end = perf_counter()
-    left = DEPTH + AHEAD - np.repeat(np.arange(DEPTH + 1), np.arange(1, DEPTH + 2))
-    found = np.isfinite(scores[:, 0]).sum(axis=0)
+    left = own.D + AHEAD - np.repeat(np.arange(own.D + 1), np.arange(1, own.D + 2))
+    found = np.isfinite(own.score[:, 0]).sum(axis=0)
     return {
         "table_seconds": middle - begin,
         "seconds": end - middle,
-        "filled": facts.shape[0] * facts.shape[1],
+        "filled": own.facts.shape[0] * own.facts.shape[1],
         "indices": float(found.sum()),
         "visited": float(found @ ((left + 1) * (left + 2) // 2)),
         "per_task": float(out[0, 0]) / tasks,
+        "peak_mb": peak_mb(),
+    }
+
+
+def million_scores(tasks: int) -> Any:
+    """Tasks with a model's score each, no two alike, worth four labels; three labels per task."""
+    import numpy as np
+
+    import nextlabel as nl
+
+    scores = np.clip(np.random.default_rng(0).beta(1.2, 0.8, tasks), 0.001, 0.999)
+    return nl.Problem(nl.score_classes(scores, strength=4.0), 3 * tasks)
+
+
+def scores_bound_job() -> dict[str, float]:
+    """A bound with a score for each task, the making of the problem included; kernels warmed up on fewer first."""
+    import nextlabel as nl
+    from benchmarks.timing import counting
+    from nextlabel.beliefs.simplex import nodes_of
+    from nextlabel.solve.relaxed import RelaxedProblem
+
+    nl.upper_bound(million_scores(5000))
+    imports = peak_mb()
+
+    def visited(self: Any, prices: Any, *_: object) -> float:
+        return float(len(prices) * len(self.problem.classes) * nodes_of(2, self.cut.depth))
+
+    with counting(RelaxedProblem, "at", visited) as nodes:
+        begin = perf_counter()
+        bound = nl.upper_bound(million_scores(1_000_000))
+        seconds = perf_counter() - begin
+    return {
+        "seconds": seconds,
+        "visited": sum(nodes),
+        "value": bound.value,
+        "relative_error": bound.gap / bound.value,
+        "groups": bound.groups,
+        "peak_mb": peak_mb(),
+        "imports_mb": imports,
+    }
+
+
+def scores_campaign_job() -> dict[str, float]:
+    """One campaign with a score for each task, by the index, tables included; kernels warmed up on fewer first."""
+    import numpy as np
+
+    from nextlabel.policies.index import Index
+    from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
+
+    few = million_scores(2000)
+    own_priors_chunk(few, own_prior_tables(few, Index()), True, 0, 0, 1)
+    begin = perf_counter()
+    problem = million_scores(1_000_000)
+    own = own_prior_tables(problem, Index())
+    middle = perf_counter()
+    out, _ = own_priors_chunk(problem, own, True, 0, 0, 1)
+    return {
+        "table_seconds": middle - begin,
+        "seconds": perf_counter() - begin,
+        "indices": float(np.isfinite(own.score).sum()),
+        "per_task": float(out[0, 0]) / problem.tasks,
+        "most_labels": float(out[0, 2]),
         "peak_mb": peak_mb(),
     }
 
@@ -154,6 +217,8 @@ JOBS = {
     "million": lambda: bound_job(1_000_000, 3_000_000),
     "priors": lambda: bound_job(100_000, 300_000, 100_000),
     "many": lambda: many_job(100_000, 300_000),
+    "scores_bound": scores_bound_job,
+    "scores_campaign": scores_campaign_job,
     "crowd_campaign": crowd_campaign_job,
     "compile": compile_job,
 }

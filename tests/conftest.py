@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import settings
 
@@ -32,6 +33,10 @@ if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usa
 # Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
+
+# A request that takes longer than httpx's five seconds is slow, not wrong.
+waits = httpx._config.DEFAULT_TIMEOUT_CONFIG
+waits.connect = waits.read = waits.write = waits.pool = 300.0
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.

@@ -14,15 +14,28 @@ from typing import Any
 import httpx
 import uvicorn
 
+from nextlabel.campaigns import service as service_module
+from nextlabel.campaigns import worker_reports
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
+from nextlabel.service.routes import log, work
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
+from nextlabel.web.worker import routes as worker_routes
 
 #: Seconds after which a test that waits gives up: far more than the slowest machine needs.
 PATIENCE_S = 300.0
+#: How long a request waits for what is being computed before it is told to come back: a slow machine would be told so
+#: where a test looks at something else.
+WAITS: tuple[tuple[Any, str], ...] = (
+    (work, "TABLES_WAIT_S"), (worker_routes, "TABLES_WAIT_S"), (log, "CERTIFICATE_S"),
+    (service_module, "READ_PATIENCE_S"), (worker_reports, "WAIT_S"),
+)  # fmt: skip
+for module, constant in WAITS:
+    assert hasattr(module, constant)
+    setattr(module, constant, PATIENCE_S)
 #: A policy whose tables are there at once.
 QUICK = {"budget": 20, "labels": ["no", "yes"], "policy": "uncertainty"}
 
@@ -81,7 +94,15 @@ def running(url: str, pages: Callable[[Any], None] | None = None, **settings: An
     port = int(listening.getsockname()[1])
     app = create_app(campaign_service, ServiceSettings(port=port, **settings), pages)
     server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="on", http=GuardedProtocol)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            lifespan="on",
+            http=GuardedProtocol,
+            timeout_keep_alive=int(PATIENCE_S),  # else a slow client may write to a connection that is being closed
+        )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

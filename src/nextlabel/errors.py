@@ -10,6 +10,7 @@
     │   ├── MediaTypeError        a request's body of an unsupported type (HTTP 415)
     │   ├── ConflictError         it contradicts what a campaign has recorded (HTTP 409)
     │   └── NotFoundError         no such campaign, task or lease (HTTP 404)
+    │       └── GoneError         a campaign that was deleted (HTTP 410)
     ├── TokenError                no token, or one that the service did not issue (HTTP 401)
     ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
@@ -75,6 +76,10 @@ class ConflictError(InputError):
 
 class NotFoundError(InputError):
     """There is no such campaign, task or lease."""
+
+
+class GoneError(NotFoundError):
+    """The campaign was deleted."""
 
 
 class TokenError(NextlabelError):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from live_crowds import LABELS, WORKERS, assert_same, assert_same_as_fresh, model_of, say, settings, settled, tasks
+from nextlabel.campaign import crowd_snapshot
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
-from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
@@ -19,72 +20,6 @@ from nextlabel.errors import ConflictError, InputError
 from nextlabel.store.memory import MemoryStore
 from nextlabel.store.open import open_store
 from stores import Clock, opened, service_of_store
-
-LABELS = ("a", "b", "c")
-WORKERS = tuple(f"w{k}" for k in range(5))
-
-
-def settings(**values: Any) -> CampaignSettings:
-    usual: dict[str, Any] = {"budget": 60, "labels": LABELS, "policy": "crowd", "lease_seconds": 60.0, "most_labels": 5}
-    return CampaignSettings.from_dict({**usual, **values})
-
-
-def tasks(first: int, end: int) -> list[dict[str, Any]]:
-    return [{"id": f"t{k}", "text": f"item {k}"} for k in range(first, end)]
-
-
-def say(task: str, worker: str, rng: np.random.Generator) -> str:
-    """Item k is of kind k modulo 3; the last worker guesses, the others are right nine times in ten."""
-    right = int(task[1:]) % len(LABELS)
-    if worker == WORKERS[-1] or rng.random() > 0.9:
-        return LABELS[int(rng.integers(len(LABELS)))]
-    return LABELS[right]
-
-
-def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
-    """The model that the process has, or one that has read the log alone."""
-
-    def look(commands: Commands) -> CrowdModel:
-        commands.crowd_snapshot()
-        ledger = commands.ledger
-        assert ledger.crowd is not None
-        if not fresh:
-            return ledger.crowd
-        model = CrowdModel(ledger.row.config)
-        model.catch_up(ledger)
-        return model
-
-    return service.run(id, look)
-
-
-def assert_same(one: CrowdModel, other: CrowdModel) -> None:
-    """Not a bit of difference in what is believed, nor in what anybody would get next."""
-    assert (one.seq, one.version, one.workers) == (other.seq, other.version, other.workers)
-    for name in ("belief", "logp", "counts", "pseudo"):
-        mine, theirs = (getattr(model.crowd.campaign.state, name) for model in (one, other))
-        shorter = min(len(mine), len(theirs))
-        assert np.array_equal(mine[:shorter], theirs[:shorter]), name
-    assert np.array_equal(one.crowd.campaign.bins.members, other.crowd.campaign.bins.members)
-    for worker in (*WORKERS, "somebody new"):
-        assert one.choose(worker) == other.choose(worker), worker
-
-
-def assert_same_as_fresh(service: CampaignService, id: str) -> None:
-    """The model of the process is the one that the log alone leads to, whatever is being learnt just now."""
-
-    def look(commands: Commands) -> None:
-        model, fresh = commands.crowd(), CrowdModel(commands.ledger.row.config)
-        fresh.catch_up(commands.ledger)
-        assert_same(model, fresh)
-
-    service.run(id, look)
-
-
-def settled(service: CampaignService, id: str) -> None:
-    """Wait until nothing is being learnt in the background."""
-    refits = service.table_cache.refits
-    if refits is not None:
-        refits.later(id).result(300)
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["at once", "background"])
@@ -212,6 +147,38 @@ def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
     finish(service, id)
     after = service.certificate(id)
     assert certificate.forecast_low is not None and certificate.forecast_low - 0.03 < after.now
+    service.close()
+
+
+def test_what_is_expected_is_computed_after_the_campaign_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its many passes over the labels kept everybody who asked waiting, as often as somebody looked at a dashboard."""
+    passes: list[int] = []
+    compute = crowd_snapshot.expected_accuracy
+
+    def counted(*values: Any) -> Any:
+        passes.append(1)
+        return compute(*values)
+
+    monkeypatch.setattr(crowd_snapshot, "expected_accuracy", counted)
+    service = service_of_store(MemoryStore(), Clock())
+    id = service.create(settings(), tasks=tasks(0, 12)).id
+    rng = np.random.default_rng(2)
+    for step in range(20):
+        lease = service.ask(id, WORKERS[step % 5])
+        assert lease
+        service.tell(lease.id, say(lease.task, lease.worker, rng))
+    passes.clear()
+    before = service.crowd(service.store.row(id))
+    assert before is not None and passes == []
+    while lease := service.ask(id, WORKERS[0]):  # the campaign goes on, the snapshot does not
+        service.tell(lease.id, LABELS[0])
+    now = service.crowd(service.store.row(id))
+    assert now is not None
+    passes.clear()
+    expected = before.expected
+    assert (expected, passes) == (before.expected, [1])
+    assert expected.mean == before.beliefs.max(axis=1).mean() and expected.low < expected.mean < expected.high
+    assert now.expected != expected
     service.close()
 
 

@@ -22,7 +22,7 @@ from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_a
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.simulation.engine import Engine, run
-from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
+from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
 from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
@@ -288,5 +288,5 @@ def test_arrivals_are_as_many_as_the_integral_says() -> None:
     assert abs(out[:, 4].mean() - problem.mean_arrivals) < STANDARD_ERRORS * math.sqrt(problem.mean_arrivals / 3000)
     assert out[:, 4].var() == pytest.approx(problem.mean_arrivals, rel=0.15)  # Poisson
     tables = own_prior_tables(problem, make_policy("uniform"))
-    many, _ = own_priors_chunk(problem, class_of_task(problem), *tables, True, 7, 0, 100)
+    many, _ = own_priors_chunk(problem, tables, True, 7, 0, 100)
     assert np.all(many[:, 4] == out[:100, 4])

@@ -86,8 +86,9 @@ def test_wrong_tokens(tmp_path: Path) -> None:
             assert [forged.get("/campaigns").status_code for _ in range(5)] == [401] * 5
             answers = [wrong.get("/campaigns"), *(forged.get("/campaigns") for _ in range(20))]
             check_429(next(one for one in answers if one.status_code != 401))
-        refused = [httpx.post(f"{service.url}/sign-in", data={"token": "nl_no"}) for _ in range(5)]
-        assert refused[-1].status_code == 429 and "retry-after" in refused[-1].headers
+        tried = [httpx.post(f"{service.url}/sign-in", data={"token": "nl_no"}) for _ in range(5)]
+        refused = next(one for one in tried if one.status_code == 429)  # a slow machine has been given one back
+        assert "retry-after" in refused.headers
         assert exceeded(service, "failed_sign_ins") > 0
         with service.http() as right:  # a valid token is never refused because of others
             assert right.get("/campaigns").status_code == 200
@@ -220,6 +221,7 @@ class TestNesting:
             assert made.status_code == 201
             assert http.post("/campaigns/nested/tasks", json=[{"payload": payload}]).status_code == 200
             asked = http.post("/campaigns/nested/ask", json={"worker": "ann"}).json()
+            assert asked["lease"], asked
             assert asked["lease"]["payload"] == payload
 
 

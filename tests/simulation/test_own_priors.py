@@ -21,10 +21,9 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, class_arrays
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation import own_priors as many_module
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import ClassTables, class_of_task, own_prior_tables, own_priors_chunk
+from nextlabel.simulation.own_priors import ClassTables, own_prior_tables, own_priors_chunk
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index.table import index_table
 from tolerances import ROUNDING
@@ -66,9 +65,7 @@ def index_of_class(entry: TaskClass, depth: int, flight: int) -> Floats:
 
 
 @pytest.mark.parametrize(("answers", "depth", "flight"), [(2, 12, 4), (2, 1, 1), (3, 4, 2)])
-def test_limit_indices_are_those_of_each_class(
-    answers: int, depth: int, flight: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limit_indices_are_those_of_each_class(answers: int, depth: int, flight: int) -> None:
     if answers == 2:
         thresholds = np.random.default_rng(1).uniform(0.3, 0.7, 20)
         classes = [TaskClass(1, Beta(*p), float(d)) for p, d in zip(some_priors(20), thresholds, strict=True)]
@@ -77,8 +74,9 @@ def test_limit_indices_are_those_of_each_class(
         weights = np.random.default_rng(2).uniform(0.4, 3.0, (3, answers))
         classes = [TaskClass(1, Dirichlet(tuple(map(float, row)))) for row in weights]
     problem = Problem(tuple(classes), depth)
-    monkeypatch.setattr(many_module, "DEPTH", depth)
-    scores, facts = own_prior_tables(problem, Index())
+    tasks = own_prior_tables(problem, Index())
+    scores, facts = tasks.score, tasks.facts
+    assert depth == tasks.D
     assert scores.shape[1] == 1 and np.isnan(scores).all()
     lattice = classes[0].lattice(depth + AHEAD)
     first, child = lattice.first, lattice.child
@@ -94,11 +92,12 @@ def test_limit_indices_are_those_of_each_class(
 
 def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
     problem = Problem.from_priors(some_priors(100), 150)
-    scores, facts = own_prior_tables(problem, Index())
-    own_priors_chunk(problem, class_of_task(problem), scores, facts, True, 0, 0, 1)
+    tasks = own_prior_tables(problem, Index(), most_labels=12)
+    scores = tasks.score
+    own_priors_chunk(problem, tasks, True, 0, 0, 1)
     known = np.isfinite(scores[:, 0])
     assert known[:, 0].all()
-    assert known.sum() <= 100 + 5 * 150  # an arrival asks for the outcomes of four labels in flight at most
+    assert known.sum() <= 100 + 5 * 150  # hardly ever are there more than four labels of a task in flight
     for c, entry in enumerate(problem.classes):
         assert scores[c, 0, known[c]] == pytest.approx(index_of_class(entry, 12, 4)[0, known[c]], abs=ROUNDING)
 
@@ -106,10 +105,11 @@ def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_indices_found_by_other_chunks_change_nothing(jobs: int) -> None:
     problem = Problem.from_priors(some_priors(80), 200, arrival_rate=1.0)
-    chunk = partial(own_priors_chunk, problem, class_of_task(problem))
-    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, *own_prior_tables(problem, Index()), True, 0), 40, None)
+    chunk = partial(own_priors_chunk, problem)
+    tables = partial(own_prior_tables, problem, Index(), most_labels=12)
+    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, tables(), True, 0), 40, None)
     for first in (0, 39):
-        alone, _ = chunk(*own_prior_tables(problem, Index()), True, 0, first, 1)
+        alone, _ = chunk(tables(), True, 0, first, 1)
         assert (together[first] == alone[0]).all()
 
 
@@ -129,7 +129,7 @@ def test_labels_that_cost_more_than_the_index_are_not_bought() -> None:
     priors = some_priors(80)
     for cost, bought in ((0.0, 200), (0.5, 0)):
         problem = Problem.from_priors(priors, 200, label_cost=cost)
-        out, _ = own_priors_chunk(problem, class_of_task(problem), *own_prior_tables(problem, Index()), True, 0, 0, 1)
+        out, _ = own_priors_chunk(problem, own_prior_tables(problem, Index(), most_labels=12), True, 0, 0, 1)
         assert out[0, 1] == bought
 
 
@@ -154,7 +154,7 @@ def test_both_engines_agree(policy: str, pending: str, monkeypatch: pytest.Monke
     problem = Problem.from_priors([tuple(x) for x in rng.uniform(0.5, 4, (12, 2))], 30, arrival_rate=0.1)
     groups = simulate(problem, [policy], replications=4000, most_labels=12, pending=pending)
     monkeypatch.setattr(study_module, "FEW_CLASSES", 1)
-    heap = simulate(problem, [policy], replications=4000, bound=groups.bound, pending=pending)
+    heap = simulate(problem, [policy], replications=4000, most_labels=12, bound=groups.bound, pending=pending)
     one, two = groups.results[0], heap.results[0]
     spread = np.std(one.rewards - two.rewards, ddof=1) / np.sqrt(len(one.rewards)) / problem.tasks
     assert abs(one.per_task.mean - two.per_task.mean) <= 4 * spread + 1e-12
@@ -166,7 +166,8 @@ def test_hundreds_of_priors_end_to_end() -> None:
     problem = Problem.from_priors([tuple(x) for x in rng.uniform(0.5, 4, (200, 2))], 500)
     study = simulate(problem, ["index", "okg", "uniform"], replications=200, seed=1)
     index, okg, uniform = (r.per_task.mean for r in study.results)
-    assert study.bound.per_task >= index > uniform
+    assert study.bound.per_task >= index - study.results[0].per_task.half_width
+    assert index > uniform
     assert study.difference("index", "okg").mean > -3 * study.difference("index", "okg").half_width
     assert okg > uniform
     again = simulate(problem, ["index"], replications=50, seed=1, bound=study.bound)
@@ -182,10 +183,11 @@ def test_rules_that_need_arrivals_left_are_refused() -> None:
 @pytest.mark.parametrize("name", ["apt", "lsa"])
 def test_untouched_tasks_are_drawn_by_lot(name: str) -> None:
     problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 10, completion_rate=1e7)
-    scores, facts = own_prior_tables(problem, make_policy(name))
+    tasks = own_prior_tables(problem, make_policy(name))
+    scores = tasks.score
     assert np.isfinite(scores).all()
     assert np.all(scores[:, 0, 0] > scores.reshape(100, -1)[:, 1:].max(axis=1))
-    out, _ = own_priors_chunk(problem, class_of_task(problem), scores, facts, True, 0, 0, 400)
+    out, _ = own_priors_chunk(problem, tasks, True, 0, 0, 400)
     # Ten of a hundred unlike tasks are labelled: by lot, the value differs between replications.
     assert len(np.unique(np.round(out[:, 0], 9))) > 300
 
@@ -196,5 +198,3 @@ def test_what_the_engine_of_many_kinds_cannot_do_is_refused() -> None:
     for policy in (Index(table), Index(cap=4)):
         with pytest.raises(InputError, match="neither a table nor a cap"):
             simulate(problem, [policy], replications=1)
-    with pytest.raises(InputError, match="up to 12 labels"):
-        simulate(problem, ["okg"], replications=1, most_labels=5)

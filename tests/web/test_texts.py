@@ -19,8 +19,8 @@ from nextlabel.web import render
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.static_files import FOLDER as STATIC
 from nextlabel.web.worker import texts as module
+from nextlabel.web.worker.error_pages import ERRORS
 from nextlabel.web.worker.plurals import FORMS, PLURALS
-from nextlabel.web.worker.routes import ERRORS
 from nextlabel.web.worker.texts import FINAL_REASONS, preferred, texts_for, worker_texts
 from service_fixtures import Service, on_sqlite
 

@@ -60,19 +60,7 @@ class OneCoin(Prior):
     def believe_all(cls, priors: Sequence[Prior], d: Floats, depth: int) -> tuple[Floats, Floats]:
         """All at once."""
         both = np.array([(p.probability, p.accuracy) for p in priors if isinstance(p, OneCoin)])
-        pi, q = both[:, :1], both[:, 1:]
-        _, _, counts = simplex(2, depth)
-        b, a = counts[:, 0], counts[:, 1]
-        with np.errstate(invalid="ignore"):  # certain answers against each other: such nodes cannot occur
-            step = logit(q)
-            pull = np.where(a == b, 0.0, (a - b) * np.where(q == 0.5, 0.0, step))
-            odds = logit(pi) + pull
-        impossible = ((q == 1.0) & (a > 0) & (b > 0)) | np.isnan(odds)
-        # Both truths by their own formula: 1 - P would leave few digits of a truth that is nearly excluded.
-        one = np.where(impossible, pi, expit(odds))
-        zero = np.where(impossible, 1.0 - pi, expit(-odds))
-        prob = np.stack([zero * q + one * (1.0 - q), one * q + zero * (1.0 - q)], axis=-1)
-        return prob, np.stack([zero, one], axis=-1)
+        return coin_beliefs(both[:, 0], both[:, 1], depth)
 
     def symmetry(self, d: float, counts: Ints) -> Floats | None:
         """The mirror image, where both truths are equally likely."""
@@ -90,3 +78,20 @@ class OneCoin(Prior):
     def describe(self) -> str:
         """Probability and accuracy."""
         return f"truth 1 with probability {self.probability:g}, answers right with {self.accuracy:g}"
+
+
+def coin_beliefs(probability: Floats, accuracy: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Answer and truth probabilities (B, N, 2) of B priors at once."""
+    pi, q = probability[:, None], accuracy[:, None]
+    _, _, counts = simplex(2, depth)
+    b, a = counts[:, 0], counts[:, 1]
+    with np.errstate(invalid="ignore"):  # certain answers against each other: such nodes cannot occur
+        step = logit(q)
+        pull = np.where(a == b, 0.0, (a - b) * np.where(q == 0.5, 0.0, step))
+        odds = logit(pi) + pull
+    impossible = ((q == 1.0) & (a > 0) & (b > 0)) | np.isnan(odds)
+    # Both truths by their own formula: 1 - P would leave few digits of a truth that is nearly excluded.
+    one = np.where(impossible, pi, expit(odds))
+    zero = np.where(impossible, 1.0 - pi, expit(-odds))
+    prob = np.stack([zero * q + one * (1.0 - q), one * q + zero * (1.0 - q)], axis=-1)
+    return prob, np.stack([zero, one], axis=-1)

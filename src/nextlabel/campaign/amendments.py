@@ -9,25 +9,41 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
-from typing import Any, Final
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
+from nextlabel.campaign.page_settings import (
+    check_names_fit,
+    checked_display_names,
+    checked_instructions,
+    checked_language,
+    checked_name,
+    checked_question,
+    checked_show,
+)
 from nextlabel.campaign.setting_checks import (
+    check_turning_away,
     checked_budget,
     checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
+    checked_switch,
 )
-from nextlabel.campaign.settings import CampaignSettings, unchecked
-from nextlabel.errors import InputError
+from nextlabel.campaign.settings import CampaignSettings, tuples_of, unchecked
+from nextlabel.errors import ConflictError, InputError
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.rows import CampaignRow
 
 #: Checks of the settings that have a counter of their own, and of all others that may change.
 COUNTED: Final[dict[str, Callable[[Any], Any]]] = {
     "budget": checked_budget, "deadline": checked_deadline, "lease_seconds": checked_lease_seconds,
 }  # fmt: skip
 AMENDABLE: Final[dict[str, Callable[[Any], Any]]] = {
-    "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota,
+    "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota, "name": checked_name,
+    "question": checked_question, "display_names": checked_display_names, "instructions": checked_instructions,
+    "language": checked_language, "show": checked_show, "turn_away": partial(checked_switch, "turn_away"),
 }  # fmt: skip
 NOTHING: Final = "{}"
 
@@ -38,6 +54,23 @@ def checked_change(name: str, value: Any) -> Any:
     if check is None:
         raise InputError(f"{name[:60]!r} cannot be changed.", f"It can be {', '.join([*COUNTED, *AMENDABLE])}.")
     return check(value)
+
+
+def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of new values those that change something, checked, in the types of JSON."""
+    new: dict[str, Any] = {}
+    for name, value in values.items():
+        checked: Any = checked_change(name, value)
+        if checked != getattr(row if name in COUNTED else row.config, name):
+            new[name] = list(checked) if isinstance(checked, tuple) else checked
+    check_names_fit(new.get("display_names"), row.config.labels)
+    check_turning_away(new.get("turn_away", False), row.config.policy)
+    if new.get("budget", row.budget) < row.spent:
+        raise ConflictError(
+            f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",
+            f"Give at least {row.spent}.",
+        )
+    return new
 
 
 def amended_with(amended: str, changes: Mapping[str, Any]) -> str:
@@ -52,4 +85,5 @@ def amend(config: CampaignSettings, amended: str) -> CampaignSettings:
     if amended == NOTHING:
         return config
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    return unchecked({**values, **json.loads(amended)})
+    changed = json.loads(amended)
+    return unchecked({**values, **changed, **tuples_of(changed)})

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.amendments import COUNTED, checked_change
+from nextlabel.campaign.amendments import COUNTED, changes_of
 from nextlabel.campaign.choice import choose
 from nextlabel.campaign.clock import doubt_about
 from nextlabel.campaign.declaration import LONGEST_WORKER
@@ -19,7 +19,7 @@ from nextlabel.campaign.rates import lease_seconds
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.rows import LeaseRow, TaskRow
-from nextlabel.campaign.shown_columns import shown_payload
+from nextlabel.campaign.shown_columns import check_columns, shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
@@ -28,6 +28,8 @@ from nextlabel.errors import ConflictError, InputError
 
 #: The seconds after which it is worth asking again.
 RETRY_RANGE = (1.0, 30.0)
+#: Tasks whose columns are looked at when others are to be shown.
+SAMPLE = 20
 _TABLES = (dict, list)
 
 
@@ -43,9 +45,9 @@ class Commands(Recording):
         for lease in self.ledger.open_leases(worker):
             return self._lease(lease, self.ledger.task(lease.task))
         row = self.ledger.row
-        reason = self._why_not(worker) or self.closing_reason()
-        if reason is not None:
-            return self._refuse(reason)
+        refused = self.refusal(worker)
+        if refused is not None:
+            return refused
         if row.left == 0:
             return self._refuse("all_leased")
         chosen = choose(self, worker)
@@ -62,6 +64,11 @@ class Commands(Recording):
             {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
         )
         return self._lease(get_lease(self.ledger, id), task)
+
+    def refusal(self, worker: str) -> NoTask | None:
+        """Why this worker, who holds nothing, gets no task whichever there are; None if there may be one."""
+        reason = self._why_not(worker) or self.closing_reason()
+        return None if reason is None else self._refuse(reason)
 
     def tell(self, id: str, label: object, worker: str | None = None) -> Told:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
@@ -143,22 +150,18 @@ class Commands(Recording):
     def change(self, **values: Any) -> None:
         """Other settings (``campaign.amendments``); None takes those away that need not be there."""
         self.expire()
-        row = self.ledger.row
-        new: dict[str, Any] = {}
-        for name, value in values.items():
-            checked: Any = checked_change(name, value)
-            if checked != getattr(row if name in COUNTED else row.config, name):
-                new[name] = checked
-        if new.get("budget", row.budget) < row.spent:
-            raise ConflictError(
-                f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",
-                f"Give at least {row.spent}.",
-            )
+        new = changes_of(self.ledger.row, values)
+        if new.get("show") is not None:
+            before = self.ledger.row.config.show or ()
+            check_columns([name for name in new["show"] if name not in before], self._first_payloads())
         if new:
             self.record("changed", new)
             if not COUNTED.keys().isdisjoint(new):
                 self.reopen()
                 self.closing_reason()
+
+    def _first_payloads(self) -> list[Any]:
+        return [self.ledger.task(number).payload for number in range(min(self.ledger.row.tasks, SAMPLE))]
 
     def reconsider_deadline(self) -> None:
         """After the clock was set: expire what is over, and open a campaign that was closed before its deadline."""
@@ -184,7 +187,7 @@ class Commands(Recording):
             expiry = self.ledger.next_expiry()
             if reason == "all_leased" or expiry is not None:
                 retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
-        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing"):
+        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing", "turned_away"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 

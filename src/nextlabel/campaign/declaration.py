@@ -14,6 +14,8 @@ from typing import Any, Final
 
 #: Answers, and characters of a label's name, of the campaign's name, of its question and of a worker's name.
 MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26, 200, 200, 5_000, 200
+#: Characters of the instructions: some pages, and little enough to be read with every command on the campaign.
+LONGEST_INSTRUCTIONS = 20_000
 #: A lease lasts at least a second and at most thirty days.
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
@@ -58,6 +60,14 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "name": Setting("What the campaign is called.", "", {"max_length": LONGEST_NAME}),
     "question": Setting("What workers are asked.", "", {"max_length": LONGEST_QUESTION}),
+    "display_names": Setting(
+        "What workers read in place of the labels, one name for each, in their order. Files keep the labels.",
+        None, {"max_length": MOST_ANSWERS}, "No,Yes",
+    ),
+    "instructions": Setting(
+        "Instructions with examples, in Markdown: workers read them before their first task, and again with a key.",
+        "", {"max_length": LONGEST_INSTRUCTIONS},
+    ),
     "language": Setting(
         "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
         None, example="de",
@@ -101,6 +111,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
     "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
     "gold_in_budget": Setting("Whether labels of control questions are paid from the budget.", False),
+    "turn_away": Setting(
+        "Whether workers whose next label is worth less than its price are told that there is nothing for them (policy "
+        "crowd only, and nobody before their first ten labels).", False,
+    ),
     "pay_per_label": Setting(
         "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
         "0.05",
@@ -109,9 +123,6 @@ SETTINGS: Final[dict[str, Setting]] = {
         "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
     ),
 }  # fmt: skip
-
-#: Settings that may change while a campaign runs.
-CHANGEABLE: Final = ("budget", "deadline", "lease_seconds", "pay_per_label", "most_labels_per_worker")
 
 
 def declared(name: str) -> Setting:

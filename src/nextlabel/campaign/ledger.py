@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.access import AccessRecords
+from nextlabel.campaign.deletions import DeletionRecords
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.imports import ImportRecords
 from nextlabel.campaign.needs import Need
@@ -199,16 +200,21 @@ class Store(Protocol):
         ...
 
     @property
+    def deletions(self) -> DeletionRecords:
+        """Campaigns that were deleted."""
+        ...
+
+    @property
     def clock(self) -> Callable[[], float]:
         """Seconds since 1970 by the clock of the database, or by this machine's where it has none."""
         ...
 
     def create(self, id: str, config: CampaignSettings, now: float) -> AbstractContextManager[Ledger]:
-        """A new campaign without events; ConflictError if the id is taken."""
+        """A new campaign without events; ConflictError if the id is taken, or was by one that is deleted."""
         ...
 
     def transaction(self, id: str) -> AbstractContextManager[Ledger]:
-        """The campaign, locked; NotFoundError if there is none."""
+        """The campaign, locked; NotFoundError if there is none, GoneError if it was deleted."""
         ...
 
     def transactions(self, needs: Mapping[str, Sequence[Need]]) -> AbstractContextManager[Mapping[str, Ledger]]:

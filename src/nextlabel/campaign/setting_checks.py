@@ -7,11 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from nextlabel.campaign.declaration import (
-    LANGUAGES,
     LEASE_RANGE,
-    LONGEST_LABEL,
-    LONGEST_NAME,
-    MOST_ANSWERS,
     SETTINGS,
 )
 from nextlabel.errors import InputError, ProblemError
@@ -22,43 +18,9 @@ from nextlabel.problem.problem import whole
 _TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 
 
-def checked_labels(labels: Any) -> tuple[str, ...]:
-    """Two or more different names."""
-    hint = 'Give two or more names, e.g. ["no", "yes"].'
-    if isinstance(labels, str) or not isinstance(labels, list | tuple):
-        raise InputError("labels are not a list of names.", hint)
-    names = tuple(text("a label", name, LONGEST_LABEL) for name in labels)
-    if not 2 <= len(names) <= MOST_ANSWERS:
-        raise InputError(f"the campaign has {len(names)} labels: give 2 to {MOST_ANSWERS}.", hint)
-    if "" in names or len(set(names)) < len(names):
-        raise InputError("a label is empty or there twice.", hint)
-    return names
-
-
 def checked_budget(budget: Any) -> int:
     """Labels that may be bought."""
     return whole("budget", budget, 1, "Give the number of labels that may be bought, e.g. 1200.")
-
-
-def checked_language(language: Any) -> str | None:
-    """A language of the workers' page, or none to follow each worker's browser."""
-    if language is not None and language not in LANGUAGES:
-        known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
-        raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
-    return None if language is None else str(language)
-
-
-def checked_show(columns: Any) -> tuple[str, ...] | None:
-    """Columns that workers are shown, or none to have those left out that look personal."""
-    if columns is None:
-        return None
-    hint = 'Give their names, e.g. ["text", "city"], or ["*"] for all.'
-    if isinstance(columns, str) or not isinstance(columns, list | tuple):
-        raise InputError("the columns to show are not a list of names.", hint)
-    names = tuple(dict.fromkeys(text("a column's name", name, LONGEST_NAME) for name in columns))
-    if not names or "" in names or len(names) > SETTINGS["show"].bounds["max_length"]:
-        raise InputError("no column is shown to workers, or one has no name.", hint)
-    return names
 
 
 def checked_deadline(deadline: Any) -> float | None:
@@ -99,18 +61,25 @@ def checked_pay(pay: Any) -> float:
     return found
 
 
+def checked_switch(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} {str(value)[:40]!r} is not true or false.", "Give true or false.")
+    return value
+
+
+def check_turning_away(turn_away: bool, policy: str) -> None:
+    """Refuse to turn workers away where nobody knows what a worker's label is worth."""
+    if turn_away and policy not in CROWD_POLICIES:
+        raise InputError(
+            f"policy {policy!r} takes workers to be alike and cannot tell whom to turn away.",
+            "Use the policy crowd, or leave turn_away out.",
+        )
+
+
 def checked_quota(labels: Any) -> int | None:
     """Labels that one worker may give, or none for no limit."""
     return None if labels is None else whole("most_labels_per_worker", labels, 1, "Give e.g. 100, or leave it out.")
-
-
-def text(what: str, value: Any, longest: int) -> str:
-    """A text, or a whole number as one."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
-        raise InputError(f"{what} is not a text of at most {longest} characters.", "Give a shorter text.")
-    return value.strip()
 
 
 def at_most(name: str, value: Any, most: int, clip: bool) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Required, TypedDict
+from typing import Any, Final, Required, TypedDict
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
@@ -17,32 +17,41 @@ from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
     LONGEST_LABEL,
-    LONGEST_NAME,
-    LONGEST_QUESTION,
     MOST_IN_FLIGHT,
     MOST_LABELS,
     SETTINGS,
 )
 from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
-from nextlabel.campaign.setting_checks import (
-    at_most,
-    checked_budget,
-    checked_deadline,
+from nextlabel.campaign.page_settings import (
+    check_names_fit,
+    checked_display_names,
+    checked_instructions,
     checked_labels,
     checked_language,
+    checked_name,
+    checked_question,
+    checked_show,
+)
+from nextlabel.campaign.setting_checks import (
+    at_most,
+    check_turning_away,
+    checked_budget,
+    checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
-    checked_show,
+    checked_switch,
     in_range,
     policy_name,
-    text,
 )
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import CROWD_POLICIES, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
+
+#: Settings that are lists of texts, or nothing.
+LISTS: Final = ("display_names", "show")
 
 
 class ChangeOptions(TypedDict, total=False):
@@ -53,6 +62,13 @@ class ChangeOptions(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    name: str
+    question: str
+    display_names: Sequence[str] | None
+    instructions: str
+    language: str | None
+    show: Sequence[str] | None
+    turn_away: bool
 
 
 class SettingOptions(TypedDict, total=False):
@@ -62,6 +78,8 @@ class SettingOptions(TypedDict, total=False):
     labels: Sequence[str]
     name: str
     question: str
+    display_names: Sequence[str] | None
+    instructions: str
     language: str | None
     show: Sequence[str] | None
     deadline: datetime | str | float | None
@@ -78,6 +96,7 @@ class SettingOptions(TypedDict, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
+    turn_away: bool
     pay_per_label: float
     most_labels_per_worker: int | None
 
@@ -90,6 +109,8 @@ class CampaignSettings:
     labels: tuple[str, ...] = SETTINGS["labels"].default
     name: str = SETTINGS["name"].default
     question: str = SETTINGS["question"].default
+    display_names: tuple[str, ...] | None = SETTINGS["display_names"].default
+    instructions: str = SETTINGS["instructions"].default
     language: str | None = SETTINGS["language"].default
     show: tuple[str, ...] | None = SETTINGS["show"].default
     deadline: float | None = SETTINGS["deadline"].default
@@ -106,6 +127,7 @@ class CampaignSettings:
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
     gold_in_budget: bool = SETTINGS["gold_in_budget"].default
+    turn_away: bool = SETTINGS["turn_away"].default
     pay_per_label: float = SETTINGS["pay_per_label"].default
     most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
@@ -117,15 +139,18 @@ class CampaignSettings:
         if prior is not None and not isinstance(prior, Prior):
             set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
         set_(self, "budget", checked_budget(self.budget))
-        set_(self, "name", text("name", self.name, LONGEST_NAME))
-        set_(self, "question", text("question", self.question, LONGEST_QUESTION))
+        set_(self, "name", checked_name(self.name))
+        set_(self, "question", checked_question(self.question))
+        set_(self, "display_names", checked_display_names(self.display_names))
+        check_names_fit(self.display_names, self.labels)
+        set_(self, "instructions", checked_instructions(self.instructions))
         set_(self, "language", checked_language(self.language))
         set_(self, "show", checked_show(self.show))
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
-        if not isinstance(self.gold_in_budget, bool):
-            raise InputError(f"gold_in_budget {self.gold_in_budget!r} is not true or false.", "Give true or false.")
+        set_(self, "gold_in_budget", checked_switch("gold_in_budget", self.gold_in_budget))
+        set_(self, "turn_away", checked_switch("turn_away", self.turn_away))
         set_(self, "pay_per_label", checked_pay(self.pay_per_label))
         set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
@@ -151,11 +176,12 @@ class CampaignSettings:
                 f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
                 'Use the policy crowd, or a prior such as kind = "one-coin".',
             )
-        elif policy.planned_ahead:
+        elif not policy.live:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
-                "Use index, which follows both.",
+                "Use auto or index, which follow both.",
             )
+        check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:
             raise InputError(
@@ -174,9 +200,19 @@ class CampaignSettings:
             raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
 
     @property
+    def follows_load(self) -> bool:
+        """Whether the policy's tables are for a number of tasks and of labels per task."""
+        return self.policy in POLICIES and POLICIES[self.policy].follows_load
+
+    @property
     def knows_workers(self) -> bool:
         """Whether the policy tells workers apart and learns them from their labels."""
         return self.policy in CROWD_POLICIES
+
+    @property
+    def shown_labels(self) -> tuple[str, ...]:
+        """What workers read in place of the labels."""
+        return self.labels if self.display_names is None else self.display_names
 
     @property
     def answers(self) -> int:
@@ -208,7 +244,8 @@ class CampaignSettings:
         """The settings in the types of JSON."""
         out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         out["labels"] = list(self.labels)
-        out["show"] = None if self.show is None else list(self.show)
+        for name in LISTS:
+            out[name] = None if out[name] is None else list(out[name])
         out["prior"] = None if self.prior is None else prior_table(self.prior)
         out["reward"] = reward_table(self.reward)
         return out
@@ -231,7 +268,7 @@ class CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
         values = {**LEGACY_SETTINGS, **table}
         values["labels"] = tuple(values["labels"])
-        values["show"] = None if values["show"] is None else tuple(values["show"])
+        values |= tuples_of(values)
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
         values["reward"] = reward_from(values["reward"])
         return unchecked({f.name: values[f.name] for f in fields(cls)})
@@ -244,6 +281,11 @@ class CampaignSettings:
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
+
+
+def tuples_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``LISTS`` that a table from JSON has, as they are in settings."""
+    return {name: None if table[name] is None else tuple(table[name]) for name in LISTS if name in table}
 
 
 def unchecked(values: dict[str, Any]) -> CampaignSettings:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from nextlabel.errors import InputError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.prose import listed
 
@@ -51,6 +52,19 @@ def shown_payload(show: Sequence[str] | None, payload: Any) -> Any:
     if not isinstance(payload, Mapping) or (show is not None and ALL in show):
         return payload
     return {name: value for name, value in payload.items() if is_shown(show, name)}
+
+
+def columns_of(payloads: Iterable[Any]) -> list[str]:
+    """The columns of some payloads, those that come first first."""
+    return list(dict.fromkeys(name for one in payloads if isinstance(one, Mapping) for name in one))
+
+
+def check_columns(show: Sequence[str], payloads: Sequence[Any]) -> None:
+    """Refuse columns that none of the first tasks has: workers would be shown less than was meant."""
+    known = columns_of(payloads)
+    unknown = [name for name in show if name != ALL and name not in known]
+    if known and unknown:
+        raise InputError(f"the tasks have no column {unknown[0][:60]!r}.", f"They have {listed(known)}.")
 
 
 def columns_notes(show: Sequence[str] | None, columns: Iterable[str], score_column: str | None) -> list[str]:

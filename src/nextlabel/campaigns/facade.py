@@ -137,6 +137,10 @@ class Campaign:
         """Change settings that may change (``campaign.amendments``); None removes those that need not be there."""
         return status_of(self._service.change(self.id, values))
 
+    def delete(self) -> None:
+        """Delete the campaign with its tasks, labels, log and links, for good; its id is not given out again."""
+        self._service.delete(self.id)
+
     def workers(self) -> list[WorkerReport]:
         """What each worker did, is owed and is worth, those with the most labels first."""
         return self._service.worker_reports.of(self.id)

@@ -103,6 +103,8 @@ class Imports:
                 with self._owned(row):
                     if row.state == "staging":
                         self._fail(row, "The process that read the tasks has ended. Send them again.")
+                    elif self._store.deletions.find(row.campaign) is not None:
+                        self._fail(row, "The campaign was deleted.")
                     else:
                         self._publish(row, None)
         self._store.imports.forget(self._store.clock() - REMEMBERED_S)
@@ -193,7 +195,8 @@ class Imports:
         config = CampaignSettings.from_log(json.loads(row.config))
         with suppress(NotFoundError):
             there = self._store.row(row.campaign)
-            if there.config != config or there.tasks not in (0, row.added):
+            created = CampaignSettings.from_log(self._store.events(row.campaign, 0, 1)[0].data["config"])
+            if created != config or there.tasks not in (0, row.added):
                 self._fail(row, "A campaign of that id was created meanwhile.")
                 raise ConflictError(f"there is a campaign {row.campaign!r} already.", "Choose another id.")
             return

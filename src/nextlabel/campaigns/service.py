@@ -13,12 +13,14 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.deletions import taken_by_deleted
 from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaign.gold import set_gold
 from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
+from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
@@ -30,6 +32,7 @@ from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_wor
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.certificates import Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
+from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.overview import overview_of
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
@@ -64,6 +67,7 @@ class CampaignService:
         self.certificates = Certificates(self)
         self.worker_reports = WorkerReports(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
+        self.deletions = Deletions(store)
 
     def create(
         self,
@@ -89,6 +93,8 @@ class CampaignService:
                     add_tasks(commands, some, FIRST_BATCH)
             elif self._has_campaign(name):
                 raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
+            elif self.store.deletions.find(name) is not None:
+                raise taken_by_deleted(name)
             else:
                 self.imports.create(config, name, chain(some, more), FIRST_BATCH, progress)
         except ConflictError as error:
@@ -195,9 +201,14 @@ class CampaignService:
         return self.store.row(id)
 
     def change(self, id: str, values: Mapping[str, Any]) -> CampaignRow:
-        """Another budget, deadline or lease time."""
+        """Other values of settings that may change (``campaign.amendments``)."""
         self.run(id, lambda commands: commands.change(**values))
         return self.store.row(id)
+
+    def delete(self, id: str, progress: Callable[[float], None] | None = None) -> int:
+        """Delete a campaign with its tasks, labels, log and links, for good; returns how many rows were removed."""
+        self.deletions.begin(id)
+        return self.deletions.finish(progress)
 
     def set_standing(self, id: str, worker: str, standing: Standing, reason: object = "") -> WorkerRow:
         """Pause, block or restore a worker (``campaign.worker_commands``)."""
@@ -319,7 +330,7 @@ class CampaignService:
             if row.tasks:
                 self.table_cache.refit_later(id)
         elif row.classes and not row.rules.ranked:
-            self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
+            self.table_cache.prepare(row.config, self.store.classes(id), load_of(row))
 
     def close(self) -> None:
         """Give back what is held open."""

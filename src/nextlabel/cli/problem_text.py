@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def describe(problem: Problem, pending: str = "wait") -> str:
     """The problem in one line; ``pending`` says what becomes of labels in flight at the last arrival."""
-    rewards = list(dict.fromkeys(c.reward.describe() for c in problem.classes))
+    from nextlabel.problem.score_classes import different_rewards
+
+    rewards = list(dict.fromkeys(reward.describe() for reward in different_rewards(problem.classes)))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
     if len(problem.classes) > 1 and problem.answers > 2:
         parts.append(f"{problem.answers} answers")
@@ -44,6 +46,7 @@ def _prior(one: TaskClass) -> str:
 
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
+    from nextlabel.problem.score_classes import different_rewards, kinds_of_priors
     from nextlabel.problem.tables import reward_table
     from nextlabel.problem.worker_tables import worker_table
 
@@ -53,8 +56,8 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
         "tasks": problem.tasks,
         "classes": len(problem.classes),
         "answers": problem.answers,
-        "priors": sorted({c.prior.kind for c in problem.classes}),
-        "rewards": [reward_table(reward) for reward in dict.fromkeys(c.reward for c in problem.classes)],
+        "priors": kinds_of_priors(problem.classes),
+        "rewards": [reward_table(reward) for reward in different_rewards(problem.classes)],
         "budget": problem.budget,
         "label_cost": problem.label_cost,
         "arrival_rate": pieces,

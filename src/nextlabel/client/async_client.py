@@ -48,6 +48,10 @@ class AsyncClient:
         """Change ``budget``, ``deadline`` or ``lease_seconds``."""
         return await self._send(calls.change(campaign, values))
 
+    async def delete(self, campaign: str) -> None:
+        """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
+        return await self._send(calls.delete(campaign))
+
     async def pause(self, campaign: str) -> CampaignStatus:
         """Grant no new leases."""
         return await self._send(calls.steer(campaign, "pause"))

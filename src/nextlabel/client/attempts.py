@@ -10,6 +10,7 @@ import httpx
 
 from nextlabel.errors import (
     ConflictError,
+    GoneError,
     InputError,
     NextlabelError,
     NotAllowedError,
@@ -32,6 +33,7 @@ _ERRORS: dict[int, type[NextlabelError]] = {
     403: NotAllowedError,
     404: NotFoundError,
     409: ConflictError,
+    410: GoneError,
 }
 
 

@@ -83,6 +83,11 @@ def change(campaign: str, values: Mapping[str, Any]) -> Call[CampaignStatus]:
     return Call("PATCH", f"/campaigns/{campaign}", _status, {"json": body})
 
 
+def delete(campaign: str) -> Call[None]:
+    """Delete a campaign."""
+    return Call("DELETE", f"/campaigns/{campaign}", lambda found: None)
+
+
 def steer(campaign: str, verb: str) -> Call[CampaignStatus]:
     """Pause or resume a campaign."""
     return Call("POST", f"/campaigns/{campaign}/{verb}", _status)

@@ -55,6 +55,10 @@ class Client:
         """Change ``budget``, ``deadline`` or ``lease_seconds``; None removes one of the last two."""
         return self._send(calls.change(campaign, values))
 
+    def delete(self, campaign: str) -> None:
+        """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
+        return self._send(calls.delete(campaign))
+
     def pause(self, campaign: str) -> CampaignStatus:
         """Grant no new leases."""
         return self._send(calls.steer(campaign, "pause"))

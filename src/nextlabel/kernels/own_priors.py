@@ -7,6 +7,8 @@ symbol    code     shape                meaning
 G         score    (classes, 1, N)      or: limit indices, nan until a task first gets there (``limit_index``)
 R         facts    (classes, >= N, J)   facts[c, i, 0]: reward of deciding now
 p_j       facts    (classes, >= N, J)   facts[c, i, 1 + j], j < J - 1: probability of an answer up to j
+--        own      (K, 2)               a task's own prior, where its class is one that is near: see ``first_answer``
+--        share    (K,)                 the score of a task is this share of its class's, and the rest of the next one's
 ========= ======== ==================== ==============================================================================
 
 Scores must not depend on the arrivals left, so that an event changes the key of one task only.
@@ -74,6 +76,26 @@ def score_of(
     return found
 
 
+#: Where a task's answers come from: the tables of its class, or a prior of its own with two answers.
+OF_CLASS, OWN_BETA, OWN_COIN = 0, 1, 2
+
+
+@jit
+def first_answer(law: int, own: Floats, ones: int, labels: int) -> float:
+    """Probability of answer 0 after ``ones`` among ``labels``.
+
+    ``own`` is (alpha, beta) of a Beta prior, or the log-odds of truth 1 and of an answer that is right.
+    """
+    zero: float = (own[1] + labels - ones) / (own[0] + own[1] + labels)
+    if law == OWN_BETA:
+        return zero
+    lead = 2 * ones - labels
+    odds = own[0] + lead * own[1] if lead != 0 else own[0]
+    truth, right = 1.0 / (1.0 + np.exp(-odds)), 1.0 / (1.0 + np.exp(-own[1]))
+    zero = right + truth * (1.0 - 2.0 * right)
+    return zero
+
+
 @jit
 def tied(key: Floats, heap: Ints) -> bool:
     """Whether the task on top has to draw lots with another one."""
@@ -93,17 +115,65 @@ class OwnPriors(NamedTuple):
     class_of: Ints  # (K,) class of each task
     D: int  # labels that a task is given at most
     W: int  # and of them in flight
+    share: Floats  # (K,), or (0,) if a task has the score of its class
+    law: int  # OF_CLASS, OWN_BETA or OWN_COIN
+    own: Floats  # (K, 2), or (0, 2) with OF_CLASS
+
+
+class Snapshots(NamedTuple):
+    """Where tasks stood when so many workers had come; ``due`` labels were in flight and would be in in time."""
+
+    budgets: Ints  # (B,)
+    node: Ints  # (B, K)
+    due: Ints  # (B, K)
+    labels: Ints  # (B, 2) labels given, and workers who came
+
+
+@jit
+def take_snapshot(
+    taken: Snapshots, k: int, node: Ints, times: Floats, waiting: Ints, size: int, horizon: float, labels: int, ell: int
+) -> None:
+    """Fill row k."""
+    for x in range(node.shape[0]):
+        taken.node[k, x] = node[x]
+        taken.due[k, x] = 0
+    for i in range(size):
+        if times[i] <= horizon:
+            taken.due[k, waiting[i]] += 1
+    taken.labels[k, 0], taken.labels[k, 1] = labels, ell
+
+
+@jit
+def task_score(tasks: OwnPriors, x: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
+    """Score of task x in [w, node], level m."""
+    c = tasks.class_of[x]
+    s = score_of(tasks.first, tasks.child, tasks.facts[c], tasks.score[c], m, node, w, room, ahead)
+    if tasks.share.shape[0] > 0 and tasks.share[x] < 1.0:
+        t, c = tasks.share[x], c + 1
+        next_one = score_of(tasks.first, tasks.child, tasks.facts[c], tasks.score[c], m, node, w, room, ahead)
+        s = t * s + (1.0 - t) * next_one
+    return s
 
 
 @jit
 def rollout_own_priors(
-    tasks: OwnPriors, timing: Timing, budget: int, least: float, seed: int, first_rep: int, out: Floats
+    tasks: OwnPriors,
+    timing: Timing,
+    budget: int,
+    least: float,
+    seed: int,
+    first_rep: int,
+    taken: Snapshots,
+    ends: Ints,
+    out: Floats,
 ) -> None:
     """Replications from ``first_rep``: out[i] = (reward, labels given, most labels of one task, 0, arrivals).
 
-    An arrival is turned away if no task has a score of at least ``least``.
+    An arrival is turned away if no task has a score of at least ``least``. ``ends``: the last nodes (K,) of the last
+    replication, or (0,); with priors of their own the reward is left to the caller, who finds it by them. ``taken`` is
+    of the last replication too.
     """
-    first, child, facts, score, class_of, D, W = tasks
+    first, child, facts, class_of, D, W = tasks.first, tasks.child, tasks.facts, tasks.class_of, tasks.D, tasks.W
     K, J = class_of.shape[0], child.shape[1]
     node = np.zeros(K, dtype=np.int64)
     level = np.zeros(K, dtype=np.int64)
@@ -122,15 +192,17 @@ def rollout_own_priors(
         k_duration = stream_key(seed, first_rep + rep, DURATION)
         k_tie = stream_key(seed, first_rep + rep, TIE)
         for x in range(K):
-            c = class_of[x]
             node[x], level[x], flight[x] = 0, 0, 0
             lot[x] = -np.log(uniform(k_tie, x, 0))
-            key[x] = score_of(first, child, facts[c], score[c], 0, 0, 0, room, ahead) - JITTER * lot[x]
+            key[x] = task_score(tasks, x, 0, 0, 0, room, ahead) - JITTER * lot[x]
         order = np.argsort(-key)
         for k in range(K):
             heap[k] = order[k]
             position[order[k]] = k
-        size, ell, labels = 0, 0, 0
+        size, ell, labels, seen = 0, 0, 0, 0
+        while seen < taken.budgets.shape[0] and taken.budgets[seen] == 0:
+            take_snapshot(taken, seen, node, times, waiting, size, timing.horizon, labels, ell)
+            seen += 1
         drawn = 0.0
         next_arrival = arrival_after(0.0, -np.log(uniform(k_arrival, 0, 0)), timing.starts, timing.rates)
         while True:
@@ -149,6 +221,9 @@ def rollout_own_priors(
                 else:
                     moved = -1
                 ell += 1
+                if seen < taken.budgets.shape[0] and taken.budgets[seen] == ell:
+                    take_snapshot(taken, seen, node, times, waiting, size, timing.horizon, labels, ell)
+                    seen += 1
                 next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), timing.starts, timing.rates)
             elif size > 0:
                 if times[0] > timing.horizon:
@@ -156,8 +231,11 @@ def rollout_own_priors(
                 x = waiting[0]
                 size = pop(times, waiting, size)
                 u, answer = uniform(k_label, x, level[x]), 0
-                while answer < J - 1 and u >= facts[class_of[x], node[x], 1 + answer]:
-                    answer += 1
+                if tasks.law == OF_CLASS:
+                    while answer < J - 1 and u >= facts[class_of[x], node[x], 1 + answer]:
+                        answer += 1
+                elif u >= first_answer(tasks.law, tasks.own[x], node[x] - first[level[x]], level[x]):
+                    answer = 1
                 node[x] = child[node[x], answer]
                 level[x] += 1
                 flight[x] -= 1
@@ -165,18 +243,23 @@ def rollout_own_priors(
             else:
                 break
             if moved >= 0:
-                c, w, m = class_of[moved], flight[moved], level[moved]
+                w, m = flight[moved], level[moved]
                 lot[moved] = drawn - np.log(uniform(k_tie, moved, 2 * m + w))
                 if w >= W or m + w >= D:
                     key[moved] = -np.inf
                 else:
-                    s = score_of(first, child, facts[c], score[c], m, node[moved], w, room, ahead)
+                    s = task_score(tasks, moved, m, node[moved], w, room, ahead)
                     key[moved] = s - JITTER * lot[moved]
                 sift(moved, key, heap, position)
             if ell == budget and not timing.wait:
                 break
+        for k in range(seen, taken.budgets.shape[0]):  # fewer workers came than these budgets allow
+            take_snapshot(taken, k, node, times, waiting, 0, timing.horizon, labels, ell)
         total, most = 0.0, 0
         for x in range(K):
-            total += facts[class_of[x], node[x], 0]
+            if tasks.law == OF_CLASS:
+                total += facts[class_of[x], node[x], 0]
+            if ends.shape[0] > 0:
+                ends[x] = node[x]
             most = max(most, level[x] + flight[x])
         out[rep, 0], out[rep, 1], out[rep, 2], out[rep, 3], out[rep, 4] = total, labels, most, 0.0, ell

@@ -20,8 +20,8 @@ counts as one of the U).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -30,57 +30,19 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.lattice import Lattice
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
-from nextlabel.beliefs.stack import make_lattice
 from nextlabel.errors import ProblemError
 from nextlabel.problem.checks import LARGEST as LARGEST
 from nextlabel.problem.checks import positive as positive
 from nextlabel.problem.checks import whole as whole
 from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.score_classes import ScoreClasses, different_rewards, number_of_tasks
+from nextlabel.problem.task_class import TaskClass as TaskClass
 from nextlabel.problem.workers import WorkerType, check_workers
 
 DEFAULT_ARRIVAL_RATE = 0.1
 DEFAULT_COMPLETION_RATE = 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class TaskClass:
-    """``count`` tasks that share a prior, a threshold and a reward."""
-
-    count: int
-    prior: Prior = field(default_factory=lambda: Beta(1, 1))
-    threshold: float = 0.5
-    reward: Reward = field(default_factory=Accuracy)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "count", whole("number of tasks", self.count, 1, "Give at least one task, e.g. --tasks 100.")
-        )
-        d: Any = self.threshold
-        if isinstance(d, bool) or not isinstance(d, Real) or not 0 < float(d) < 1:
-            raise ProblemError(f"threshold {d!r} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5.")
-        object.__setattr__(self, "threshold", float(d))
-        if not self.prior.thresholded and self.threshold != 0.5:
-            raise ProblemError(
-                f"a threshold means nothing to tasks with the prior {self.prior.describe()}.",
-                "Leave it out: thresholds are for binary answers of unknown reliability.",
-            )
-        self.reward.check(self.prior.answers)
-
-    @property
-    def answers(self) -> int:
-        """J, the number of answers."""
-        return self.prior.answers
-
-    def beliefs(self, depth: int) -> tuple[Floats, Floats]:
-        """Predictive probabilities of the answers and posterior probabilities of the truths, (nodes, J) each."""
-        return self.prior.believe(self.threshold, depth)
-
-    def lattice(self, depth: int) -> Lattice:
-        """The belief lattice of one task of this class."""
-        return make_lattice(self.prior, self.threshold, depth, self.reward)
 
 
 def as_prior(prior: Prior | tuple[float, ...]) -> Prior:
@@ -108,7 +70,7 @@ def _arrival_rate(rate: Any, horizon: float) -> float | PiecewiseRate:
 class Problem:
     """K tasks in classes, at most U workers, horizon T."""
 
-    classes: tuple[TaskClass, ...]
+    classes: Sequence[TaskClass]
     budget: int
     arrival_rate: float | PiecewiseRate = DEFAULT_ARRIVAL_RATE
     completion_rate: float = DEFAULT_COMPLETION_RATE
@@ -117,12 +79,13 @@ class Problem:
     workers: tuple[WorkerType, ...] = ()
 
     def __post_init__(self) -> None:
-        classes = tuple(self.classes)
+        classes = self.classes if isinstance(self.classes, ScoreClasses) else tuple(self.classes)
         if not classes:
             raise ProblemError("the problem has no tasks.", "Give --tasks N or a [[tasks]] table with a count.")
-        if len({c.answers for c in classes}) > 1:
+        answers = {2} if isinstance(classes, ScoreClasses) else {c.answers for c in classes}
+        if len(answers) > 1:
             raise ProblemError(
-                f"tasks with {' and '.join(str(n) for n in sorted({c.answers for c in classes}))} answers are mixed.",
+                f"tasks with {' and '.join(str(n) for n in sorted(answers))} answers are mixed.",
                 "Give all tasks of a problem the same number of answers.",
             )
         set_ = object.__setattr__
@@ -145,7 +108,8 @@ class Problem:
         if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
             raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. --label-cost 0.02.")
         set_(self, "label_cost", float(cost))
-        set_(self, "workers", check_workers(self.workers, [c.prior for c in classes], [c.reward for c in classes]))
+        one_kind = classes[:1] if isinstance(classes, ScoreClasses) else classes
+        set_(self, "workers", check_workers(self.workers, [c.prior for c in one_kind], [c.reward for c in one_kind]))
 
     @classmethod
     def identical(
@@ -180,7 +144,7 @@ class Problem:
     @property
     def tasks(self) -> int:
         """K, the number of tasks."""
-        return sum(c.count for c in self.classes)
+        return number_of_tasks(self.classes)
 
     @property
     def answers(self) -> int:
@@ -190,7 +154,7 @@ class Problem:
     @property
     def is_accuracy(self) -> bool:
         """Whether every task is worth 1 if it comes out right and 0 if not."""
-        return all(c.reward == Accuracy() for c in self.classes)
+        return different_rewards(self.classes) == [Accuracy()]
 
     @property
     def peak_rate(self) -> float:

@@ -23,8 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.one_coin import OneCoin
-from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns
@@ -32,8 +30,9 @@ from nextlabel.files.frames import Frame, FrameTable
 from nextlabel.files.numbers import number
 from nextlabel.files.open_table import Table, open_stream, open_table
 from nextlabel.files.report import TableReport
-from nextlabel.problem.problem import TaskClass
-from nextlabel.problem.tables import beta_of_score, checked_strength
+from nextlabel.problem.score_classes import ScoreClasses
+from nextlabel.problem.score_priors import checked_strength, prior_of_score
+from nextlabel.problem.task_class import TaskClass
 
 #: No score is nearer to 0 or 1 than this.
 LEAST = 0.001
@@ -74,25 +73,31 @@ def score_classes(
     accuracy: float | None = None,
     threshold: float = 0.5,
     reward: Reward | None = None,
-) -> tuple[TaskClass, ...]:
+) -> ScoreClasses:
     """One class for each different score, in the order in which they first appear."""
     if (strength is None) == (accuracy is None):
         raise ProblemError(
             "scores need either a strength or an accuracy.",
             "Give --strength 4 if a score is worth four labels, or --accuracy 0.8 if workers are right that often.",
         )
-    worth = reward or Accuracy()
-    scores = np.asarray(values, dtype=np.float64)
+    scores = np.asarray(values, dtype=np.float64).ravel()
+    wrong = ~((scores >= 0.0) & (scores <= 1.0))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ProblemError(
+            f"score {scores[place]:g} of task {place + 1:,} is outside (0, 1).", "Give a probability such as 0.7."
+        )
     different, first, count = np.unique(scores, return_index=True, return_counts=True)
-    order = np.argsort(first)
     if strength is not None:
         checked_strength(strength)
-
-    def prior(p: float) -> Prior:
-        return OneCoin(p, accuracy) if accuracy is not None else beta_of_score(p, strength)
-
-    pairs = zip(different[order].tolist(), count[order].tolist(), strict=True)
-    return tuple(TaskClass(n, prior(p), threshold, worth) for p, n in pairs)
+    for p in different[:1].tolist() + different[-1:].tolist():  # the others are between the two
+        prior_of_score(p, strength, accuracy)
+    order = np.argsort(first)
+    middle = prior_of_score(0.5, strength, accuracy)
+    return ScoreClasses(
+        different[order], count[order].astype(np.int64), TaskClass(1, middle, threshold, reward or Accuracy()),
+        None if strength is None else float(strength), None if accuracy is None else float(accuracy),
+    )  # fmt: skip
 
 
 def _scores(table: Table, column: str) -> ItemScores:

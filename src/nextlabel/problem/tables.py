@@ -30,10 +30,12 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.beliefs.one_coin import OneCoin
-from nextlabel.beliefs.prior import Prior, number, shown
+from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import as_prior
+from nextlabel.problem.score_priors import beta_of_score as beta_of_score
+from nextlabel.problem.score_priors import checked_strength as checked_strength
 
 Table = dict[str, Any]
 
@@ -51,24 +53,6 @@ def known_keys(table: Table, allowed: tuple[str, ...], where: str) -> None:
     unknown = sorted(set(table) - set(allowed))
     if unknown:
         raise FileFormatError(f"unknown key {unknown[0]!r} in {where}.", f"Allowed keys: {', '.join(allowed)}.")
-
-
-def beta_of_score(probability: object, strength: object) -> Beta:
-    """A model's probability that the answer is 1, as sure as ``strength`` labels."""
-    p, s = number(probability), number(strength)
-    if not 0 < p < 1:
-        raise ProblemError(f"score {shown(probability)} is outside (0, 1).", "Give a probability such as 0.7.")
-    return Beta(checked_strength(strength) * p, s * (1.0 - p))
-
-
-def checked_strength(strength: object) -> float:
-    """How many labels a score is worth."""
-    s = number(strength)
-    if not 0 < s < 1e9:
-        raise ProblemError(
-            f"strength {shown(strength)} is not a positive number.", "Give the labels that a score is worth, e.g. 4."
-        )
-    return s
 
 
 def _mixture(table: Table) -> BetaMixture:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,20 +78,21 @@ def problem_from_table(
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []
     read = [] if reports is None else reports
-    classes = [one for entry in table.get("tasks", []) for one in task_classes(entry, notes.append, read)]
+    parts = [task_classes(entry, notes.append, read) for entry in table.get("tasks", [])]
+    classes = parts[0] if len(parts) == 1 else tuple(one for part in parts for one in part)
     rest: dict[str, Any] = {k: table[k] for k in ("completion_rate", "horizon", "label_cost") if k in table}
     rate = _rate(table)
     if rate is not None:
         rest["arrival_rate"] = rate
     answers = classes[0].answers if classes else 2
     workers = tuple(worker_type(entry, answers) for entry in table.get("workers", []))
-    problem = Problem(tuple(classes), table["budget"], workers=workers, **rest)
+    problem = Problem(classes, table["budget"], workers=workers, **rest)
     for note in notes:
         say(note)
     return problem
 
 
-def task_classes(entry: dict[str, Any], say: Say, reports: list[TableReport]) -> tuple[TaskClass, ...]:
+def task_classes(entry: dict[str, Any], say: Say, reports: list[TableReport]) -> Sequence[TaskClass]:
     """One [[tasks]] table: a class, or one for each different score of a file."""
     threshold, reward = entry.get("threshold", 0.5), reward_from(entry.get("reward", "accuracy"))
     if "scores" not in entry:

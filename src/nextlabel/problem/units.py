@@ -18,6 +18,7 @@ Guarantee: exact, for dividing by a power of two rounds nothing; u = 1 for s fro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log2
 
@@ -26,17 +27,20 @@ import numpy as np
 from nextlabel.beliefs.rewards import Reward, Scalable, Utility
 from nextlabel.beliefs.stack import stack_lattices
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.score_classes import ScoreClasses, different_rewards
+from nextlabel.problem.task_class import TaskClass
 
 LOG2_STEP = 10
 
 
 def reward_unit(problem: Problem) -> float:
     """u; 1 where a reward cannot be scaled."""
-    rewards = {c.reward for c in problem.classes}
+    rewards = different_rewards(problem.classes)
     if not all(isinstance(r, Scalable) for r in rewards):
         return 1.0
     sizes = [r.size for r in rewards if isinstance(r, Scalable) and not isinstance(r, Utility)]
-    uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)]
+    utilities = any(isinstance(r, Utility) for r in rewards)
+    uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)] if utilities else []
     if uncertain:
         roots = stack_lattices(
             [c.prior for c in uncertain], [c.threshold for c in uncertain], [c.reward for c in uncertain], 0
@@ -51,7 +55,11 @@ def in_units(problem: Problem) -> tuple[Problem, float]:
     unit = reward_unit(problem)
     if unit == 1.0:
         return problem, unit
-    different = {c.reward for c in problem.classes}
+    different = different_rewards(problem.classes)
     scaled: dict[Reward, Reward] = {r: r.times(1.0 / unit) for r in different if isinstance(r, Scalable)}
-    classes = tuple(replace(c, reward=scaled[c.reward]) for c in problem.classes)
+    classes: Sequence[TaskClass]
+    if isinstance(problem.classes, ScoreClasses):
+        classes = problem.classes.with_reward(scaled[different[0]])
+    else:
+        classes = tuple(replace(c, reward=scaled[c.reward]) for c in problem.classes)
     return replace(problem, classes=classes, label_cost=problem.label_cost / unit), unit

@@ -24,6 +24,7 @@ from nextlabel.service.auth import API, Authenticator
 from nextlabel.service.body_limits import BodyLimitMiddleware
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
+from nextlabel.service.deletion_worker import DeletionWorker
 from nextlabel.service.import_recovery import ImportRecovery
 from nextlabel.service.key_file import signing_key
 from nextlabel.service.limits import RequestLimits
@@ -138,7 +139,7 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        with ImportRecovery(campaign_service.imports).running():
+        with ImportRecovery(campaign_service.imports).running(), DeletionWorker(campaign_service.deletions).running():
             yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:

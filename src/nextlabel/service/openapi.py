@@ -19,6 +19,7 @@ _DESCRIPTIONS = {
     403: "Not allowed with this token",
     404: "Not found",
     409: "It contradicts what is recorded",
+    410: "The campaign was deleted",
     413: "Too large",
     415: "Unsupported media type",
     422: "Invalid input",
@@ -36,7 +37,8 @@ Responses = dict[int | str, dict[str, Any]]
 def problems(*statuses: int) -> Responses:
     """The documentation of errors: those given, and those that every route can answer with."""
     content = {MEDIA_TYPE: {"schema": {"$ref": f"{_SCHEMAS}{ProblemDetails.__name__}"}}}
-    every = sorted({*statuses, 400, 401, 403, 413, 422, 429, 500, 503})
+    gone = {410} if 404 in statuses else set()
+    every = sorted({*statuses, *gone, 400, 401, 403, 413, 422, 429, 500, 503})
     return {status: {"description": _DESCRIPTIONS[status], "content": content} for status in every}
 
 

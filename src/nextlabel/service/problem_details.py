@@ -7,6 +7,7 @@ status type           when
 403    not-allowed    a worker's token where the requester's is needed
 404    not-found      no such campaign or lease, or a lease of another worker
 409    conflict       it contradicts what is recorded
+410    gone           the campaign was deleted
 413    too-large      a body over the limit
 415    media-type     a body of an unsupported type
 422    invalid        invalid input; the sentence names the field
@@ -33,6 +34,7 @@ from nextlabel.errors import (
     BusyError,
     ClockError,
     ConflictError,
+    GoneError,
     InputError,
     MediaTypeError,
     NextlabelError,
@@ -73,6 +75,7 @@ PROBLEM_TYPES: dict[type[BaseException], ProblemType] = {
     TokenError: ProblemType(401, "no-token", "Token missing or unknown"),
     NotAllowedError: ProblemType(403, "not-allowed", "Not allowed with this token"),
     NotFoundError: ProblemType(404, "not-found", "Not found"),
+    GoneError: ProblemType(410, "gone", "Deleted"),
     ConflictError: ProblemType(409, "conflict", "Conflict"),
     BodyTooLargeError: ProblemType(413, "too-large", "Too large"),
     MediaTypeError: ProblemType(415, "media-type", "Unsupported media type"),

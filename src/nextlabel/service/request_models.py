@@ -112,6 +112,8 @@ class CreateCampaignRequest(RequestBody):
     labels: list[str] = setting_field("labels")
     name: str = setting_field("name")
     question: str = setting_field("question")
+    display_names: list[str] | None = setting_field("display_names")
+    instructions: str = setting_field("instructions")
     language: Language | None = setting_field("language")
     show: list[str] | None = setting_field("show")
     deadline: str | float | None = setting_field("deadline")
@@ -128,18 +130,26 @@ class CreateCampaignRequest(RequestBody):
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
     gold_in_budget: bool = setting_field("gold_in_budget")
+    turn_away: bool = setting_field("turn_away")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
 
 class ChangeCampaignRequest(RequestBody):
-    """The settings to change; null removes a deadline, a lease time or a limit per worker."""
+    """The settings to change; null removes those that may be left out, e.g. a deadline or a limit per worker."""
 
     budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+    turn_away: bool = setting_field("turn_away")
+    name: str = setting_field("name")
+    question: str = setting_field("question")
+    display_names: list[str] | None = setting_field("display_names")
+    instructions: str = setting_field("instructions")
+    language: Language | None = setting_field("language")
+    show: list[str] | None = setting_field("show")
 
 
 class GoldRequest(RequestBody):

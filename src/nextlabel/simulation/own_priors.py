@@ -3,7 +3,10 @@
 The index is here that of the settled table without delay (Gittins for a task with nothing in flight, the least of it
 over the outcomes of the labels in flight otherwise), which does not depend on the arrivals left. A campaign meets few
 of the states that 100,000 priors have, so the index of a state is worked out when a task first gets there.
-Cost: with two answers 5.9 kB per class for the index (DEPTH + AHEAD levels), 5.1 kB for other rules.
+
+Priors that are one family with one parameter, a model's score, are ranked by the tables of GRID priors: a task's score
+is interpolated between the two around its own. Its answers and its reward are those of its own prior.
+Cost: as much room as ``policies.own_priors`` allows for the tables, and 100 bytes per task.
 """
 
 from __future__ import annotations
@@ -11,21 +14,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import expit
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import beta_beliefs
 from nextlabel.beliefs.lattice import Lattice
+from nextlabel.beliefs.one_coin import coin_beliefs
+from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
-from nextlabel.kernels.own_priors import OwnPriors, rollout_own_priors
+from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors
 from nextlabel.kernels.ties import TIED
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import AHEAD, DEPTH, FEW_CLASSES, FLIGHT, class_arrays
+from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, affordable_limits, class_arrays
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.simulation.ranked_by import rank_by
 from nextlabel.solve.progress import Progress, on_all_cores
 
-#: Classes whose lattices are made at once.
-CHUNK = 64
+#: Classes whose lattices are made at once, and tasks whose rewards are.
+CHUNK, AT_ONCE = 64, 1 << 16
 
 
 class ClassTables(ClassView):
@@ -56,12 +65,15 @@ class ClassTables(ClassView):
         return np.moveaxis(scores.reshape(len(scores), -1, self.size), -1, 0)
 
 
-def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None = None) -> tuple[Floats, Floats]:
+def own_prior_tables(
+    problem: Problem, policy: Policy, progress: Progress | None = None, most_labels: int | None = None
+) -> OwnPriors:
     """Scores (classes, w, node) of one policy and facts (classes, node, J), as ``kernels.own_priors`` has them.
 
     For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
     """
-    classes = problem.classes
+    if isinstance(policy, Auto):
+        policy = Index()
     if not isinstance(policy, StaticPolicy | Index):
         raise InputError(
             f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",
@@ -74,8 +86,13 @@ def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None
         )
     policy.check_answers(problem.answers)
     static = isinstance(policy, StaticPolicy)
-    depth, flight = _limits(problem)
-    first, _ = _shape(classes[0], depth, static)
+    ranked = rank_by(problem)
+    classes = ranked.classes
+    depth, flight = affordable_limits(len(classes), problem.answers, static)
+    depth = min(depth if most_labels is None else most_labels, problem.budget)
+    flight = min(flight, depth)
+    lattice = classes[0].lattice(depth if static else depth + AHEAD)  # deeper for the index, which looks ahead
+    first = lattice.first
     scores = np.full((len(classes), flight + 1 if static else 1, int(first[depth + 1])), np.nan)
     facts = np.empty((len(classes), int(first[-1]), problem.answers))
 
@@ -91,39 +108,56 @@ def own_prior_tables(problem: Problem, policy: Policy, progress: Progress | None
 
     for _ in on_all_cores(fill, range(0, len(classes), CHUNK), progress):
         pass
-    return scores, facts
+    return OwnPriors(
+        first, lattice.child, facts, scores, ranked.class_of, depth, flight, ranked.share, ranked.law, ranked.own
+    )
 
 
 def own_priors_chunk(
-    problem: Problem, class_of: Ints, scores: Floats, facts: Floats, wait: bool, seed: int, first: int, count: int
+    problem: Problem, tasks: OwnPriors, wait: bool, seed: int, first: int, count: int
 ) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1.
 
-    Indices found on the way are kept in ``scores``, where other chunks may find them: each has one value only.
+    Indices found on the way are kept in the scores, where other chunks may find them: each has one value only.
     """
     out = np.zeros((count, 5))
-    depth, flight = _limits(problem)
-    levels, child = _shape(problem.classes[0], depth, scores.shape[1] > 1)
     cost = problem.label_cost
-    least = cost - TIED if cost > 0 and scores.shape[1] == 1 else -np.inf  # only the index is in the unit of a price
-    scores = np.require(scores, requirements="W")  # what a cluster sends may be for reading only
-    tasks = OwnPriors(levels, child, facts, scores, class_of, depth, flight)
-    rollout_own_priors(tasks, make_timing(problem, wait), problem.budget, least, seed, first, out)
+    index = tasks.score.shape[1] == 1
+    least = cost - TIED if cost > 0 and index else -np.inf  # only the index is in the unit of a price
+    tasks = tasks._replace(score=np.require(tasks.score, requirements="W"))  # a cluster may send it for reading only
+    timing, taken = make_timing(problem, wait), snapshots(np.zeros(0, dtype=np.int64), 0)
+    if tasks.law == OF_CLASS:
+        rollout_own_priors(tasks, timing, problem.budget, least, seed, first, taken, np.zeros(0, dtype=np.int64), out)
+        return out, np.zeros((0, 0), dtype=np.int64)
+    ends = np.zeros(len(tasks.class_of), dtype=np.int64)
+    every = np.arange(len(ends))
+    for k in range(count):
+        rollout_own_priors(tasks, timing, problem.budget, least, seed, first + k, taken, ends, out[k : k + 1])
+        out[k, 0] = own_rewards(problem.classes[0], tasks, every, ends).sum()
     return out, np.zeros((0, 0), dtype=np.int64)
 
 
-def class_of_task(problem: Problem) -> Ints:
-    """Class of each task."""
-    return np.repeat(np.arange(len(problem.classes)), [c.count for c in problem.classes]).astype(np.int64)
+def snapshots(budgets: Ints, tasks: int) -> Snapshots:
+    """Room for where so many tasks stand at each of the budgets."""
+    room = np.zeros((2, len(budgets), tasks), dtype=np.int64)
+    return Snapshots(budgets, room[0], room[1], np.zeros((len(budgets), 2), dtype=np.int64))
 
 
-def _limits(problem: Problem) -> tuple[int, int]:
-    """Labels a task can be given, and of them in flight."""
-    depth = min(DEPTH, problem.budget)
-    return depth, min(FLIGHT, depth)
-
-
-def _shape(entry: TaskClass, depth: int, static: bool) -> tuple[Ints, Ints]:
-    """``first`` and ``child`` of the lattices: as deep as a task can get, deeper for the index."""
-    lattice = entry.lattice(depth if static else depth + AHEAD)
-    return lattice.first, lattice.child
+def own_rewards(pattern: TaskClass, tasks: OwnPriors, which: Ints, nodes: Ints) -> Floats:
+    """The rewards of some tasks with priors of their own, in these nodes."""
+    first, child, _ = simplex(2, pattern.reward.ahead)
+    out = np.empty(len(which))
+    for start in range(0, len(which), AT_ONCE):
+        here = slice(start, start + AT_ONCE)
+        own = tasks.own[which[here]]
+        labels = np.searchsorted(tasks.first, nodes[here], side="right") - 1
+        ones = nodes[here] - tasks.first[labels]
+        if tasks.law == OWN_BETA:
+            d = np.full(len(own), pattern.threshold)
+            prob, truth = beta_beliefs(own[:, 0] + ones, own[:, 1] + labels - ones, d, pattern.reward.ahead)
+        else:
+            lead = 2 * ones - labels
+            pull = np.where(lead == 0, 0.0, lead) * np.where(lead == 0, 0.0, own[:, 1])
+            prob, truth = coin_beliefs(expit(own[:, 0] + pull), expit(own[:, 1]), pattern.reward.ahead)
+        out[here] = pattern.reward.values(prob, truth, first, child)[0][:, 0]
+    return out

@@ -27,7 +27,7 @@ from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.gap import GapTables
 from nextlabel.policies.base import Policy, Setting
-from nextlabel.policies.own_priors import DEPTH, FEW_CLASSES
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, no_gap
@@ -36,7 +36,7 @@ from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
-from nextlabel.simulation.own_priors import class_of_task, own_prior_tables, own_priors_chunk
+from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -150,13 +150,8 @@ def simulate(
             "Add workers to the problem, or leave them out.",
         )
     if len(problem.classes) > FEW_CLASSES:
-        if most_labels is not None:
-            raise InputError(
-                f"with more than {FEW_CLASSES} kinds of tasks a task is given up to {DEPTH} labels, no other number.",
-                "Leave --most-labels out.",
-            )
         bound = bound or upper_bound(problem, prices)
-        return _simulate_many(problem, chosen, count, seed, engine, pending, bound, progress)
+        return _simulate_many(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
     setting = Setting.of(problem, most_labels)
     arrays = make_problem_arrays(setting, pending == "wait")
     if bound is None:
@@ -189,6 +184,7 @@ def _simulate_many(
     engine: Engine,
     pending: str,
     bound: Bound,
+    most_labels: int | None,
     progress: Progress | None,
 ) -> Study:
     """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
@@ -196,9 +192,9 @@ def _simulate_many(
     problem, unit = in_units(original)
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        scores, facts = own_prior_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)))
+        tasks = own_prior_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)), most_labels)
         solved = perf_counter()
-        chunk = partial(own_priors_chunk, problem, class_of_task(problem), scores, facts, pending == "wait", seed)
+        chunk = partial(own_priors_chunk, problem, tasks, pending == "wait", seed)
         out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
         rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
         gaps = bound.value - rewards
@@ -213,7 +209,7 @@ def _simulate_many(
                 variance_ratio=1.0 if comparable else None,
                 labels_used=float(out[:, 1].mean()),
                 most_labels=most,
-                cap_binds=most >= DEPTH < problem.budget,
+                cap_binds=most >= tasks.D < problem.budget,
                 rewards=rewards,
                 gaps=gaps,
                 table_seconds=solved - begin,

@@ -30,10 +30,12 @@ from nextlabel.errors import ProblemError
 from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
-from nextlabel.solve.bound_search import BoundSearch
+from nextlabel.solve.bound_search import MANY_TOLERANCE, SCALAR_TOLERANCE, BoundSearch
 from nextlabel.solve.error_budget import CERTIFIED, error_budget
+from nextlabel.solve.grouping.grouped import group
 from nextlabel.solve.price_search import Optimum
-from nextlabel.solve.progress import Progress
+from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, stack_classes
 from nextlabel.solve.truncation import Cut, check_prices, expected_arrivals
 
 ALIKE = "Workers are alike: whoever gives a task's labels, they follow the task's own prior."
@@ -66,6 +68,9 @@ class Bound:
     supply_prices: Floats | None = None
     #: Where crowds were drawn: the confidence with which the value holds.
     confidence: float | None = None
+    #: Priors that stood for those of the tasks, where these were too many (``solve.grouping``); 0 if none did. The gap
+    #: then has the error of it in it.
+    groups: int = 0
 
     def _repr_html_(self) -> str:
         return facts_html(
@@ -111,12 +116,9 @@ def upper_bound(
     begin = perf_counter()
     problem, unit = in_units(problem)
     if problem.budget == 0:
-        best, cut, lam, off, scale = _nothing_to_buy(problem)
+        best, cut, lam, off, scale, groups = _nothing_to_buy(problem)
     else:
-        search = BoundSearch(problem, charge == "all", cap, flight, progress)
-        best, cut, lam = search.run(prices)
-        off = error_budget(problem, cut.depth, search.steps) + 8.0 * EPS * abs(best.value)
-        scale = search.scale(best.value)
+        best, cut, lam, off, scale, groups = _search(problem, prices, charge == "all", cap, flight, progress)
     value, lower = unit * (best.value + off), unit * best.lower
     return Bound(
         value=value,
@@ -133,7 +135,41 @@ def upper_bound(
         method=prices,
         charge=charge,
         seconds=perf_counter() - begin,
+        groups=groups,
     )
+
+
+#: Best price and value, the truncation, prices, the error budget, its scale, and priors after grouping (0: none).
+Searched = tuple[Optimum, Cut, Floats, float, float, int]
+
+
+def _search(
+    problem: Problem, prices: str, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
+) -> Searched:
+    grouped = group(problem)
+    if grouped is None:
+        return *_search_one(problem, prices, charge_all, cap, flight, progress), 0
+    rest = (prices, charge_all, cap, flight)
+    best, cut, lam, off, scale = _search_one(grouped.upper, *rest, part(progress, 0, 2), MANY_TOLERANCE)
+    low, _, _, _, _ = _search_one(grouped.lower, *rest, part(progress, 1, 2), MANY_TOLERANCE)
+    value = best.value + grouped.above
+    best = Optimum(best.price, value, min(low.lower - grouped.below, value), best.slack)
+    return best, cut, lam, off, scale, grouped.priors
+
+
+def _search_one(
+    problem: Problem,
+    prices: str,
+    charge_all: bool,
+    cap: int | None,
+    flight: int | None,
+    progress: Progress | None,
+    tolerance: float = SCALAR_TOLERANCE,
+) -> tuple[Optimum, Cut, Floats, float, float]:
+    search = BoundSearch(problem, charge_all, cap, flight, progress, tolerance)
+    best, cut, lam = search.run(prices)
+    off = error_budget(problem, cut.depth, search.steps) + 8.0 * EPS * abs(best.value)
+    return best, cut, lam, off, search.scale(best.value)
 
 
 def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
@@ -142,7 +178,8 @@ def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
     return bool(np.isfinite([value, lower]).all() and np.all((paid >= 0.0) & np.isfinite(paid)) and lower <= value)
 
 
-def _nothing_to_buy(problem: Problem) -> tuple[Optimum, Cut, Floats, float, float]:
-    value = sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes)
+def _nothing_to_buy(problem: Problem) -> Searched:
+    roots = ((counts_of(some), stack_classes(some, 1, ENDLESS).reward[:, 0]) for some in chunks(problem.classes))
+    value = sum(float(counts @ reward) for counts, reward in roots)
     off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
-    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value)
+    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value), 0

@@ -78,7 +78,13 @@ class BoundSearch:
     """One bound: choose depth, cap and time step, search the prices, certify the result."""
 
     def __init__(
-        self, problem: Problem, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
+        self,
+        problem: Problem,
+        charge_all: bool,
+        cap: int | None,
+        flight: int | None,
+        progress: Progress | None,
+        tolerance: float = SCALAR_TOLERANCE,
     ) -> None:
         self.asked = problem
         self.problem, self.too_late = enough_time(problem)
@@ -90,7 +96,7 @@ class BoundSearch:
         self.top = highest_price(problem.classes)
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
-        self.tolerance = MANY_TOLERANCE if self.many else SCALAR_TOLERANCE
+        self.tolerance = max(tolerance, MANY_TOLERANCE) if self.many else tolerance
 
     def run(self, prices: str) -> Found:
         """The best prices, the truncation used and the prices as an array."""

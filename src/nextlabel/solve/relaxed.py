@@ -51,7 +51,7 @@ def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> Latt
 
 def counts_of(classes: Sequence[TaskClass]) -> Floats:
     """Number of tasks of each class."""
-    return np.array([c.count for c in classes], dtype=np.float64)
+    return np.array([c.weight for c in classes], dtype=np.float64)
 
 
 def highest_price(classes: Sequence[TaskClass]) -> float:

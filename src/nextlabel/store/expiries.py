@@ -15,8 +15,8 @@ from nextlabel.store import statements as sql
 from nextlabel.store.row_mapping import lease_from
 
 if TYPE_CHECKING:
+    from nextlabel.store.ledger_leases import LedgerLeases
     from nextlabel.store.prepared import Runner
-    from nextlabel.store.sql_ledger import SqlLedger
 
 #: Stored leases that are asked for beyond those that were touched.
 MORE = 16
@@ -32,7 +32,7 @@ class FirstExpiries(NamedTuple):
 class Expiries:
     """The expiries of one ledger."""
 
-    def __init__(self, ledger: SqlLedger, runner: Runner) -> None:
+    def __init__(self, ledger: LedgerLeases, runner: Runner) -> None:
         self._ledger, self._runner = ledger, runner
         self._first: FirstExpiries | None = None
 

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import TypeVar
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.deletions import deleted_campaign, taken_by_deleted
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
@@ -22,6 +23,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification, replay_event
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.store.memory_access import MemoryAccess
+from nextlabel.store.memory_deletions import MemoryDeletions
 from nextlabel.store.memory_imports import MemoryImports
 from nextlabel.store.memory_ledger import MemoryLedger, new_row
 
@@ -44,6 +46,7 @@ class MemoryStore:
         self._lock = RLock()
         self.access = MemoryAccess()
         self.imports = MemoryImports(self._lock)
+        self.deletions = MemoryDeletions(self._lock, self._remove)
 
     @contextmanager
     def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[MemoryLedger]:
@@ -51,6 +54,8 @@ class MemoryStore:
         with self._lock:
             if id in self._ledgers:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.")
+            if self.deletions.find(id) is not None:
+                raise taken_by_deleted(id)
             ledger = MemoryLedger(new_row(id, config, now), self.imports)
             yield ledger
             self._ledgers[id] = ledger
@@ -184,8 +189,13 @@ class MemoryStore:
 
     def _ledger(self, id: str) -> MemoryLedger:
         if id not in self._ledgers:
-            raise no_campaign(id)
+            raise no_campaign(id) if self.deletions.find(id) is None else deleted_campaign(id)
         return self._ledgers[id]
+
+    def _remove(self, id: str) -> None:
+        self._ledger(id)
+        del self._ledgers[id]
+        self.access.forget_links(id)
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:
         """The campaign as its first events say."""

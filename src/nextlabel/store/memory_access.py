@@ -58,3 +58,8 @@ class MemoryAccess:
         with self._lock:
             self._versions[campaign, worker] = self._versions.get((campaign, worker), 0) + 1
             return self._versions[campaign, worker]
+
+    def forget_links(self, campaign: str) -> None:
+        """The versions of a deleted campaign's links mean nothing any more."""
+        with self._lock:
+            self._versions = {key: version for key, version in self._versions.items() if key[0] != campaign}

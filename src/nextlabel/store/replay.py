@@ -16,11 +16,12 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.task_moves import unranked
 from nextlabel.campaign.verification import replay_event
+from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.engine import make_engine
 from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import campaign_values
-from nextlabel.store.sql_ledger import CachedRows, SqlLedger
+from nextlabel.store.sql_ledger import SqlLedger
 from nextlabel.store.tables import campaigns, metadata
 
 

@@ -20,16 +20,18 @@ from sqlalchemy import Connection, Engine, Executable, delete, func, insert, sel
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.deletions import deleted_campaign, taken_by_deleted
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.verification import Verification
-from nextlabel.errors import ConflictError
+from nextlabel.errors import ConflictError, GoneError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store import questions
 from nextlabel.store import statements as sql
 from nextlabel.store.bulk import together
+from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.clock import ServerClock
 from nextlabel.store.engine import LOCK_WAIT_S, checked_url, make_engine
 from nextlabel.store.memory import no_campaign
@@ -51,8 +53,10 @@ from nextlabel.store.row_mapping import (
     worker_from,
 )
 from nextlabel.store.sql_access import SqlAccess
+from nextlabel.store.sql_deletions import SqlDeletions
 from nextlabel.store.sql_imports import SqlImports
-from nextlabel.store.sql_ledger import CachedRows, SqlLedger
+from nextlabel.store.sql_ledger import SqlLedger
+from nextlabel.store.table_statistics import TableStatistics
 from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
 from nextlabel.store.verify import verify
@@ -87,8 +91,10 @@ class SqlStore:
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
+        self._statistics = TableStatistics(self.engine)
         self.access = SqlAccess(self._read, self._write)
         self.imports = SqlImports(self._read, self._write)
+        self.deletions = SqlDeletions(self._read, self._write, self._number_and_rows, self._forget)
         # Threads of one process take turns here instead of at the database.
         self._process_lock = RLock() if self.engine.dialect.name == "sqlite" else None
 
@@ -107,11 +113,14 @@ class SqlStore:
                 number = int(found.scalar_one())
             except IntegrityError:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
+            if connection.execute(sql.deleted_at, {"id": id}).scalar() is not None:
+                raise taken_by_deleted(id)
             with closing(Runner(connection)) as runner:
                 ledger = SqlLedger(runner, number, row, CachedRows())
                 yield ledger
                 ledger.flush()
         self._keep_cached(ledger)
+        self._statistics.note(ledger.row)
 
     @contextmanager
     def transaction(self, id: str, remembered: bool = True) -> Iterator[SqlLedger]:
@@ -274,6 +283,7 @@ class SqlStore:
         """Close all connections; a thread that still makes tables neither loads nor stores any after that."""
         with self._tables_lock:
             self._closed = True
+        self._statistics.close()
         self.engine.dispose()
 
     @contextmanager
@@ -306,9 +316,13 @@ class SqlStore:
 
     def _lock_campaign(self, runner: Runner, id: str) -> Row:
         """The campaign, locked; a server says what time it is."""
-        if self._server_clock is None:
-            return _found(runner, sql.lock_campaign, id)
-        *row, seconds = _found(runner, sql.lock_campaign_with_time, id)
+        try:
+            if self._server_clock is None:
+                return _found(runner, sql.lock_campaign, id)
+            *row, seconds = _found(runner, sql.lock_campaign_with_time, id)
+        except GoneError:  # deleted by another process
+            self._forget(id)
+            raise
         self._server_clock.hear(float(seconds))
         return tuple(row)
 
@@ -353,6 +367,9 @@ class SqlStore:
                     gone = self._cached.pop(id)
                     self._kept -= 0 if gone.rows is None else gone.rows.size
             raise
+        for cached in kept:
+            if cached.row is not None:
+                self._statistics.note(cached.row)
 
     def _keep_cached(self, ledger: SqlLedger) -> CachedRows:
         cached = ledger.remember()
@@ -376,6 +393,18 @@ class SqlStore:
             if self._kept > MOST_ROWS:
                 self._forget_oldest()
 
+    def _forget(self, id: str) -> None:
+        """A campaign was deleted."""
+        with self._lock:
+            gone = self._cached.pop(id, None)
+            self._kept -= 0 if gone is None or gone.rows is None else gone.rows.size
+
+    def _number_and_rows(self, connection: Connection, id: str) -> tuple[int, int]:
+        """A campaign, locked: its number, and about how many rows it has."""
+        with closing(Runner(connection)) as runner:
+            number, row = campaign_from(self._lock_campaign(runner, id))
+        return number, row.tasks + row.rules.hidden + row.given + row.seq
+
     def _forget_oldest(self) -> None:
         for oldest in self._cached.values():
             if oldest.rows is not None:
@@ -393,7 +422,7 @@ def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:
 def _found(runner: Runner, statement: Executable, id: str) -> Row:
     found = runner.one(statement, {"id": id})
     if found is None:
-        raise no_campaign(id)
+        raise deleted_campaign(id) if runner.one(sql.deleted_at, {"id": id}) is not None else no_campaign(id)
     return found
 
 

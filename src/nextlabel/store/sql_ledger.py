@@ -2,6 +2,7 @@
 
 Rows that are read stay in memory until the transaction ends, and what changes is written by one statement for each
 table (``store.ledger_rows``). The few questions that need stored rows to be up to date have them written first.
+Here are the tasks; what they stand on is in ``store.ledger_state``.
 """
 
 from __future__ import annotations
@@ -9,38 +10,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection
-
-from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.crowd_model import CrowdModel
-from nextlabel.campaign.events import Event
-from nextlabel.campaign.overview import LARGE
-from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
 from nextlabel.problem.state import TaskState
-from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
+from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS, Values
+from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.candidates import Candidates
-from nextlabel.store.expiries import Expiries
-from nextlabel.store.held_counts import HeldCounts
-from nextlabel.store.ledger_rows import LedgerRows
-from nextlabel.store.long_searches import LongSearches
-from nextlabel.store.payloads import APART, task_numbers
+from nextlabel.store.ledger_leases import LedgerLeases
+from nextlabel.store.payloads import APART
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import (
-    changing_columns,
-    class_of,
-    event_from,
-    lease_from,
-    task_from,
-    task_values,
-    worker_from,
-)
-from nextlabel.store.tables import batches
+from nextlabel.store.row_mapping import task_from, task_values
 
 #: Rows that are read or written at once.
 CHUNK = 10_000
@@ -48,122 +30,12 @@ CHUNK = 10_000
 LARGE_PAYLOAD, PAYLOAD = 1000, 2
 
 
-@dataclass(slots=True)
-class CachedRows:
-    """What a process remembers of a campaign as it was after event ``seq``."""
-
-    seq: int = -1
-    classes: list[Prior] | None = None
-    groups: dict[Group, int] | None = None
-    expiry: float | None = None  # no lease expires before; None: not known
-    crowd: CrowdModel | None = None  # it knows itself after which event
-    searches: LongSearches = field(default_factory=LongSearches)  # true after any event
-    row: CampaignRow | None = None
-    rows: LedgerRows | None = None
-    stored: Values = ()  # the columns of ``row`` as they are stored
-
-
-class SqlLedger:
+class SqlLedger(LedgerLeases):
     """One campaign inside one transaction."""
 
     def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
-        self.row, self.cached = row, cached
-        self.rows = LedgerRows(number) if cached.rows is None else cached.rows
-        self.held_counts = HeldCounts(runner, self.rows)
+        super().__init__(runner, number, row, cached)
         self.candidates = Candidates(self, runner)
-        self.expiries = Expiries(self, runner)
-        self._number, self._runner = number, runner
-        self._changed_groups: set[Group] = set()
-        #: New tasks whose payloads are the log's: those of the last event that was written here, not of one replayed.
-        self._payloads_apart = range(0)
-        self._as_loaded: Values = cached.stored or (() if row.seq == 0 else changing_columns(row))
-
-    @property
-    def connection(self) -> Connection:
-        """The connection that the transaction is on."""
-        return self._runner.connection
-
-    @property
-    def number(self) -> int:
-        """The campaign's number in the database."""
-        return self._number
-
-    def forget_cached(self) -> None:
-        """Remember nothing of the rows that were read before."""
-        self.held_counts.forget()
-        self.cached, self._changed_groups = CachedRows(), set()
-        self.rows.forget()
-        self._forget_questions()
-
-    def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
-        """The next event of the log."""
-        self.row.seq += 1
-        self.row.last_at = at
-        event = Event(self.row.seq, at, kind, data)
-        self.rows.append(event)
-        self._payloads_apart = task_numbers(event)
-        return event
-
-    @property
-    def crowd(self) -> CrowdModel | None:
-        """What this process knows of the crowd."""
-        return self.cached.crowd
-
-    @crowd.setter
-    def crowd(self, model: CrowdModel | None) -> None:
-        self.cached.crowd = model
-
-    def log(self, after: int, limit: int) -> list[Event]:
-        """Events above a number, those that are not written yet included."""
-        pending = self.rows.pending_events
-        written = pending[0][0] - 1 if pending else self.row.seq
-        found: list[Any] = []
-        if after < written:
-            found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
-        new = [(*one[:3], "{}" if one[2] == LARGE else one[3]) for one in pending if one[0] > after]
-        return [event_from(row) for row in [*found, *new][:limit]]
-
-    def last_event(self, kind: str) -> int | None:
-        """The last event of a kind."""
-        for seq, _, pending_kind, _ in reversed(self.rows.pending_events):
-            if pending_kind == kind:
-                return int(seq)
-        found = self._runner.one(sql.last_event, self._parameters(kind=kind))
-        return None if found is None else int(found[0])
-
-    def task_classes(self, first: int, end: int) -> Sequence[int]:
-        """The classes of some tasks."""
-        if len(self.classes()) == 1:
-            return [0] * (end - first)
-        found = self._runner.all(sql.task_classes, self._parameters(first=first, end=end))
-        return [class_of(klass) for (klass,) in found]
-
-    def classes(self) -> Sequence[Prior]:
-        """Priors in the order in which they came."""
-        if self.cached.classes is None:
-            found = self._runner.all(sql.classes_from, self._parameters(first=0))
-            self.cached.classes = [prior_from(json.loads(text)) for (text,) in found]
-        return self.cached.classes
-
-    def add_classes(self, priors: Sequence[Prior]) -> None:
-        """More priors."""
-        known = list(self.classes())
-        rows = [
-            self._parameters(number=number, prior=json.dumps(prior_table(prior)))
-            for number, prior in enumerate(priors, start=len(known))
-        ]
-        self._runner.write(sql.add_class, rows)
-        self.cached.classes = known + list(priors)
-
-    def batch(self, key: str) -> BatchRow | None:
-        """A batch that was added."""
-        found = self._runner.one(sql.batch_by_key, self._parameters(key=key))
-        return None if found is None else BatchRow(int(found[0]), found[1])
-
-    def save_batch(self, key: str, batch: BatchRow) -> None:
-        """Remember a batch."""
-        values = self._parameters(key=key, tasks=batch.tasks, digest=batch.digest)
-        self._runner.write(sql.upsert(self._runner.dialect_name, batches), [values])
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
@@ -194,10 +66,6 @@ class SqlLedger:
             groups[group] = groups.get(group, 0) + count
         self._changed_groups.update(counts)
         self.candidates.forget()
-
-    def importing(self) -> bool:
-        """Whether an import is under way."""
-        return self._runner.one(sql.active_import, {"id": self.row.id}) is not None
 
     def task(self, number: int) -> TaskRow:
         """A task by number."""
@@ -254,16 +122,6 @@ class SqlLedger:
         self.rows.forget_tasks()
         self.candidates.forget()
 
-    def groups(self) -> dict[Group, int]:
-        """Tasks in each state."""
-        return self._groups()
-
-    def _groups(self) -> dict[Group, int]:
-        if self.cached.groups is None:
-            found = self._runner.all(sql.states_of, self._parameters())
-            self.cached.groups = {(klass, node, w): count for klass, node, w, count in found}
-        return self.cached.groups
-
     def pick(self, group: Group, worker: str, start: float) -> TaskRow | None:
         """A task of the group that the worker never held."""
         return self.candidates.pick(group, worker, start)
@@ -288,49 +146,6 @@ class SqlLedger:
         """Whether some task may have another label."""
         self.write_rows()
         return self._runner.one(sql.scored_task, self._parameters()) is not None
-
-    def add_lease(self, lease: LeaseRow) -> None:
-        """A new lease."""
-        self.rows.add_lease(lease)
-        self.expiries.note(lease)
-
-    def save_lease(self, lease: LeaseRow) -> None:
-        """A lease that has changed."""
-        self.rows.save_lease(lease)
-        self.expiries.note(lease)
-
-    def lease(self, id: str) -> LeaseRow | None:
-        """A lease by id."""
-        if id not in self.rows.leases:
-            found = self._runner.one(sql.lease_by_id, self._parameters(id=id))
-            if found is None:
-                return None
-            self.rows.know_lease(lease_from(found))
-        return self.rows.leases[id]
-
-    def open_leases(self, worker: str) -> list[LeaseRow]:
-        """The worker's leases that are out."""
-        if worker not in self.rows.open:
-            found = self._runner.all(sql.open_leases, self._parameters(worker=worker))
-            self.rows.know_open(worker, [lease_from(row) for row in found])
-        leases = self.rows.open[worker]
-        return sorted(leases.values(), key=lambda lease: lease.seq) if leases else []
-
-    def expired(self, now: float, limit: int) -> list[LeaseRow]:
-        """Leases whose time is over."""
-        return self.expiries.expired(now, limit)
-
-    def next_expiry(self) -> float | None:
-        """When the next lease expires."""
-        return self.expiries.next()
-
-    def shorten_leases(self, given: float, until: float) -> None:
-        """No lease expires after ``until``."""
-        self.write_rows()
-        self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
-        self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
-        self.rows.forget_leases()
-        self.cached.expiry = None
 
     def set_gold(self, answers: Sequence[tuple[int, int]]) -> None:
         """Tasks with known answers."""
@@ -361,80 +176,9 @@ class SqlLedger:
                 return self.rows.know_task(task_from(found))
         return None
 
-    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
-        """Leases of a worker with labels that were bought."""
-        self.write_rows()
-        which = self._parameters(worker=worker, dropped=dropped, after=after, many=limit)
-        return [self.rows.know_lease(lease_from(row)) for row in self._runner.all(sql.labels_of, which)]
-
-    def find_worker(self, worker: str) -> WorkerRow | None:
-        """A worker's tally, if there is one."""
-        found = self.worker(worker)  # one that is made here is not written unless it is changed
-        return None if found.given == 0 else found
-
-    def worker(self, worker: str) -> WorkerRow:
-        """A worker's tally."""
-        if worker not in self.rows.workers:
-            found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
-            self.rows.know_worker(WorkerRow(worker) if found is None else worker_from(found))
-        return self.rows.tally(worker)
-
-    def flush(self) -> None:
-        """Write all that is pending; the transaction's end makes it durable."""
-        self._runner.write_all(self.take())
-
-    def take(self) -> dict[BulkWrite, list[Values]]:
-        """All that is to be written; the caller does so."""
-        rows = self.rows
-        pending = {
-            **self.held_counts.take(),
-            **rows.take_tasks(),
-            **rows.take_leases(),
-            **rows.take_events(),
-            **rows.take_workers(),
-        }
-        pending[SAVE_STATES] = self._take_groups()
-        values = changing_columns(self.row)
-        if values != self._as_loaded:
-            pending[SAVE_CAMPAIGNS] = [(self._number, *values)]
-            self._as_loaded = values
-        self.cached.seq = self.row.seq
-        self._forget_questions()
-        return pending
-
-    def remember(self) -> CachedRows:
-        """What is known of the campaign now that the transaction has succeeded.
-
-        Ranked tasks are not kept: a repair may write their scores without an event.
-        """
-        if self.row.rules.ranked:
-            self.rows.forget_tasks()
-        self.rows.trim()
-        self.cached.row, self.cached.rows, self.cached.stored = self.row, self.rows, self._as_loaded
-        return self.cached
-
-    def _take_groups(self) -> list[Values]:
-        groups = self.cached.groups
-        if groups is None:  # nothing has moved since they were forgotten
-            return []
-        rows: list[Values] = [(self._number, *group, groups[group]) for group in sorted(self._changed_groups)]
-        for group in self._changed_groups:
-            if groups[group] == 0:
-                del groups[group]
-        self._changed_groups = set()
-        return rows
-
-    def write_rows(self) -> None:
-        """Write tasks and leases, for a question that needs all of them as they are."""
-        self._runner.write_all({**self.held_counts.take(), **self.rows.take_tasks(), **self.rows.take_leases()})
-        self._forget_questions()
-
     def _forget_questions(self) -> None:
+        super()._forget_questions()
         self.candidates.forget()
-        self.expiries.forget()
-
-    def _parameters(self, **more: Any) -> dict[str, Any]:
-        return {"campaign": self._number, **more}
 
 
 def _chunks(tasks: Iterator[TaskRow]) -> Iterator[list[TaskRow]]:

@@ -26,7 +26,18 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from nextlabel.campaign.imports import ACTIVE
 from nextlabel.store.payloads import PAYLOAD
-from nextlabel.store.tables import batches, campaigns, classes, events, imports, leases, states, tasks, workers
+from nextlabel.store.tables import (
+    batches,
+    campaigns,
+    classes,
+    deleted_campaigns,
+    events,
+    imports,
+    leases,
+    states,
+    tasks,
+    workers,
+)
 
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
 _OPEN = leases.c.status == literal_column("'leased'")
@@ -57,7 +68,14 @@ lock_campaign = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id")).with_
 server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
 lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
 campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
-all_campaigns = select(*CAMPAIGN).order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
+#: What the id of a campaign that was deleted begins with, until its rows are removed (``store.sql_deletions``).
+GONE = "~"
+all_campaigns = (
+    select(*CAMPAIGN)
+    .where(campaigns.c.id.not_like(f"{GONE}%"))
+    .order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
+)
+deleted_at = select(deleted_campaigns.c.deleted_at).where(deleted_campaigns.c.id == bindparam("id"))
 events_after = (
     select(events.c.seq, events.c.at, events.c.kind, events.c.data)
     .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))

@@ -8,6 +8,8 @@ access_tokens, sessions, link_versions
              who may use the database (``campaign.access``); nothing in them is a secret
 shelf        index tables, which take long to solve
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
+deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
+             of them are removed (``store.sql_deletions``)
 events       the truth: append-only, numbered by campaign
 classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
@@ -22,8 +24,8 @@ workers      what each worker did
 held_counts  how many tasks of each state some workers have held (``store.held_counts``)
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access and imports follow from the events
-and payloads. Times are seconds since 1970, UTC.
+All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, imports and deletions follow from
+the events and payloads. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0012"
+HEAD = "0014"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -141,6 +143,15 @@ campaigns = Table(
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
     CheckConstraint("spent <= kept", name="spent_was_told"),
+)
+
+deleted_campaigns = Table(
+    "deleted_campaigns",
+    metadata,
+    Column("id", String(48), primary_key=True),
+    Column("number", Integer),
+    Column("deleted_at", Double, nullable=False),
+    Column("rows", BigInteger, nullable=False),
 )
 
 events = Table(
@@ -324,6 +335,7 @@ workers = Table(
     Column("reason", String(500), nullable=False, server_default=""),
     Column("tested", BigInteger, nullable=False, server_default="0"),
     Column("free", BigInteger, nullable=False, server_default="0"),
+    Column("turned_away", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("campaign", "worker"),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from nextlabel.cli.database import opened_store
 from nextlabel.cli.flag_values import parse_number
 from nextlabel.cli.options import text
 from nextlabel.cli.output import print_json, say
+from nextlabel.errors import FileFormatError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.imports import ImportRow
@@ -49,6 +51,21 @@ def service_at(db: str, create: bool = False) -> Iterator[CampaignService]:
 def number_of(name: str, text: str) -> float:
     """The number that was typed."""
     return parse_number(name, text, "Give a number.")
+
+
+def names_of(text: str) -> list[str]:
+    """The names between commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def text_of(flag: str, path: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(f"{flag}: cannot read {path}: {error.strerror or error}.", "Give a text file.") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{flag}: {path} is not a text in UTF-8.", "Save it as UTF-8.") from None
 
 
 def state_of(row: CampaignRow) -> str:

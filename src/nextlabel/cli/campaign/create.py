@@ -16,11 +16,13 @@ from nextlabel.cli.campaign.common import (
     ScoreColumn,
     fields_of,
     import_bar,
+    names_of,
     number_of,
     opened_tasks,
     say_columns,
     service_at,
     state_of,
+    text_of,
 )  # fmt: skip
 from nextlabel.cli.flag_values import parse_number, parse_prior
 from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
@@ -44,6 +46,8 @@ def create(
     budget: Annotated[str | None, _setting("budget", "U")] = None,
     labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
     question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
+    display_names: Annotated[str | None, _setting("display_names", "A,B")] = declared("display_names").default,
+    instructions: Annotated[str | None, _setting("instructions", "FILE.md")] = None,
     language: Annotated[str | None, _setting("language", "CODE")] = declared("language").default,
     show: Annotated[str | None, _setting("show", "A,B")] = declared("show").default,
     name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
@@ -64,6 +68,7 @@ def create(
     score_column: ScoreColumn = None,
     gold_column: GoldColumn = None,
     gold_in_budget: Annotated[bool, typer.Option("--gold-in-budget", help=declared("gold_in_budget").help)] = False,
+    turn_away: Annotated[bool, typer.Option("--turn-away", help=declared("turn_away").help)] = False,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -77,8 +82,10 @@ def create(
 
     settings = {
         "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
-        "labels": [label.strip() for label in labels.split(",")],
+        "labels": names_of(labels),
         "question": question,
+        "display_names": None if display_names is None else names_of(display_names),
+        "instructions": "" if instructions is None else text_of("--instructions", instructions),
         "language": language,
         "name": name,
         "deadline": deadline,
@@ -90,6 +97,7 @@ def create(
         "label_cost": number_of("--label-cost", label_cost),
         "most_labels": number_of("--most-labels", most_labels),
         "gold_in_budget": gold_in_budget,
+        "turn_away": turn_away,
         "pay_per_label": number_of("--pay-per-label", pay_per_label),
         "most_labels_per_worker": None
         if most_labels_per_worker is None

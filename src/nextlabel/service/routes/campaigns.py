@@ -1,4 +1,4 @@
-"""Campaigns: create, list, show, change, pause, resume."""
+"""Campaigns: create, list, show, change, pause, resume, delete."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import InputError, NotFoundError
+from nextlabel.errors import GoneError, InputError, NotFoundError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.openapi import problems
 from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
-from nextlabel.service.response_models import CampaignResponse, CampaignsResponse
+from nextlabel.service.response_models import CampaignResponse, CampaignsResponse, DeletedResponse
 from nextlabel.service.status import campaign_json, current_row, row_after
+from nextlabel.service.times import iso
 
 router = APIRouter(tags=["campaigns"])
 _CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": CampaignResponse, "description": "It existed already, with the same settings"},
     **problems(409),
 }
+_DELETE_RESPONSES = {status: text for status, text in problems(404).items() if status != 410}
 
 
 @router.post("/campaigns", status_code=201, responses=_CREATE_RESPONSES, response_model=CampaignResponse)
@@ -71,10 +73,28 @@ async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
 async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> dict[str, Any]:
-    """Change the budget, deadline, lease time, pay or limit per worker; settings that are left out stay as they are."""
+    """Change what may change while a campaign runs: budget, deadline, pay, what workers see. The rest stays."""
     changes = body.model_dump(exclude_unset=True)
     id = campaign_id(campaign)
     return campaign_json(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
+
+
+@router.delete("/campaigns/{campaign}", responses=_DELETE_RESPONSES, response_model=DeletedResponse)
+async def delete(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
+    id, state = campaign_id(campaign), app_state(request)
+    at = await to_thread.run_sync(_delete, state.campaign_service, id)
+    return {"id": id, "deleted_at": iso(at)}
+
+
+def _delete(campaign_service: CampaignService, id: str) -> float:
+    """When the campaign was deleted: now, or before."""
+    try:
+        return campaign_service.deletions.begin(id).deleted_at
+    except GoneError:
+        before = campaign_service.store.deletions.find(id)
+        assert before is not None
+        return before
 
 
 @router.post("/campaigns/{campaign}/pause", responses=problems(404), response_model=CampaignResponse)

@@ -36,6 +36,7 @@ class CampaignForm:
 
     name: str = ""
     question: str = ""
+    instructions: str = ""
     labels: str = declared("labels").example.replace(",", "\n")
     language: str = ""
     budget: str = ""
@@ -44,6 +45,7 @@ class CampaignForm:
     score_column: str = ""
     deadline: str = ""
     label_cost: str = ""
+    turn_away: str = ""
 
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
@@ -51,6 +53,7 @@ class CampaignForm:
         names = (
             "name",
             "question",
+            "instructions",
             "labels",
             "language",
             "budget",
@@ -58,6 +61,7 @@ class CampaignForm:
             "score_column",
             "deadline",
             "label_cost",
+            "turn_away",
         )
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
@@ -81,8 +85,9 @@ class CampaignForm:
         cost = _cost(self.label_cost)
         return CampaignSettings(
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            show=self.shown or None, language=self.language or None, deadline=deadline, label_cost=cost,
-            policy=PRICED_POLICY if cost > 0 else declared("policy").default,
+            instructions=self.instructions, show=self.shown or None, language=self.language or None,
+            deadline=deadline, label_cost=cost,
+            policy=PRICED_POLICY if cost > 0 else declared("policy").default, turn_away=self.turn_away == "on",
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from nextlabel.campaign.declaration import LANGUAGES
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
+from nextlabel.prose import listed
 from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Seconds between two events of such a kind that are one line.
@@ -94,7 +96,23 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "most_labels_per_worker" in data:
         most = data["most_labels_per_worker"]
         parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
-    return f"The requester changed {' and '.join(parts)}."
+    if "turn_away" in data:
+        parts.append(f"turning workers away to {'on' if data['turn_away'] else 'off'}")
+    parts += [text(data[name]) for name, text in _PAGE_TEXTS.items() if name in data]
+    return f"The requester changed {listed(parts)}."
+
+
+#: Changes to what workers see.
+_PAGE_TEXTS: dict[str, Callable[[Any], str]] = {
+    "name": lambda new: f"the name to “{new}”" if new else "the name to its id",
+    "question": lambda new: f"the question to “{new}”" if new else "the question to the usual one",
+    "display_names": lambda new: (
+        "what workers read to the labels themselves" if new is None else f"what workers read to {' / '.join(new)}"
+    ),
+    "instructions": lambda new: "the instructions" if new else "the instructions to none",
+    "language": lambda new: f"the language to {LANGUAGES.get(new, 'that of each browser')}",
+    "show": lambda new: "the columns to the usual ones" if new is None else f"the columns to {listed(new)}",
+}
 
 
 def _because(data: Mapping[str, Any]) -> str:
@@ -137,6 +155,9 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tuned": _tuned,
     "refitting": lambda c, who, what, d: f"Learning anew from {count(d['labels'])} labels began.",
     "refitted": _refitted,
+    "turned_away": lambda c, who, what, d: (
+        f"There was nothing for {d['worker']}: at present a label of theirs is not worth its price."
+    ),
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
     "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",

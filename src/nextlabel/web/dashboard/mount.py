@@ -11,6 +11,8 @@ from nextlabel.web.dashboard.routes import (
     campaign,
     commands,
     create,
+    delete,
+    edit,
     help,
     links,
     predictions,
@@ -37,5 +39,5 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, help, audit):
+    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, edit, delete, help, audit):
         app.include_router(module.router)

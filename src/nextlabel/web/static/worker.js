@@ -16,6 +16,7 @@
   const TIMEOUT_MS = 15000;
   const RETRY_MS = [500, 1000, 2000, 4000, 8000];
   const ACTIVE_MS = 180000; // after so long without any activity, the worker may have left
+  const LOST = [401, 404, 410]; // the page itself says why: no cookie, no such campaign, or one that was deleted
   const SETTLE_MS = 300; // the second click of a double click must not answer the next item
 
   let sending = false;
@@ -76,6 +77,10 @@
   const currentReason = () => panel.querySelector("[data-reason]")?.dataset.reason ?? null;
 
   const show = (body) => {
+    if (body.language !== document.documentElement.lang) {
+      location.reload(); // the requester has chosen another language: the page around the panel has texts too
+      return;
+    }
     panel.innerHTML = body.panel;
     panel.classList.add("fresh");
     document.title = body.title;
@@ -145,7 +150,7 @@
     stored(sessionStorage, KEPT, null);
     setSending(false);
     if (!reply.ok) {
-      if (reply.status === 401 || reply.status === 404) location.reload();
+      if (LOST.includes(reply.status)) location.reload();
       else announce(texts.status.failed, true);
       return;
     }
@@ -156,6 +161,7 @@
 
   const confirmation = (fields) => {
     const sent = new URLSearchParams(fields);
+    if (sent.get("move") === "begin") return currentLease() ? texts.status.new_item : "";
     if (sent.get("move") === "undo") return texts.status.undone;
     if (sent.get("move") === "release") return texts.status.skipped;
     const saved = panel.querySelector(".undo strong");
@@ -168,7 +174,7 @@
     try {
       const reply = await call(address);
       if (sending) return;
-      if (reply.status === 401 || reply.status === 404) {
+      if (LOST.includes(reply.status)) {
         location.reload();
         return;
       }
@@ -274,7 +280,7 @@
     if (event.target.closest?.("textarea, select, audio, video, [contenteditable], input:not([type=checkbox])")) return;
     if ([...event.key].length !== 1) return;
     const key = event.key.toLowerCase();
-    const button = [...panel.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.includes(key));
+    const button = [...panel.querySelectorAll("[data-keys]")].find((one) => one.dataset.keys.includes(key));
     if (button && key !== " ") {
       event.preventDefault();
       button.click();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ RETRY_AFTER_S = 2.0
 
 
 class WorkerAction(NamedTuple):
-    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number."""
+    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number.
+
+    ``begin`` is a move without a lease: the worker has read the instructions.
+    """
 
     move: str
     lease: str
@@ -34,15 +38,19 @@ class UndoableAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """What a worker sees; ``labels_given`` is None if unknown, ``pending`` is done when the tables are ready."""
+    """What a worker sees; ``labels_given`` is None if unknown, ``pending`` is done when the tables are ready.
+
+    Without a ``reply`` the worker reads the ``instructions`` first, which may be empty otherwise.
+    """
 
     name: str
     question: str
     language: str | None
     labels: tuple[str, ...]
+    instructions: str
     spent: int
     budget: int
-    reply: Lease | NoTask
+    reply: Lease | NoTask | None
     seconds_left: float
     labels_given: int | None
     undoable: UndoableAnswer | None
@@ -51,31 +59,50 @@ class WorkerView:
     pending: Future[Any] | None
 
 
-def act_and_ask(worker: str, action: WorkerAction | None, last: str) -> Callable[[Commands], WorkerView]:
-    """The command: act if there is an action, then ask for a task. ``last`` is the lease that was answered last."""
+def act_and_ask(
+    worker: str, action: WorkerAction | None, last: str, read: str = ""
+) -> Callable[[Commands], WorkerView]:
+    """The command: act if there is an action, then ask for a task.
+
+    ``last`` is the lease that was answered last, ``read`` the version of the instructions that the worker has read:
+    others come before the next task, and nobody holds one while reading.
+    """
 
     def command(commands: Commands) -> WorkerView:
-        told, note = (None, None) if action is None else _act(commands, worker, action)
+        acts = action is not None and action.move != "begin"
+        told, note = _act(commands, worker, action) if acts and action is not None else (None, None)
         pending: Future[Any] | None = None
-        reply: Lease | NoTask
+        reply: Lease | NoTask | None
         try:
-            reply = commands.ask(worker)
+            reply = commands.refusal(worker) if _reads_first(commands, worker, read) else commands.ask(worker)
         except TablesPendingError as error:
             reply, pending = NoTask(commands.ledger.row.id, "preparing", RETRY_AFTER_S), error.future
         answered = told.lease if told is not None and action is not None and action.move == "tell" else last
-        undoable, known = _undoable(commands, worker, answered)
-        row = commands.ledger.row
-        # Reading a worker's row creates it, so it is read only for workers who have had a lease.
-        known = known or told is not None or isinstance(reply, Lease)
+        undoable = _undoable(commands, worker, answered)
+        row, tally = commands.ledger.row, commands.ledger.find_worker(worker)
         return WorkerView(
-            row.config.name or row.id, row.config.question, row.config.language, row.config.labels,
-            row.spent, row.budget, reply,
+            row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
+            row.config.instructions, row.spent, row.budget, reply,
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
-            commands.ledger.worker(worker).labels if known else None,
+            None if tally is None else tally.labels,
             undoable, told, note, pending,
         )  # fmt: skip
 
     return command
+
+
+def version_of(instructions: str) -> str:
+    """A short text that changes with the instructions; empty if there are none."""
+    return hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16] if instructions else ""
+
+
+def _reads_first(commands: Commands, worker: str, read: str) -> bool:
+    """Whether there are instructions that the worker has not read, and no item that waits for an answer."""
+    version = version_of(commands.ledger.row.config.instructions)
+    if version in ("", read):
+        return False
+    commands.expire()
+    return not commands.ledger.open_leases(worker)
 
 
 def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
@@ -112,12 +139,12 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     return told, None
 
 
-def _undoable(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnswer | None, bool]:
-    """The last answer if it can still be undone, and whether it was this worker's."""
+def _undoable(commands: Commands, worker: str, lease: str) -> UndoableAnswer | None:
+    """The last answer, if it was this worker's and can still be undone."""
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
-        return None, False
+        return None
     over = found.status != LABELLED or commands.now >= found.expires_at
     if over or found.label is None or found.dropped or is_blocked(commands, worker):
-        return None, True
-    return UndoableAnswer(lease, commands.ledger.row.config.labels[found.label]), True
+        return None
+    return UndoableAnswer(lease, commands.ledger.row.config.shown_labels[found.label])

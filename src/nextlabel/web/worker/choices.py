@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SKIP_KEY, UNDO_KEY = "s", "u"
+SKIP_KEY, UNDO_KEY, INSTRUCTIONS_KEY = "s", "u", "?"
 DIGITS = "123456789"
 
 

@@ -6,14 +6,16 @@ cookie     holds
 nl_worker  campaign, worker, the platform's completion link and the versions of the links by which the worker
            came, signed (``LinkSigner.sign``): a session ends when its link is revoked
 nl_last    id of the lease answered last, for Undo; that of another worker has no effect
+nl_read    the version of the instructions that was read here (``actions.version_of``)
 ========== ==============================================================================================
 
-Both are limited to ``/work/{campaign}``, hidden from scripts, and not sent with forms of other sites. The page does not
+All are limited to ``/work/{campaign}``, hidden from scripts, and not sent with forms of other sites. The page does not
 work without cookies: the alternative would be a token in every address.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,10 +29,17 @@ from nextlabel.service.links import LinkSigner, WorkerKey
 from nextlabel.service.settings import PREFIX, ServiceSettings
 
 KIND = "s3"
-SESSION_COOKIE, LAST_LEASE_COOKIE = "nl_worker", "nl_last"
+SESSION_COOKIE, LAST_LEASE_COOKIE, READ_COOKIE = "nl_worker", "nl_last", "nl_read"
 MAX_AGE_S = 30 * 86_400
 LONGEST_COMPLETION = 1000
 COMPLETION = "completion"
+
+
+class Completion(NamedTuple):
+    """The platform's page at the end of the work, and its host."""
+
+    address: str
+    site: str
 
 
 class WorkerSession(NamedTuple):
@@ -78,6 +87,15 @@ def session_from_cookie(request: Request, campaign: str) -> WorkerSession:
     return session
 
 
+def completion_of(request: Request) -> Completion | None:
+    """Where somebody whose campaign was deleted finishes on their platform, by their session or by their link."""
+    payload = app_state(request).links.read(KIND, request.cookies.get(SESSION_COOKIE, ""))
+    address = "" if payload is None else WorkerSession(*payload).completion
+    with suppress(InputError):
+        address = checked_completion(request.query_params.get(COMPLETION, ""), app_state(request).settings) or address
+    return Completion(address, urlsplit(address).hostname or "") if address else None
+
+
 def last_lease(request: Request) -> str:
     """The lease that was answered last, according to the browser."""
     return request.cookies.get(LAST_LEASE_COOKIE, "")
@@ -91,6 +109,16 @@ def set_session_cookie(request: Request, response: Response, session: WorkerSess
 def set_last_lease_cookie(request: Request, response: Response, session: WorkerSession, lease: str) -> None:
     """Store in the browser which lease was answered last."""
     _set(request, response, session, LAST_LEASE_COOKIE, lease)
+
+
+def instructions_read(request: Request) -> str:
+    """The version of the instructions that was read in this browser."""
+    return request.cookies.get(READ_COOKIE, "")
+
+
+def set_read_cookie(request: Request, response: Response, session: WorkerSession, version: str) -> None:
+    """Store in the browser which instructions were read."""
+    _set(request, response, session, READ_COOKIE, version)
 
 
 def checked_completion(address: str, settings: ServiceSettings) -> str:

@@ -8,6 +8,8 @@ GET  /                             all campaigns
 GET  /campaigns/{id}?before=SEQ    one campaign; ``before`` pages through its log
 GET  /campaigns/{id}/live          what has changed since event ``after``, as JSON; 204 if nothing has
 POST /campaigns/{id}/pause         also /resume and /settings
+GET  /campaigns/{id}/edit, POST    what workers see: name, question, labels, instructions, language, columns
+GET  /campaigns/{id}/delete, POST  delete the campaign, whose id is typed in again
 POST /campaigns/{id}/predictions   a model's predictions, from a file
 GET  /campaigns/{id}/tasks/{n}     one task with its labels by worker
 GET  /campaigns/{id}/worker?name=N  one worker; POST pauses, blocks, restores, drops and restores labels

@@ -1,0 +1,1 @@
+"""Tasks with nearly equal priors, grouped with a certified error."""

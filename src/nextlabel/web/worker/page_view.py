@@ -1,0 +1,79 @@
+"""The workers' page and the part of it that changes, as HTML or, for the page's script, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from nextlabel.campaign.replies import Lease, NoTask
+from nextlabel.web.markdown import safe_html
+from nextlabel.web.render import page, render, replace_surrogates
+from nextlabel.web.worker.actions import WorkerView, version_of
+from nextlabel.web.worker.choices import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices
+from nextlabel.web.worker.payload_view import payload_parts
+from nextlabel.web.worker.session import WorkerSession, instructions_read
+from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
+
+
+def wants_json(request: Request) -> bool:
+    """Whether the page's script asks."""
+    return request.headers.get("accept", "").startswith("application/json")
+
+
+def accepted_languages(request: Request) -> str:
+    """What the browser would like to read."""
+    return request.headers.get("accept-language", "")
+
+
+def page_or_panel(request: Request, session: WorkerSession, view: WorkerView) -> Response:
+    """The page, or its changing part with what the script needs to know about it."""
+    retry = view.reply.retry_after if isinstance(view.reply, NoTask) else None
+    headers = {} if retry is None else {"retry-after": str(int(retry))}
+    texts = texts_for(view.language, accepted_languages(request))
+    context = _context(texts, session, view, instructions_read(request))
+    if wants_json(request):
+        lease = view.reply.id if isinstance(view.reply, Lease) else None
+        body = {
+            "panel": render("worker/panel.html", **context),
+            "title": replace_surrogates(context["title"]),
+            "lease": lease,
+            "language": texts.tag,
+        }
+        return JSONResponse(body, headers=headers)
+    return page("worker/page.html", headers=headers, media=True, **context)
+
+
+def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read: str) -> dict[str, Any]:
+    """The context of the templates."""
+    reply = view.reply
+    common: dict[str, Any] = {
+        "texts": texts, "view": view, "session": session, "note": texts(f"notes.{view.note}") if view.note else "",
+        "undo_key": UNDO_KEY, "mine": Markup('<strong id="mine">{}</strong>').format(view.labels_given),
+        "last_answer": Markup('<strong dir="auto">{}</strong>').format(view.undoable.label if view.undoable else ""),
+        "percent": min(100, int(100 * view.spent / view.budget)),
+        "instructions": safe_html(view.instructions), "instructions_key": INSTRUCTIONS_KEY, "retry": None,
+    }  # fmt: skip
+    if reply is None:
+        heading = texts("instructions.changed" if read else "instructions.heading")
+        begin = texts("instructions.go_on" if read else "instructions.begin")
+        return {
+            **common, "title": f"{heading} · {view.name}", "lease": None, "reading": True, "heading": heading,
+            "begin": begin, "version": version_of(view.instructions),
+        }  # fmt: skip
+    if isinstance(reply, NoTask):
+        heading, final = texts(f"reasons.{reply.reason}.heading"), reply.reason in FINAL_REASONS
+        leave = bool(session.completion) and (final or bool(view.labels_given))
+        return {
+            **common, "title": f"{heading} · {view.name}", "lease": None, "reading": False, "heading": heading,
+            "final": final,
+            "text": texts(f"reasons.{reply.reason}.text"), "leave": leave,
+            "retry": reply.retry_after and int(reply.retry_after),
+        }  # fmt: skip
+    return {
+        **common, "title": f"{view.question or texts('page.question')} · {view.name}"[:150], "lease": reply,
+        "parts": payload_parts(reply.payload), "choices": choices(view.labels), "skip_key": SKIP_KEY,
+        "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
+    }  # fmt: skip

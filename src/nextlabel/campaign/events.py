@@ -14,14 +14,14 @@ tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
              the model (``model``); control: it is a control question, free: not paid from the budget
-labelled     lease, label, counted, last (the task can have no more labels)
-late         lease, label, counted, last
+labelled     lease, label, counted, last (the task can have no more labels), comment (of the worker, if there is one)
+late         lease, label, counted, last, comment
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
              cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
 predictions_dropped worker (a model), reason, labels (how many): they are left out of the results
 predictions_restored worker, labels: they are taken in again
 expired      lease
-released     lease
+released     lease, comment
 renewed      lease, expires_at
 undone       lease, label
 paused       --

@@ -1,9 +1,9 @@
 """``python -m benchmarks.live.imports [--rows N] [--postgres URL] [--only sqlite]``: an import while workers ask.
 
-Sixteen workers ask and tell on two campaigns, with a short pause after each label, while a CSV file is sent to one of
-the two over HTTP. Said are the longest ask on each campaign, the memory of the service before and at most during the
-import, and whether replaying the log leads to the same state. The load generator runs beside the service on the same
-machine.
+Sixteen workers ask and tell on two campaigns, with a short pause after each label, without an import for ``--quiet``
+seconds and then while a CSV file is sent to one of the two over HTTP. Said are the slowest asks in both, the memory of
+the service before and at most during the import, and whether replaying the log leads to the same state. The load
+generator runs beside the service on the same machine, and so may others: the load of the machine is said for both.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 
-WORKERS, THINK_S, BEFORE_S = 8, 0.05, 10.0
+WORKERS, THINK_S, WARM_UP_S = 8, 0.05, 10.0
 HEADER = (
-    "| store | rows, file | import | asks during it | longest ask, campaign of the import "
-    "| longest ask, other campaign | ask p50 and longest before | ask p50 during | memory before, most "
+    "| store | rows, file | import | asks: p50, p99, longest, over 1 s without an import | load "
+    "| the same during it, campaign of the import | other campaign | load | refused | memory before, most "
     "| state = replay |"
 )
 
@@ -109,7 +109,22 @@ def send(url: str, campaign: str, token: str, path: Path) -> int:
     return int(reply.json()["added"])
 
 
-async def measured(server: Server, ids: list[str], tokens: list[dict[str, str]], token: str, path: Path) -> list[str]:
+def told(seconds: list[float]) -> str:
+    """The slowest of some asks."""
+    slow = sum(1 for one in seconds if one > 1.0)
+    return (
+        f"{quantile(seconds, 0.5)}, {quantile(seconds, 0.99)}, {1e3 * max(seconds):.0f} ms, {slow} of {len(seconds):,}"
+    )
+
+
+def load_average() -> str:
+    """The load of the machine in the last minute."""
+    return f"{os.getloadavg()[0]:.0f}"
+
+
+async def measured(
+    server: Server, ids: list[str], tokens: list[dict[str, str]], token: str, path: Path, quiet_s: float
+) -> list[str]:
     """Everything but the replay, as cells of the table."""
     assert server.process is not None
     over, asks = asyncio.Event(), [Asks(), Asks()]
@@ -118,7 +133,10 @@ async def measured(server: Server, ids: list[str], tokens: list[dict[str, str]],
         for id, names, account in zip(ids, tokens, asks, strict=True)
         for name, secret in names.items()
     ]
-    await asyncio.sleep(BEFORE_S)
+    await asyncio.sleep(WARM_UP_S)
+    warm = time.perf_counter()
+    await asyncio.sleep(quiet_s)
+    load_before = load_average()
     before = memory_mb(server.process.pid)
     most = [before]
     watching = asyncio.create_task(watch(server.process.pid, most, over))
@@ -129,17 +147,16 @@ async def measured(server: Server, ids: list[str], tokens: list[dict[str, str]],
     over.set()
     await asyncio.gather(*crowd, watching)
     during = [account.between(begun, ended + 2.0) for account in asks]
-    quiet = asks[0].between(begun - BEFORE_S / 2, begun) + asks[1].between(begun - BEFORE_S / 2, begun)
+    quiet = asks[0].between(warm, begun) + asks[1].between(warm, begun)
     return [
         f"{added:,}, {path.stat().st_size / 1e6:.0f} MB", f"{ended - begun:.0f} s",
-        f"{len(during[0]) + len(during[1]):,}, {sum(one.refused for one in asks)} refused",
-        *(f"{1e3 * max(one):.0f} ms" for one in during),
-        f"{quantile(quiet, 0.5)}, {1e3 * max(quiet):.0f} ms", quantile(during[0] + during[1], 0.5),
+        told(quiet), load_before, *(told(one) for one in during), load_average(),
+        str(sum(one.refused for one in asks)),
         f"{before:.0f} MB, {most[0]:.0f} MB",
     ]  # fmt: skip
 
 
-def run(what: str, url: str, folder: Path, rows: int, **settings: object) -> str:
+def run(what: str, url: str, folder: Path, rows: int, quiet_s: float, **settings: object) -> str:
     """One line of the table."""
     made = [prepare(url, 20_000, 10**6, WORKERS, **settings) for _ in range(2)]
     store = open_store(url)
@@ -153,7 +170,7 @@ def run(what: str, url: str, folder: Path, rows: int, **settings: object) -> str
     server.start()
     try:
         ids, tokens = [id for id, _ in made], [names for _, names in made]
-        cells = asyncio.run(measured(server, ids, tokens, token, path))
+        cells = asyncio.run(measured(server, ids, tokens, token, path, quiet_s))
     finally:
         server.stop()
     service = CampaignService(open_store(url))
@@ -166,6 +183,7 @@ def main() -> None:
     """Both stores."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live.imports", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the file")
+    parser.add_argument("--quiet", type=float, default=60.0, help="seconds of asks without an import")
     parser.add_argument("--only", choices=("sqlite", "postgresql"), help="one of the stores")
     parser.add_argument("--postgres", default="", help="address of an empty PostgreSQL database")
     options = parser.parse_args()
@@ -175,7 +193,7 @@ def main() -> None:
         for what in ("sqlite", "postgresql"):
             if options.only in (None, what):
                 url = f"{folder}/imports.db" if what == "sqlite" else options.postgres or _postgres(folder)
-                sys.stdout.write(run(what, url, Path(folder), options.rows) + "\n")
+                sys.stdout.write(run(what, url, Path(folder), options.rows, options.quiet) + "\n")
                 sys.stdout.flush()
     sys.stdout.write(f"\n{processor()}, {os.cpu_count()} cores. Load of the machine when it began: {before}.\n")
 

@@ -31,6 +31,8 @@ from benchmarks.__main__ import others
 from benchmarks.live.faults import Postgres
 from benchmarks.live.imports import memory_mb
 from benchmarks.live.server import Server
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.tokens import first_token
@@ -46,16 +48,26 @@ CAMPAIGNS: dict[str, dict[str, Any]] = {
 }
 
 
-def prepare(url: str) -> str:
-    """The campaigns; returns the requester's token."""
+def prepare(url: str, labels: int) -> str:
+    """The campaigns, each with so many labels; returns the requester's token."""
     service = CampaignService(open_store(url))
     for id, settings in CAMPAIGNS.items():
         config = CampaignSettings(budget=BUDGET, labels=("no", "yes"), lease_seconds=LEASE_S, **settings)
         service.create(config, id, tasks=(task(id, k) for k in range(TASKS)))
+        for first in range(0, labels, 200):
+            service.run(id, lambda commands, first=first: answer(commands, range(first, min(first + 200, labels))))  # type: ignore[misc]
     token = first_token(service.store)
     service.close()
     assert token is not None
     return token
+
+
+def answer(commands: Commands, numbers: range) -> None:
+    """Labels of workers in turn, as they were given before the soak."""
+    for number in numbers:
+        lease = commands.ask(f"{commands.ledger.row.id}-early{number % 12}")
+        assert isinstance(lease, Lease)
+        commands.tell(lease.id, "yes" if number % 3 else "no")
 
 
 def task(campaign: str, k: int) -> dict[str, Any]:
@@ -79,7 +91,7 @@ def _detail(reply: httpx.Response) -> str:
 class Soak:
     """What goes on at once, and what came of it."""
 
-    def __init__(self, server: Server, token: str) -> None:
+    def __init__(self, server: Server, token: str, pace: float = 1.0) -> None:
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.refused: Counter[str] = Counter()
         self.wrong: list[str] = []
@@ -87,7 +99,7 @@ class Soak:
         self.slowest: list[tuple[float, str]] = []
         self.over = asyncio.Event()
         self._begun = time.monotonic()
-        self._server, self._token = server, token
+        self._server, self._token, self._pace = server, token, pace
         self._imported = TASKS
         self._program, self._browser = (
             httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=60) for _ in range(2)
@@ -129,7 +141,7 @@ class Soak:
             lease = reply.json().get("lease") if reply.status_code == 200 else None
             if lease is not None:
                 await self._use(random, token, f"/api/v1/leases/{lease['id']}")
-            await self._pause(random.uniform(0.5, 1.5) * THINK_S)
+            await self._pause(random.uniform(0.5, 1.5) * THINK_S / self._pace)
 
     async def _use(self, random: Random, token: str, lease: str) -> None:
         async def move(what: str, body: dict[str, str] | None = None) -> None:
@@ -212,7 +224,7 @@ class Soak:
         """Do something again and again."""
         random = Random(what.__name__)
         while not self.over.is_set():
-            await self._pause(random.uniform(0.5, 1.5) * seconds)
+            await self._pause(random.uniform(0.5, 1.5) * seconds / self._pace)
             await what(random)
 
     async def measure(self, minutes: float) -> None:
@@ -247,6 +259,8 @@ def main() -> None:
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--workers", type=int, default=24)
+    parser.add_argument("--labels", type=int, default=0, help="labels that each campaign has when it begins")
+    parser.add_argument("--pace", type=float, default=1.0, help="everything happens so many times as often")
     parser.add_argument("--log", type=Path, help="where to leave the log of the service")
     options = parser.parse_args()
     loaded = others()
@@ -254,10 +268,10 @@ def main() -> None:
         folder = Path(name)
         folder.chmod(0o755)
         url = Postgres(folder).url if options.store == "postgresql" else f"sqlite:///{folder / 'labels.db'}"
-        token = prepare(url)
+        token = prepare(url, options.labels)
         server = Server(url, log=folder / "log")
         server.start()
-        soak = Soak(server, token)
+        soak = Soak(server, token, options.pace)
         try:
             asyncio.run(soak.run(options.minutes, options.workers))
         finally:

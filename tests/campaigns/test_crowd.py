@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nextlabel.campaign import crowd_snapshot
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
 from nextlabel.campaign.settings import CampaignSettings
@@ -212,6 +213,38 @@ def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
     finish(service, id)
     after = service.certificate(id)
     assert certificate.forecast_low is not None and certificate.forecast_low - 0.03 < after.now
+    service.close()
+
+
+def test_what_is_expected_is_computed_after_the_campaign_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its many passes over the labels kept everybody who asked waiting, as often as somebody looked at a dashboard."""
+    passes: list[int] = []
+    compute = crowd_snapshot.expected_accuracy
+
+    def counted(*values: Any) -> Any:
+        passes.append(1)
+        return compute(*values)
+
+    monkeypatch.setattr(crowd_snapshot, "expected_accuracy", counted)
+    service = service_of_store(MemoryStore(), Clock())
+    id = service.create(settings(), tasks=tasks(0, 12)).id
+    rng = np.random.default_rng(2)
+    for step in range(20):
+        lease = service.ask(id, WORKERS[step % 5])
+        assert lease
+        service.tell(lease.id, say(lease.task, lease.worker, rng))
+    passes.clear()
+    before = service.crowd(service.store.row(id))
+    assert before is not None and passes == []
+    while lease := service.ask(id, WORKERS[0]):  # the campaign goes on, the snapshot does not
+        service.tell(lease.id, LABELS[0])
+    now = service.crowd(service.store.row(id))
+    assert now is not None
+    passes.clear()
+    expected = before.expected
+    assert (expected, passes) == (before.expected, [1])
+    assert expected.mean == before.beliefs.max(axis=1).mean() and expected.low < expected.mean < expected.high
+    assert now.expected != expected
     service.close()
 
 

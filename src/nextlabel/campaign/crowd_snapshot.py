@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,41 @@ if TYPE_CHECKING:
     from nextlabel.campaign.crowd_model import CrowdLog, CrowdModel
 
 
+@dataclass(eq=False)
+class Expectation:
+    """The accuracy to be expected of a crowd as it was: all tasks, the interval from a part of them if they are many.
+
+    ``learnt`` are its channels, shares, and the tasks behind those; ``counts`` are the prior's and the labels' of them.
+    """
+
+    labels: CrowdLabels
+    beliefs: Floats
+    tilt: Floats
+    gold: Ints
+    counts: tuple[Floats, Floats]
+    learnt: tuple[Floats, Floats, float]
+    draws: int
+
+    @cached_property
+    def value(self) -> ExpectedAccuracy:
+        """It takes ``draws`` passes over the labels, once."""
+        labels, beliefs, tilt = _asked(self.labels, self.beliefs, self.tilt, self.gold)
+        if not labels.tasks:
+            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+        people, every = labels.workers, -(-labels.tasks // MOST_TASKS)
+        channels, share, share_strength = self.learnt
+        learnt = LearntChannels(channels, row_strength(labels, beliefs, *self.counts), share, share_strength)
+        some = np.flatnonzero(labels.task % every == 0)
+        part = CrowdLabels(
+            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
+            labels.answers,
+        )  # fmt: skip
+        found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, self.draws)
+        mean = float(beliefs.max(axis=1).mean())
+        half = 0.5 * (found.high - found.low)
+        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CrowdSnapshot:
     """What was believed after event ``seq``.
@@ -36,7 +72,8 @@ class CrowdSnapshot:
     told     (K,)       labels of each task that count
     gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
-    expected --         share of the tasks that are right by the model's own word, with its interval
+    expectation --      what ``expected`` is computed from when it is asked for: that takes many passes over the labels,
+                        and whoever makes a snapshot has the campaign locked
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
@@ -51,7 +88,7 @@ class CrowdSnapshot:
     told: Ints
     gold: Ints
     shares: Floats
-    expected: ExpectedAccuracy
+    expectation: Expectation
     workers: tuple[str, ...]
     channels: Floats
     stranger: Floats
@@ -59,6 +96,11 @@ class CrowdSnapshot:
     agreeing: Ints
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
+
+    @property
+    def expected(self) -> ExpectedAccuracy:
+        """The share of the tasks that are right by the model's own word, with its interval."""
+        return self.expectation.value
 
     @property
     def expected_accuracy(self) -> float:
@@ -100,7 +142,7 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
         told=told,
         gold=gold,
         shares=shares,
-        expected=_expected(crowd, *_asked(answers, beliefs, tilt, gold), draws),
+        expectation=_expectation(crowd, answers, beliefs, tilt, gold, draws),
         workers=tuple(model.workers),
         channels=crowd.channels[:people].copy(),
         stranger=crowd.channels[people].copy(),
@@ -111,23 +153,20 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
     )
 
 
-def _expected(crowd: GrowingCrowd, labels: CrowdLabels, beliefs: Floats, tilt: Floats, draws: int) -> ExpectedAccuracy:
-    """What is expected of all tasks; the interval from a part of them, if they are many."""
-    if not labels.tasks:
-        return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-    state, people, every = crowd.campaign.state, labels.workers, -(-labels.tasks // MOST_TASKS)
-    strength = row_strength(labels, beliefs, state.pseudo, state.counts[:people])
-    share_strength = float(TASKS + state.total.sum())
-    learnt = LearntChannels(crowd.channels[:people], strength, crowd.start, share_strength)
-    some = np.flatnonzero(labels.task % every == 0)
-    part = CrowdLabels(
-        labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
-        labels.answers,
-    )  # fmt: skip
-    found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, draws)
-    mean = float(beliefs.max(axis=1).mean())
-    half = 0.5 * (found.high - found.low)
-    return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
+def _expectation(
+    crowd: GrowingCrowd, answers: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints, draws: int
+) -> Expectation:
+    """What is expected of a crowd is computed from a copy: the crowd goes on."""
+    state, people = crowd.campaign.state, answers.workers
+    return Expectation(
+        answers,
+        beliefs,
+        tilt,
+        gold,
+        (state.pseudo.copy(), state.counts[:people].copy()),
+        (crowd.channels[:people].copy(), crowd.start.copy(), float(TASKS + state.total.sum())),
+        draws,
+    )
 
 
 def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:

@@ -56,6 +56,7 @@ from nextlabel.store.sql_access import SqlAccess
 from nextlabel.store.sql_deletions import SqlDeletions
 from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import SqlLedger
+from nextlabel.store.table_statistics import TableStatistics
 from nextlabel.store.tables import campaigns, settings, table_store
 from nextlabel.store.unavailable import busy, errors_as_unavailable
 from nextlabel.store.verify import verify
@@ -90,6 +91,7 @@ class SqlStore:
         self._lock = Lock()
         self._tables_lock = Lock()
         self._closed = False
+        self._statistics = TableStatistics(self.engine)
         self.access = SqlAccess(self._read, self._write)
         self.imports = SqlImports(self._read, self._write)
         self.deletions = SqlDeletions(self._read, self._write, self._number_and_rows, self._forget)
@@ -118,6 +120,7 @@ class SqlStore:
                 yield ledger
                 ledger.flush()
         self._keep_cached(ledger)
+        self._statistics.note(ledger.row)
 
     @contextmanager
     def transaction(self, id: str, remembered: bool = True) -> Iterator[SqlLedger]:
@@ -280,6 +283,7 @@ class SqlStore:
         """Close all connections; a thread that still makes tables neither loads nor stores any after that."""
         with self._tables_lock:
             self._closed = True
+        self._statistics.close()
         self.engine.dispose()
 
     @contextmanager
@@ -363,6 +367,9 @@ class SqlStore:
                     gone = self._cached.pop(id)
                     self._kept -= 0 if gone.rows is None else gone.rows.size
             raise
+        for cached in kept:
+            if cached.row is not None:
+                self._statistics.note(cached.row)
 
     def _keep_cached(self, ledger: SqlLedger) -> CachedRows:
         cached = ledger.remember()

@@ -27,7 +27,7 @@ LOGS = sorted((Path(__file__).parent / "logs").glob("*.json.gz"))
 #: Fields that have another name since the recording.
 OLD_NAMES = {"class_number": "klass", "place": "lot"}
 #: Fields of a worker's row that are new since the recording.
-NEW_IN_WORKERS = ("bought", "dropped", "standing", "reason", "tested", "free")
+NEW_IN_WORKERS = ("bought", "dropped", "standing", "reason", "tested", "free", "turned_away")
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -98,6 +98,7 @@ NEW_KINDS = {
     "gold_set",
     "audit_drawn",
     "audit_answered",
+    "turned_away",
 }  # fmt: skip
 
 

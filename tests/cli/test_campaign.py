@@ -258,6 +258,19 @@ def test_workers_are_blocked_dropped_and_paid(folder: Path, capsys: pytest.Captu
     assert run(["campaign", "change", "mine"]) == 2
 
 
+def test_workers_are_turned_away_if_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--turn-away") == 0
+    assert run(["campaign", "change", "mine", "--serve-all"]) == 0
+    with Campaign.open("nextlabel.db") as campaign:
+        assert campaign.status.settings.turn_away is False
+    assert run(["campaign", "change", "mine", "--turn-away"]) == 0
+    with Campaign.open("nextlabel.db") as campaign:
+        assert campaign.status.settings.turn_away is True
+    capsys.readouterr()
+    assert run(["campaign", "create", "--id", "other", "--budget", "5", "--policy", "index", "--turn-away"]) == 2
+    assert "policy 'index' takes workers to be alike and cannot tell whom to turn away." in capsys.readouterr().err
+
+
 def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "known.csv").write_text("id,text,truth\na,Great kettle,good\nb,It broke,\nc,Well well,\n")
     create = ["campaign", "create", "known.csv", "--id", "k", "--budget", "6", "--labels", "bad,good"]

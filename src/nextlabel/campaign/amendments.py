@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from nextlabel.campaign.page_settings import (
@@ -22,11 +22,13 @@ from nextlabel.campaign.page_settings import (
     checked_show,
 )
 from nextlabel.campaign.setting_checks import (
+    check_turning_away,
     checked_budget,
     checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
+    checked_switch,
 )
 from nextlabel.campaign.settings import CampaignSettings, tuples_of, unchecked
 from nextlabel.errors import ConflictError, InputError
@@ -41,7 +43,7 @@ COUNTED: Final[dict[str, Callable[[Any], Any]]] = {
 AMENDABLE: Final[dict[str, Callable[[Any], Any]]] = {
     "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota, "name": checked_name,
     "question": checked_question, "display_names": checked_display_names, "instructions": checked_instructions,
-    "language": checked_language, "show": checked_show,
+    "language": checked_language, "show": checked_show, "turn_away": partial(checked_switch, "turn_away"),
 }  # fmt: skip
 NOTHING: Final = "{}"
 
@@ -62,6 +64,7 @@ def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
         if checked != getattr(row if name in COUNTED else row.config, name):
             new[name] = list(checked) if isinstance(checked, tuple) else checked
     check_names_fit(new.get("display_names"), row.config.labels)
+    check_turning_away(new.get("turn_away", False), row.config.policy)
     if new.get("budget", row.budget) < row.spent:
         raise ConflictError(
             f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",

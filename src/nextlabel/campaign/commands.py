@@ -189,7 +189,7 @@ class Commands(Recording):
             expiry = self.ledger.next_expiry()
             if reason == "all_leased" or expiry is not None:
                 retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
-        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing"):
+        elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing", "turned_away"):
             retry = high
         return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
 

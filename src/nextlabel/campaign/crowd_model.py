@@ -88,7 +88,14 @@ class CrowdModel:
         self.last_refit = 0
         #: [labels, expected accuracy, ends of its interval] at the refits so far.
         self.history: list[list[float]] = []
+        #: The version of the model that last turned each worker away, the time since when people were turned away and
+        #: nobody got a task, and whether everybody gets one until the next refit.
+        self.turned_by: dict[str, int] = {}
+        self._visits: dict[str, tuple[int, int]] = {}  # versions that gave the worker a task: the last, how many
+        self.nobody_since: float | None = None
+        self.serves_all = False
         self._due = self._labels = self._budget = 0
+        self._turns_away = False
         self._revised = False
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
@@ -138,6 +145,7 @@ class CrowdModel:
         copy = object.__new__(CrowdModel)
         copy.__dict__.update(self.__dict__)
         copy.crowd, copy.workers, copy.begun, copy.shadow = deepcopy(self.crowd), dict(self.workers), None, None
+        copy.turned_by, copy._visits = dict(self.turned_by), dict(self._visits)
         copy.crowd.planned = False
         return copy
 
@@ -154,6 +162,8 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "turned_away":
+            self._turned_away(data["worker"], data["model"], event.at)
         elif kind == "predicted":
             self._predicted(data)
         elif kind in ("predictions_dropped", "predictions_restored"):
@@ -173,6 +183,15 @@ class CrowdModel:
         if name not in self.workers:
             self.workers[name] = self.crowd.add_worker()
         self.crowd.lease(data["task"], self.workers[name])
+        self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
+        version, (last, visits) = data.get("model", 0), self._visits.get(name, (0, 0))
+        if version > last:
+            self._visits[name] = version, visits + 1
+
+    def _turned_away(self, worker: str, version: int, at: float) -> None:
+        self.turned_by[worker] = version
+        self.nobody_since = at if self.nobody_since is None else self.nobody_since
+        self.crowd.turn_away(self.workers[worker], self._visits.get(worker, (0, 0))[1])
 
     def _predicted(self, data: dict[str, Any]) -> None:
         """A model's labels: the next task is chosen by what is learnt with them."""
@@ -217,6 +236,7 @@ class CrowdModel:
             or self._revised
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
+            or row.config.turn_away != self._turns_away
             or new > OF_TASKS * self.crowd.tasks
         )
 
@@ -224,18 +244,22 @@ class CrowdModel:
         """Whether labels have come in, or tasks been added, since the last refit."""
         return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
-    def begin_refit(self, row: CampaignRow, left: int) -> dict[str, Any]:
+    def begin_refit(self, row: CampaignRow, left: int, arrivals: float | None) -> dict[str, Any]:
         """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
         given = row.spent + row.reserved
         step = min(row.budget * OF_BUDGET, max(FEWEST, given * OF_GIVEN, row.tasks * OF_TASKS))
-        return {
+        data = {
             "version": self.version + 1, "labels": row.spent, "tasks": row.tasks, "given": given, "left": left,
             "budget": row.budget, "next": given + max(LEAST_STEP, int(step)),
         }  # fmt: skip
+        return data if arrivals is None else {**data, "arrivals": arrivals}
 
-    def refit(self, log: CrowdLog, left: int) -> dict[str, Any]:
-        """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next."""
-        data = self.begin_refit(log.row, left)
+    def refit(self, log: CrowdLog, left: int, arrivals: float | None) -> dict[str, Any]:
+        """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next.
+
+        ``arrivals`` are the asks that are expected where workers may be turned away, None where nobody is.
+        """
+        data = self.begin_refit(log.row, left, arrivals)
         self._refit(log, data)
         return {**data, **self.found(log, data, self.history)}
 
@@ -276,7 +300,9 @@ class CrowdModel:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
             labels, flight = _limits(log.row, crowd.tasks, data["tasks"])
             crowd.add_tasks(self.tilts(log.classes())[classes], labels, flight)
-        crowd.learn(data["version"], data["given"], data["left"])
+        arrivals = data.get("arrivals")
+        crowd.learn(data["version"], data["given"], data["left"], arrivals)
+        self._turns_away, self.serves_all = arrivals is not None, False
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
         self._labels, self.missed, self._revised = data["labels"], None, False
 
@@ -286,9 +312,12 @@ class CrowdModel:
 
     # What is asked ----------------------------------------------------------------------------------------------
 
-    def choose(self, worker: str) -> int | None:
-        """The number of the task for a worker, None if there is none that they have not held."""
-        return self.crowd.choose(self.workers.get(worker, -1))
+    def choose(self, worker: str, must: bool = True) -> int | None:
+        """The number of the task for a worker, None if there is none that they have not held.
+
+        Without ``must`` there is none either for somebody whose label is not worth its price.
+        """
+        return self.crowd.choose(self.workers.get(worker, -1), must)
 
     def snapshot(self, log: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""

@@ -113,6 +113,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
     "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
     "gold_in_budget": Setting("Whether labels of control questions are paid from the budget.", False),
+    "turn_away": Setting(
+        "Whether workers whose next label is worth less than its price are told that there is nothing for them (policy "
+        "crowd only, and nobody before their first ten labels).", False,
+    ),
     "pay_per_label": Setting(
         "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
         "0.05",

@@ -13,7 +13,10 @@ tasks_published first, tasks (how many were hidden), classes that are new, count
 tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
-             the model (``model``); control: it is a control question, free: not paid from the budget
+             the model (``model``); control: it is a control question, free: not paid from the budget; waited: others
+             were waited for in vain, and nobody is turned away before the next refit
+turned_away  worker, model (version), left (labels), arrivals (asks that are expected): the worker's label is not worth
+             its price at present; one event for each worker and version of the model
 labelled     lease, label, counted, last (the task can have no more labels), comment (of the worker, if there is one)
 late         lease, label, counted, last, comment
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
@@ -38,7 +41,8 @@ gold_set     answers [[task, answer], ...] that the requester knows: these tasks
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
-             (labels given at which it is due again), upto (the last event that it looked at, if it was made in the
+             (labels given at which it is due again), arrivals (asks that are expected, where workers may be turned
+             away), upto (the last event that it looked at, if it was made in the
              background: the events since then move it like any others)
 refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
@@ -64,7 +68,7 @@ KINDS: Final = (
     "released", "renewed", "undone",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
-    "predictions_dropped", "predictions_restored", "gold_set",
+    "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
     "audit_drawn", "audit_answered",
 )  # fmt: skip
 

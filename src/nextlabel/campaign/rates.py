@@ -23,6 +23,10 @@ RATE_MEMORY, ENOUGH = 500, 20
 LEASE_MEANS, FIRST_LEASE_S, SHORTEST_LEASE_S, LONGEST_LEASE_S = 6.0, 900.0, 30.0, 86_400.0
 #: Tables are for rho = 2^k; they change when the rho that was learnt is further than that from theirs (in doublings).
 BAND, LEAST_RHO, MOST_RHO = 0.75, 0.25, 32.0
+#: Asks that are expected for each label that is left, where no deadline says more.
+ASKS_PER_LABEL = 2.0
+#: Policies that follow the load have tables for any rho from the least on, in steps of half a doubling.
+FINE_BAND, FINE_STEPS = 0.4, 2
 #: With more labels left than this times rho the index does not depend on rho any more (tables settle after 45 rho or
 #: so), and tables for the rho that was learnt are not worth their time yet.
 FAR = 64
@@ -35,6 +39,11 @@ def observe_arrival(row: CampaignRow, at: float) -> None:
         row.arrivals = row.arrivals * fade + 1.0
         row.arrival_s = row.arrival_s * fade + max(at - row.last_arrival, 0.0)
     row.last_arrival = at
+
+
+def observe_turned_away(row: CampaignRow) -> None:
+    """A worker came and got none; the time between leases goes on."""
+    row.arrivals += 1.0
 
 
 def observe_end(row: CampaignRow, seconds: float, completed: bool) -> None:
@@ -67,10 +76,12 @@ def wanted_rho(row: CampaignRow) -> float:
     r, mu = arrival_rate(row), completion_rate(row)
     if r is None or mu is None:
         return row.rho
-    learnt = min(max(r / mu, LEAST_RHO), MOST_RHO)
-    if row.left > FAR * max(learnt, row.rho, 1.0) or abs(math.log2(learnt / row.rho)) <= BAND:
+    fine = row.config.follows_load
+    learnt = min(max(r / mu, LEAST_RHO), math.inf if fine else MOST_RHO)
+    band, steps = (FINE_BAND, FINE_STEPS) if fine else (BAND, 1)
+    if row.left > FAR * max(learnt, row.rho, 1.0) or abs(math.log2(learnt / row.rho)) <= band:
         return row.rho
-    return float(2.0 ** round(math.log2(learnt)))
+    return float(2.0 ** (round(steps * math.log2(learnt)) / steps))
 
 
 def table_rho(rho: float) -> float:
@@ -84,3 +95,13 @@ def labels_before_deadline(row: CampaignRow, now: float) -> int:
     if row.deadline is None or r is None:
         return row.left
     return max(min(row.left, math.ceil(r * (row.deadline - now))), 1)
+
+
+def expected_asks(row: CampaignRow, now: float) -> float | None:
+    """Asks that are expected until the end, if all of them were served; None where nobody is turned away."""
+    if not row.config.turn_away:
+        return None
+    r = arrival_rate(row)
+    if row.deadline is None or r is None:
+        return ASKS_PER_LABEL * row.left
+    return float(math.ceil(r * max(row.deadline - now, 0.0)))

@@ -18,7 +18,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import TableSource
 from nextlabel.campaign.projection import apply_event
-from nextlabel.campaign.rates import RATE_MEMORY, labels_before_deadline
+from nextlabel.campaign.rates import RATE_MEMORY, expected_asks, labels_before_deadline
 from nextlabel.campaign.states import Reason
 from nextlabel.errors import TablesPendingError
 
@@ -134,7 +134,7 @@ class Recording:
         self.trust_clock()
         later = self.tables.refit_later(self.ledger.row.id)
         if later is None:
-            self.record("refitted", self.crowd().refit(self.ledger, self._labels_to_come))
+            self.record("refitted", self.crowd().refit(self.ledger, self._labels_to_come, self._asks_to_come))
         elif wait:
             raise TablesPendingError(later)
         return self.crowd()
@@ -144,7 +144,7 @@ class Recording:
         model = self.crowd()
         if not self.wants_refit(model) or model.missed is not None or model.waits_for_others(self.now):
             return None
-        return self.record("refitting", model.begin_refit(self.ledger.row, self._labels_to_come))
+        return self.record("refitting", model.begin_refit(self.ledger.row, self._labels_to_come, self._asks_to_come))
 
     def wants_refit(self, model: CrowdModel) -> bool:
         """Whether the model is behind: for the next choice, or because the campaign is over."""
@@ -159,6 +159,10 @@ class Recording:
     @property
     def _labels_to_come(self) -> int:
         return labels_before_deadline(self.ledger.row, self.now)
+
+    @property
+    def _asks_to_come(self) -> float | None:
+        return expected_asks(self.ledger.row, self.now)
 
     def _learn_all(self) -> None:
         """Final results rest on all labels."""

@@ -145,6 +145,7 @@ class WorkerRow:
 
     ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
     ``tested`` of their leases were control questions, ``free`` of their labels count without the budget.
+    ``turned_away`` is how often they were told that there is nothing for them (``campaign.turning_away``).
     ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
     """
 
@@ -162,3 +163,4 @@ class WorkerRow:
     reason: str = ""
     tested: int = 0
     free: int = 0
+    turned_away: int = 0

@@ -31,7 +31,8 @@ class Rules:
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``unranked_from``: tasks from this
     number on have no score yet; None if all have theirs. ``predicted``: labels that came from models;
     those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit, each
-    with the expert's answer or ``NOT_ANSWERED``.
+    with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
+    ones (``turned_away_workers``).
     """
 
     rate_memory: int
@@ -43,6 +44,8 @@ class Rules:
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()
     audit: tuple[tuple[int, int], ...] = ()
+    turned_away: int = 0
+    turned_away_workers: int = 0
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -66,7 +69,9 @@ class Rules:
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
 #: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
-_LATER: Final = ("segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit")
+_LATER: Final = (
+    "segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit", "turned_away", "turned_away_workers",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=1024)

@@ -61,6 +61,22 @@ def checked_pay(pay: Any) -> float:
     return found
 
 
+def checked_switch(name: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} {str(value)[:40]!r} is not true or false.", "Give true or false.")
+    return value
+
+
+def check_turning_away(turn_away: bool, policy: str) -> None:
+    """Refuse to turn workers away where nobody knows what a worker's label is worth."""
+    if turn_away and policy not in CROWD_POLICIES:
+        raise InputError(
+            f"policy {policy!r} takes workers to be alike and cannot tell whom to turn away.",
+            "Use the policy crowd, or leave turn_away out.",
+        )
+
+
 def checked_quota(labels: Any) -> int | None:
     """Labels that one worker may give, or none for no limit."""
     return None if labels is None else whole("most_labels_per_worker", labels, 1, "Give e.g. 100, or leave it out.")

@@ -34,17 +34,19 @@ from nextlabel.campaign.page_settings import (
 )
 from nextlabel.campaign.setting_checks import (
     at_most,
+    check_turning_away,
     checked_budget,
     checked_deadline,
     checked_lease_seconds,
     checked_pay,
     checked_quota,
+    checked_switch,
     in_range,
     policy_name,
 )
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import CROWD_POLICIES, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
@@ -66,6 +68,7 @@ class ChangeOptions(TypedDict, total=False):
     instructions: str
     language: str | None
     show: Sequence[str] | None
+    turn_away: bool
 
 
 class SettingOptions(TypedDict, total=False):
@@ -93,6 +96,7 @@ class SettingOptions(TypedDict, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
+    turn_away: bool
     pay_per_label: float
     most_labels_per_worker: int | None
 
@@ -123,6 +127,7 @@ class CampaignSettings:
     rho: float = SETTINGS["rho"].default
     seed: int = SETTINGS["seed"].default
     gold_in_budget: bool = SETTINGS["gold_in_budget"].default
+    turn_away: bool = SETTINGS["turn_away"].default
     pay_per_label: float = SETTINGS["pay_per_label"].default
     most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
 
@@ -144,8 +149,8 @@ class CampaignSettings:
         set_(self, "deadline", checked_deadline(self.deadline))
         set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
         set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
-        if not isinstance(self.gold_in_budget, bool):
-            raise InputError(f"gold_in_budget {self.gold_in_budget!r} is not true or false.", "Give true or false.")
+        set_(self, "gold_in_budget", checked_switch("gold_in_budget", self.gold_in_budget))
+        set_(self, "turn_away", checked_switch("turn_away", self.turn_away))
         set_(self, "pay_per_label", checked_pay(self.pay_per_label))
         set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
@@ -171,11 +176,12 @@ class CampaignSettings:
                 f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
                 'Use the policy crowd, or a prior such as kind = "one-coin".',
             )
-        elif policy.planned_ahead:
+        elif not policy.live:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
-                "Use index, which follows both.",
+                "Use auto or index, which follow both.",
             )
+        check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:
             raise InputError(
@@ -192,6 +198,11 @@ class CampaignSettings:
             raise InputError(f"policy {self.policy!r} maximises accuracy and takes no other reward.", hint)
         if self.label_cost > 0:
             raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
+
+    @property
+    def follows_load(self) -> bool:
+        """Whether the policy's tables are for a number of tasks and of labels per task."""
+        return self.policy in POLICIES and POLICIES[self.policy].follows_load
 
     @property
     def knows_workers(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 State = Literal["open", "paused", "closed"]
 Reason = Literal[
     "budget_spent", "all_leased", "nothing_left_for_you", "paused", "deadline_passed", "finished", "preparing",
-    "below_price", "worker_paused", "worker_blocked", "quota_reached",
+    "below_price", "worker_paused", "worker_blocked", "quota_reached", "turned_away",
 ]  # fmt: skip
 
 STATES: Final[dict[State, str]] = {
@@ -32,6 +32,7 @@ REASONS: Final[dict[Reason, str]] = {
     "worker_paused": "The requester has paused this worker.",
     "worker_blocked": "The requester gives this worker no more tasks.",
     "quota_reached": "This worker has given as many labels as one worker may give.",
+    "turned_away": "At present the labels that are left do more with other workers.",
 }
 
 #: Reasons that close a campaign.

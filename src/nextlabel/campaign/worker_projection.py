@@ -10,6 +10,7 @@ from typing import Final
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
+from nextlabel.campaign.rates import observe_turned_away
 from nextlabel.campaign.task_moves import (
     Projection,
     Rank,
@@ -37,6 +38,14 @@ def _blocked(ledger: Ledger, event: Event, rank: Rank) -> None:
 def _restored(ledger: Ledger, event: Event, rank: Rank) -> None:
     tally = ledger.worker(event.data["worker"])
     tally.standing, tally.reason = "active", ""
+
+
+def _turned_away(ledger: Ledger, event: Event, rank: Rank) -> None:
+    row, tally = ledger.row, ledger.worker(event.data["worker"])
+    workers = row.rules.turned_away_workers + (tally.turned_away == 0)
+    row.rules = replace(row.rules, turned_away=row.rules.turned_away + 1, turned_away_workers=workers)
+    tally.turned_away += 1
+    observe_turned_away(row)
 
 
 def _labels_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:
@@ -86,6 +95,7 @@ WORKER_PROJECTIONS: Final[dict[str, Projection]] = {
     "worker_paused": _paused,
     "worker_blocked": _blocked,
     "worker_restored": _restored,
+    "turned_away": _turned_away,
     "labels_dropped": _labels_dropped,
     "labels_restored": _labels_restored,
     "gold_set": _gold_set,

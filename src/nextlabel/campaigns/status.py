@@ -17,7 +17,8 @@ class CampaignStatus:
     ``settings`` has the current budget, deadline and lease time; ``lease_seconds`` is how long the next lease lasts,
     ``closed_by`` the number of the event that closed the campaign. ``reserved`` labels are leased now, ``given`` is the
     number of leases so far, ``kept`` of labels, ``full`` of tasks that can have no more labels, ``rho`` of labels in
-    flight for which the policy's tables were computed.
+    flight for which the policy's tables were computed, ``turned_away`` of workers who were told that there is nothing
+    for them.
     """
 
     id: str
@@ -40,6 +41,7 @@ class CampaignStatus:
     late: int
     expired: int
     released: int
+    turned_away: int
     lease_seconds: float
     arrival_rate: float | None
     completion_rate: float | None
@@ -52,6 +54,6 @@ def status_of(row: CampaignRow) -> CampaignStatus:
         row.id, row.state, row.closed_reason, row.closed_seq,
         row.config.updated(budget=row.budget, deadline=row.deadline, lease_seconds=row.lease_seconds),
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
-        row.deadline, row.given, row.kept, row.late, row.expired, row.released, lease_seconds(row), arrival_rate(row),
-        completion_rate(row), row.rho,
+        row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
+        lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho,
     )  # fmt: skip

@@ -11,6 +11,7 @@ agreement              share of the labels that agree with the likeliest truth, 
                        whose labels were all dropped, with what the others say
 accuracy               chance that a label is right, with an interval (``crowd.skill``)
 controls               answers to control questions, ``controls_right`` of them right
+turned_away            how often they were told that there is nothing for them (setting ``turn_away``)
 flags                  what stands out (``crowd.flags``)
 ====================== ==============================================================================================
 
@@ -80,6 +81,7 @@ class WorkerReport:
     late: int
     expired: int
     released: int
+    turned_away: int
     last_at: float
 
 
@@ -123,6 +125,7 @@ def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> W
         late=row.late,
         expired=row.expired,
         released=row.released,
+        turned_away=row.turned_away,
         last_at=row.last_at,
     )
 

@@ -133,6 +133,7 @@ class CreateCampaignRequest(RequestBody):
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
     gold_in_budget: bool = setting_field("gold_in_budget")
+    turn_away: bool = setting_field("turn_away")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
@@ -145,6 +146,7 @@ class ChangeCampaignRequest(RequestBody):
     lease_seconds: float | None = setting_field("lease_seconds")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+    turn_away: bool = setting_field("turn_away")
     name: str = setting_field("name")
     question: str = setting_field("question")
     display_names: list[str] | None = setting_field("display_names")

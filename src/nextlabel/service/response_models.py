@@ -90,6 +90,7 @@ CampaignResponse = _model(
     reserved=_described(int, "Leases held by workers"),
     given=_described(int, "Leases granted so far"),
     kept=_described(int, "Labels told, whether counted or not"),
+    turned_away=_described(int, "Workers who were told that there is nothing for them (setting turn_away)"),
     lease_seconds=_described(float, "Seconds that the next lease will last"),
     rho=_described(float, "Labels in flight for which the policy's tables were computed"),
     arrival_rate=None,

@@ -266,7 +266,7 @@ def _worker_values(campaign: int, tally: WorkerRow) -> Values:
     return (
         campaign, tally.worker, tally.given, tally.labels, tally.late, tally.expired, tally.released, tally.seconds,
         tally.last_at, tally.bought, tally.dropped, tally.standing, tally.reason, tally.tested,
-        tally.free,
+        tally.free, tally.turned_away,
     )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0014"
+HEAD = "0015"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -343,6 +343,7 @@ workers = Table(
     Column("reason", String(500), nullable=False, server_default=""),
     Column("tested", BigInteger, nullable=False, server_default="0"),
     Column("free", BigInteger, nullable=False, server_default="0"),
+    Column("turned_away", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("campaign", "worker"),
 )
 

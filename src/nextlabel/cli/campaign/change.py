@@ -37,6 +37,9 @@ def change(
     most_labels_per_worker: Annotated[
         str | None, _option("N", "Most labels that one worker may give; none for no limit.")
     ] = None,
+    turn_away: Annotated[
+        bool | None, typer.Option("--turn-away/--serve-all", help=declared("turn_away").help, show_default=False)
+    ] = None,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -62,6 +65,8 @@ def change(
         values["most_labels_per_worker"] = (
             None if none else number_of("--most-labels-per-worker", most_labels_per_worker)
         )
+    if turn_away is not None:
+        values["turn_away"] = turn_away
     if not values:
         raise InputError("nothing says what to change.", "Give e.g. --question or --pay-per-label.")
     with service_at(db) as service:

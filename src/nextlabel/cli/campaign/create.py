@@ -68,6 +68,7 @@ def create(
     score_column: ScoreColumn = None,
     gold_column: GoldColumn = None,
     gold_in_budget: Annotated[bool, typer.Option("--gold-in-budget", help=declared("gold_in_budget").help)] = False,
+    turn_away: Annotated[bool, typer.Option("--turn-away", help=declared("turn_away").help)] = False,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -96,6 +97,7 @@ def create(
         "label_cost": number_of("--label-cost", label_cost),
         "most_labels": number_of("--most-labels", most_labels),
         "gold_in_budget": gold_in_budget,
+        "turn_away": turn_away,
         "pay_per_label": number_of("--pay-per-label", pay_per_label),
         "most_labels_per_worker": None
         if most_labels_per_worker is None

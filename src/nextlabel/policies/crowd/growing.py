@@ -4,7 +4,8 @@ The allocator of simulations knows its tasks, workers and budget from the start.
 double. Every step but ``learn`` moves what its task and its worker are believed to be; ``learn`` computes everything
 anew from what was given out and came in, so that its outcome is a function of that alone:
 
-    state after ``learn``  =  f(entries with their answers, tasks, limits, version, labels given and left, seed)
+    state after ``learn``  =  f(entries with their answers, tasks, limits, version, labels given and left, arrivals,
+                              who was turned away, seed)
 
 Nothing of what was believed or planned before enters. Whoever knows the entries can compute the state again, and
 before the first ``learn`` (``planned`` is False) nothing but the entries is kept. There is always a row beyond the
@@ -14,6 +15,7 @@ Cost: a step some microseconds; ``learn`` 0.05 to 1 s.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -49,6 +51,7 @@ class GrowingCrowd(CrowdAllocator):
         self.tasks = self.people = self.entries = 0
         self.planned = False
         self._models: list[int] = []
+        self._turned_away: list[float] = []
         super().__init__(
             np.tile(start, (ROOM, 1)),
             ROOM,
@@ -102,6 +105,7 @@ class GrowingCrowd(CrowdAllocator):
     def add_worker(self, comes: bool = True) -> int:
         """One more worker; return their number. One who never ``comes`` for a task is a model."""
         number, self.people = self.people, self.people + 1
+        self._turned_away.append(0.0)
         if not comes:
             self._models.append(number)
         campaign = self.campaign
@@ -140,11 +144,21 @@ class GrowingCrowd(CrowdAllocator):
 
     # Steps ------------------------------------------------------------------------------------------------------
 
-    def choose(self, worker: int) -> int | None:
-        """The task for this worker, None if there is none that they have not had; -1 is a worker nobody knows."""
+    def choose(self, worker: int, must: bool = True) -> int | None:
+        """The task for this worker, None if there is none that they have not had; -1 is a worker nobody knows.
+
+        Without ``must`` there is none either for somebody whose label is not worth its price.
+        """
         who = self.people if worker < 0 else worker
-        x = int(next_task(self.campaign, self.plan, who, True))
+        x = int(next_task(self.campaign, self.plan, who, must))
         return None if x < 0 else x
+
+    def turn_away(self, worker: int, visits: int) -> None:
+        """The worker came and was given nothing; on their ``visits`` before they were.
+
+        It counts as many arrivals as one of those: whoever is turned away would have stayed for more than one label.
+        """
+        self._turned_away[worker] += max(float(self.campaign.worked[worker]) / max(visits, 1), 1.0)
 
     @property
     def any_open(self) -> bool:
@@ -253,11 +267,17 @@ class GrowingCrowd(CrowdAllocator):
 
     # Learning and solving ---------------------------------------------------------------------------------------
 
-    def learn(self, version: int, given: int, left: int) -> None:
-        """Learn workers and tasks from all labels, and solve for the ``left`` labels to come after ``given``."""
+    def learn(self, version: int, given: int, left: int, arrivals: float | None = None) -> None:
+        """Learn workers and tasks from all labels, and solve for the ``left`` labels to come after ``given``.
+
+        ``arrivals`` are those that are expected where workers may be turned away, None where nobody is.
+        """
         self.given, self.budget = given, given + left
+        self.settings = replace(self.settings, turn_away=arrivals is not None)
+        self.arrivals = np.inf if arrivals is None else arrivals
         # Who came and handed nothing in will be as little help next time.
         self.campaign.arrived[:] = self.campaign.worked
+        self.campaign.arrived[: self.people] += np.rint(self._turned_away).astype(np.int64)
         self.campaign.arrived[self._models] = 0
         self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
         self.refit()

@@ -45,6 +45,7 @@ class CampaignForm:
     score_column: str = ""
     deadline: str = ""
     label_cost: str = ""
+    turn_away: str = ""
 
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
@@ -60,6 +61,7 @@ class CampaignForm:
             "score_column",
             "deadline",
             "label_cost",
+            "turn_away",
         )
         return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
 
@@ -85,7 +87,7 @@ class CampaignForm:
             budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
             instructions=self.instructions, show=self.shown or None, language=self.language or None,
             deadline=deadline, label_cost=cost,
-            policy=PRICED_POLICY if cost > 0 else declared("policy").default,
+            policy=PRICED_POLICY if cost > 0 else declared("policy").default, turn_away=self.turn_away == "on",
         )  # fmt: skip
 
     def check_columns(self, upload: UploadedFile) -> None:

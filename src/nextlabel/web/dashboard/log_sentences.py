@@ -105,6 +105,8 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "most_labels_per_worker" in data:
         most = data["most_labels_per_worker"]
         parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
+    if "turn_away" in data:
+        parts.append(f"turning workers away to {'on' if data['turn_away'] else 'off'}")
     parts += [text(data[name]) for name, text in _PAGE_TEXTS.items() if name in data]
     return f"The requester changed {listed(parts)}."
 
@@ -162,6 +164,9 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tuned": _tuned,
     "refitting": lambda c, who, what, d: f"Learning anew from {count(d['labels'])} labels began.",
     "refitted": _refitted,
+    "turned_away": lambda c, who, what, d: (
+        f"There was nothing for {d['worker']}: at present a label of theirs is not worth its price."
+    ),
     "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
     "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
     "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",

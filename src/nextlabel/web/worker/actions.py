@@ -81,15 +81,13 @@ def act_and_ask(
         except TablesPendingError as error:
             reply, pending = NoTask(commands.ledger.row.id, "preparing", RETRY_AFTER_S), error.future
         answered = told.lease if told is not None and action is not None and action.move == "tell" else last
-        undoable, known = _undoable(commands, worker, answered)
-        row = commands.ledger.row
-        # Reading a worker's row creates it, so it is read only for workers who have had a lease.
-        known = known or told is not None or isinstance(reply, Lease)
+        undoable = _undoable(commands, worker, answered)
+        row, tally = commands.ledger.row, commands.ledger.find_worker(worker)
         return WorkerView(
             row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
             row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
-            commands.ledger.worker(worker).labels if known else None,
+            None if tally is None else tally.labels,
             undoable, told, note, pending,
         )  # fmt: skip
 
@@ -150,12 +148,12 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     return told, None
 
 
-def _undoable(commands: Commands, worker: str, lease: str) -> tuple[UndoableAnswer | None, bool]:
-    """The last answer if it can still be undone, and whether it was this worker's."""
+def _undoable(commands: Commands, worker: str, lease: str) -> UndoableAnswer | None:
+    """The last answer, if it was this worker's and can still be undone."""
     found = commands.ledger.lease(lease) if lease else None
     if found is None or found.worker != worker:
-        return None, False
+        return None
     over = found.status != LABELLED or commands.now >= found.expires_at
     if over or found.label is None or found.dropped or is_blocked(commands, worker):
-        return None, True
-    return UndoableAnswer(lease, commands.ledger.row.config.shown_labels[found.label]), True
+        return None
+    return UndoableAnswer(lease, commands.ledger.row.config.shown_labels[found.label])

@@ -30,7 +30,7 @@ from nextlabel.web.worker.plurals import PLURALS
 FOLDER = Path(__file__).parent / "languages"
 DEFAULT = "en"
 #: Reasons why there is no task that no waiting changes.
-FINAL_REASONS: Final = frozenset((*CLOSING, "nothing_left_for_you", "worker_blocked", "quota_reached"))
+FINAL_REASONS: Final = frozenset((*CLOSING, "nothing_left_for_you", "worker_blocked", "quota_reached", "turned_away"))
 #: The sections that the page's script needs.
 IN_SCRIPT: Final = ("time", "status", "media")
 #: Up to how many seconds a time is said in this unit, and how many seconds the unit has.

@@ -72,7 +72,10 @@ def _changes(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
     if "most_labels_per_worker" in fields:
         most = fields["most_labels_per_worker"]
         changes["most_labels_per_worker"] = read_budget(most, "the limit per worker") if most else None
-    same = {name for name in ("pay_per_label", "most_labels_per_worker") if changes.get(name) == getattr(config, name)}
+    if "turn_away" in fields:
+        changes["turn_away"] = fields["turn_away"] == "on"
+    amended = ("pay_per_label", "most_labels_per_worker", "turn_away")
+    same = {name for name in amended if changes.get(name) == getattr(config, name)}
     return {name: value for name, value in changes.items() if name not in same}
 
 

@@ -1,0 +1,165 @@
+"""Turning workers away by worth: who, when not, and that the log says all that the choice rested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from live_crowds import LABELS, WORKERS, assert_same_as_fresh, say, settings, settled, tasks
+from nextlabel.campaign.replies import NoTask
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.turning_away import PATIENCE_S
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.errors import InputError
+from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings
+from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.store.memory import MemoryStore
+from stores import Clock
+
+GUESSER = WORKERS[-1]
+
+
+def label(service: CampaignService, id: str, worker: str, rng: np.random.Generator) -> str | None:
+    """One ask of the worker, and an answer if there is a task; the reason if there is none."""
+    service.clock.forward(1.0)  # type: ignore[attr-defined]
+    lease = service.ask(id, worker)
+    if isinstance(lease, NoTask):
+        return lease.reason
+    service.tell(lease.id, say(lease.task, worker, rng))
+    return None
+
+
+def until_turned_away(service: CampaignService, id: str, rng: np.random.Generator) -> int:
+    """Everybody labels until the guesser is turned away; how many labels they had given."""
+    for given in range(60):
+        for worker in WORKERS:
+            reason = label(service, id, worker, rng)
+            if worker == GUESSER and reason == "turned_away":
+                return given
+    raise AssertionError("the guesser was never turned away")
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["at once", "background"])
+def test_who_guesses_is_turned_away_and_the_log_says_why(service: CampaignService, background: bool) -> None:
+    if background:
+        service.refit_in_background()
+    rng = np.random.default_rng(5)
+    known = [{**task, "gold": LABELS[k % 3]} if k < 4 else task for k, task in enumerate(tasks(0, 60))]
+    id = service.create(settings(budget=250, turn_away=True), tasks=known).id
+    given = until_turned_away(service, id, rng)
+    assert given >= TRIAL_LABELS, "nobody is turned away before their first labels"
+    settled(service, id)
+    assert_same_as_fresh(service, id)
+    events = service.store.events(id, 0, 5000)
+    turned = [event for event in events if event.kind == "turned_away" and event.data["worker"] == GUESSER]
+    versions = [event.data["model"] for event in turned]
+    assert versions == sorted(set(versions))
+    before = [event for event in events if event.seq < turned[0].seq]
+    last = [event for event in before if event.kind == "refitted"][-1]
+    assert turned[0].data["model"] == last.data["version"] and turned[0].data["arrivals"] > turned[0].data["left"]
+    assert last.data["arrivals"] == 2.0 * last.data["left"]
+    tested = [e for e in before if e.kind == "leased" and e.data["worker"] == GUESSER and e.data.get("control")]
+    assert len(tested) >= 2
+    # Asking again is not another event: one for each version of the model.
+    service.ask(id, GUESSER)
+    settled(service, id)
+    seq = service.store.row(id).seq
+    refused = service.ask(id, GUESSER)
+    assert isinstance(refused, NoTask) and (refused.reason, refused.retry_after) == ("turned_away", 30.0)
+    assert service.store.row(id).seq == seq
+    reports = {one.worker: one for one in service.worker_reports.of(id)}
+    assert reports[GUESSER].turned_away >= len(turned) and reports[GUESSER].labels == given
+    assert service.store.row(id).rules.turned_away_workers == sum(one.turned_away > 0 for one in reports.values())
+    assert service.verify(id).right
+    service.rebuild(id)
+    assert_same_as_fresh(service, id)
+
+
+def test_it_can_be_changed_and_nobody_loses_what_they_hold() -> None:
+    service = CampaignService(MemoryStore(), Clock())
+    rng = np.random.default_rng(5)
+    id = service.create(settings(budget=250), tasks=tasks(0, 60)).id
+    for _ in range(14):
+        assert [label(service, id, worker, rng) for worker in WORKERS] == [None] * len(WORKERS)
+    held = service.ask(id, GUESSER)
+    assert held
+    service.change(id, {"turn_away": True})
+    again = service.ask(id, GUESSER)
+    assert again and again.id == held.id and service.tell(held.id, "a").counted
+    refused = service.ask(id, GUESSER)
+    assert isinstance(refused, NoTask) and refused.reason == "turned_away"
+    service.change(id, {"turn_away": False})
+    assert service.ask(id, GUESSER)
+    with pytest.raises(InputError, match="turn_away 'perhaps' is not true or false"):
+        service.change(id, {"turn_away": "perhaps"})
+    service.close()
+
+
+def test_whoever_comes_is_served_where_others_were_waited_for_in_vain() -> None:
+    clock = Clock()
+    service = CampaignService(MemoryStore(), clock)
+    rng = np.random.default_rng(5)
+    id = service.create(settings(budget=250, turn_away=True), tasks=tasks(0, 60)).id
+    until_turned_away(service, id, rng)
+    assert label(service, id, GUESSER, rng) == "turned_away"
+    clock.forward(PATIENCE_S - 2)
+    assert label(service, id, GUESSER, rng) == "turned_away"
+    clock.forward(2)
+    served = 0
+    while label(service, id, GUESSER, rng) is None:  # until the next refit, not for one label
+        served += 1
+    assert served >= 4
+    waited = [event for event in service.store.events(id, 0, 5000) if event.data.get("waited")]
+    assert len(waited) == served and all(event.kind == "leased" for event in waited)
+    assert_same_as_fresh(service, id)
+    assert label(service, id, GUESSER, rng) == "turned_away"
+    # Before a deadline with few to come everybody is needed.
+    service.change(id, {"deadline": clock() + 30})
+    assert label(service, id, GUESSER, rng) is None
+    service.close()
+
+
+def test_policies_that_take_workers_to_be_alike_turn_nobody_away() -> None:
+    with pytest.raises(InputError, match="cannot tell whom to turn away"):
+        CampaignSettings(budget=5, policy="index", turn_away=True)
+    with pytest.raises(InputError, match="turn_away '1' is not true or false"):
+        CampaignSettings(budget=5, turn_away=1)  # type: ignore[arg-type]
+    service = CampaignService(MemoryStore(), Clock())
+    id = service.create(settings(policy="index"), tasks=tasks(0, 3)).id
+    with pytest.raises(InputError, match="cannot tell whom to turn away"):
+        service.change(id, {"turn_away": True})
+    service.close()
+
+
+def test_the_rule_is_the_simulators() -> None:
+    """The same labels in both: the same plan, the same task for everybody, the same people turned away."""
+    K, W, C, budget, arrivals = 40, 6, 2, 300, 500.0
+    rng = np.random.default_rng(1)
+    truth, skill = rng.integers(0, C, K), np.array([0.95, 0.9, 0.8, 0.7, 0.5, 0.5])
+    prior = CrowdPrior.default(C)
+    simulated = CrowdAllocator(
+        np.full((K, C), 0.5), budget, CrowdSettings(turn_away=True), workers=W, prior=prior, arrivals=arrivals
+    )
+    live = GrowingCrowd(np.full(C, 0.5), prior=prior)
+    live.add_tasks(np.zeros((K, C)), np.full(K, 64), np.full(K, 64))
+    numbers = [live.add_worker() for _ in range(W)]
+    for entry, (task, worker) in enumerate((x, j) for x in range(20) for j in range(W)):
+        said = int(truth[task] if rng.random() < skill[worker] else 1 - truth[task])
+        simulated.tell(simulated.assign(task, worker), said)
+        simulated.arrived(worker)
+        live.lease(task, numbers[worker])
+        live.label(entry, said)
+    live.learn(1, simulated.given, budget - simulated.given, simulated.arrivals)
+    simulated.refit()
+    simulated._plans = None  # a live plan is solved as if for the first time
+    simulated._start = live._start - 0.5
+    simulated.resolve()
+    got: dict[str, list[Any]] = {"simulated": [], "live": []}
+    for worker in range(W):
+        got["simulated"].append(simulated.ask(worker))
+        got["live"].append(live.choose(numbers[worker], must=simulated.must))
+    assert got["simulated"] == got["live"]
+    assert not simulated.must and got["live"][0] is not None and got["live"][4:] == [None, None]

@@ -1,0 +1,79 @@
+"""A small crowd with one who guesses, in live campaigns, and what must be the same of a model and one read anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.service import CampaignService
+
+LABELS = ("a", "b", "c")
+WORKERS = tuple(f"w{k}" for k in range(5))
+
+
+def settings(**values: Any) -> CampaignSettings:
+    usual: dict[str, Any] = {"budget": 60, "labels": LABELS, "policy": "crowd", "lease_seconds": 60.0, "most_labels": 5}
+    return CampaignSettings.from_dict({**usual, **values})
+
+
+def tasks(first: int, end: int) -> list[dict[str, Any]]:
+    return [{"id": f"t{k}", "text": f"item {k}"} for k in range(first, end)]
+
+
+def say(task: str, worker: str, rng: np.random.Generator) -> str:
+    """Item k is of kind k modulo 3; the last worker guesses, the others are right nine times in ten."""
+    right = int(task[1:]) % len(LABELS)
+    if worker == WORKERS[-1] or rng.random() > 0.9:
+        return LABELS[int(rng.integers(len(LABELS)))]
+    return LABELS[right]
+
+
+def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
+    """The model that the process has, or one that has read the log alone."""
+
+    def look(commands: Commands) -> CrowdModel:
+        commands.crowd_snapshot()
+        ledger = commands.ledger
+        assert ledger.crowd is not None
+        if not fresh:
+            return ledger.crowd
+        model = CrowdModel(ledger.row.config)
+        model.catch_up(ledger)
+        return model
+
+    return service.run(id, look)
+
+
+def assert_same(one: CrowdModel, other: CrowdModel) -> None:
+    """Not a bit of difference in what is believed, nor in what anybody would get next."""
+    assert (one.seq, one.version, one.workers) == (other.seq, other.version, other.workers)
+    for name in ("belief", "logp", "counts", "pseudo"):
+        mine, theirs = (getattr(model.crowd.campaign.state, name) for model in (one, other))
+        shorter = min(len(mine), len(theirs))
+        assert np.array_equal(mine[:shorter], theirs[:shorter]), name
+    assert np.array_equal(one.crowd.campaign.bins.members, other.crowd.campaign.bins.members)
+    for worker in (*WORKERS, "somebody new"):
+        for must in (True, False):
+            assert one.choose(worker, must) == other.choose(worker, must), worker
+
+
+def assert_same_as_fresh(service: CampaignService, id: str) -> None:
+    """The model of the process is the one that the log alone leads to, whatever is being learnt just now."""
+
+    def look(commands: Commands) -> None:
+        model, fresh = commands.crowd(), CrowdModel(commands.ledger.row.config)
+        fresh.catch_up(commands.ledger)
+        assert_same(model, fresh)
+
+    service.run(id, look)
+
+
+def settled(service: CampaignService, id: str) -> None:
+    """Wait until nothing is being learnt in the background."""
+    refits = service.table_cache.refits
+    if refits is not None:
+        refits.later(id).result(300)

@@ -11,13 +11,14 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.chance import TIES, chance, draw_key
-from nextlabel.campaign.policy_tables import table_problem
+from nextlabel.campaign.policy_tables import load_of, table_problem
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.kernels.choice import break_tie, score_groups
-from nextlabel.kernels.policy import scores_by_state
+from nextlabel.kernels.levels import score_by_levels
+from nextlabel.kernels.policy import BY_LEVELS, scores_by_state
 from nextlabel.kernels.random import TIE, stream_key, uniform
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
@@ -28,7 +29,7 @@ from nextlabel.problem.state import TaskState, assign, complete, take_back, with
 from nextlabel.store.memory import MemoryStore
 from stores import Clock
 
-LIVE = sorted(name for name, policy in POLICIES.items() if not policy.planned_ahead)
+LIVE = sorted(name for name, policy in POLICIES.items() if policy.live)
 
 
 class Still(TableCache):
@@ -78,7 +79,8 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     classes = [Beta(1, 1), Beta(3, 1)]
     assert list(campaign_service.store.classes(id)) == classes
     _, child, counts = simplex(2, 8)
-    setting = Setting.of(table_problem(config, classes, config.rho), 8, 3)
+    load = load_of(campaign_service.store.row(id), config.rho)
+    setting = Setting.of(table_problem(config, classes, load), 8, 3)
     policy = make_policy(name)
     if isinstance(policy, Index):
         policy = Index(load_or_solve_index(config, classes, config.rho, NoTableStore())[0])
@@ -102,7 +104,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
             count = np.zeros(tables.static.shape[0] * nodes, dtype=np.int64)
             free = np.zeros_like(count)
             for x, (s, c) in enumerate(zip(state, klass, strict=True)):
-                if s.w < tables.static.shape[0] - 1:
+                if s.w < tables.static.shape[0] - (tables.mode != BY_LEVELS):
                     count[s.w * nodes + starts[c] + s.node] += 1
                     free[s.w * nodes + starts[c] + s.node] += x not in mine
             expected = _choice(
@@ -145,11 +147,15 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
 def _choice(tables, by_state, level, child, count, free, n: int, ell: int, number: int) -> int:
     """What ``rollout.play_events`` does at an arrival, groups without a task for this worker taken out in turn."""
     shut: set[int] = set()
+    everyone = np.array([*np.flatnonzero(count), np.count_nonzero(count)], dtype=np.int64)
     while True:
         states = [s for s in np.flatnonzero(count) if s not in shut]
         active = np.array([*states, len(states)], dtype=np.int64)
-        scores = np.zeros(len(active))
-        best = score_groups(tables, by_state, level, child, active, count, n, ell, 0, 0.0, draw_key(5), scores)
+        scores = np.zeros(len(active) + 2 * len(tables.levels.level))
+        if tables.mode == BY_LEVELS:  # the price is that of all tasks, also those that this worker has had
+            best = score_by_levels(tables.levels, by_state.score, everyone, active, count, n, scores)
+        else:
+            best = score_groups(tables, by_state, level, child, active, count, n, ell, 0, 0.0, draw_key(5), scores)
         chosen = break_tie(tables, by_state, active, count, scores, best, np.zeros(0), ell, chance(5, TIES, number))
         if free[chosen] > 0:
             return int(chosen)

@@ -257,7 +257,7 @@ class TestThreeAnswers:
 
     def test_simulate(self, call: Call) -> None:
         answer = call("simulate", *THREE, "--replications", "50", "--json").json
-        assert [row["name"] for row in answer["policies"]] == ["index", "okg", "uniform"]
+        assert [row["name"] for row in answer["policies"]] == ["auto", "okg", "uniform"]
         assert all(row["gap_percent"] > 0 for row in answer["policies"])
 
 

@@ -41,7 +41,7 @@ class TestJson:
     def test_shape(self, call: Any) -> None:
         result = call(*SMALL, "--json").json
         assert result["bound_per_task"] == pytest.approx(0.759375, abs=BOUND)
-        assert [row["name"] for row in result["policies"]] == ["index", "okg", "uniform"]
+        assert [row["name"] for row in result["policies"]] == ["auto", "okg", "uniform"]
         for row in result["policies"]:
             assert {
                 "name", "mean_per_task", "half_width", "gap_percent", "gap_half_width", "labels_used", "most_labels",
@@ -53,8 +53,8 @@ class TestJson:
             assert row["labels_used"] == 12
             assert row["variance_ratio"] > 1
         assert [(row["name"], row["minus"]) for row in result["differences"]] == [
-            ("okg", "index"),
-            ("uniform", "index"),
+            ("okg", "auto"),
+            ("uniform", "auto"),
         ]
         for row, policy in zip(result["differences"], result["policies"][1:], strict=True):
             first = result["policies"][0]["mean_per_task"]

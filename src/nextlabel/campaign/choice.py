@@ -10,7 +10,7 @@ from typing import Any
 from nextlabel.campaign import scoring
 from nextlabel.campaign.chance import starting_place
 from nextlabel.campaign.controls import choose_control
-from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM
+from nextlabel.campaign.policy_tables import BELOW_PRICE, NO_ROOM, Load, load_of
 from nextlabel.campaign.rates import arrival_rate, completion_rate, labels_before_deadline, wanted_rho
 from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.rows import Group, TaskRow
@@ -34,7 +34,7 @@ def choose(campaign: Recording, worker: str) -> Choice:
     if row.rules.ranked:
         return _by_score(campaign, worker, n)
     _tune(campaign)
-    tables = campaign.tables.ready(row.config, campaign.ledger.classes(), row.rho)
+    tables = campaign.tables.ready(row.config, campaign.ledger.classes(), load_of(row))
     start = starting_place(row.config.seed, row.given, row.rules.segments)
     barred: list[Group] = []
     while True:
@@ -45,7 +45,7 @@ def choose(campaign: Recording, worker: str) -> Choice:
             return _nothing_left(campaign) if barred else "all_leased"
         task = campaign.ledger.pick(group, worker, start)
         if task is not None:
-            return task, {"left": n, "rho": tables.rho}
+            return task, {"left": n, **_used(tables.load)}
         if campaign.ledger.held_all(worker):
             return "nothing_left_for_you"  # as it would be when all groups have been tried
         barred.append(group)
@@ -55,10 +55,15 @@ def _tune(campaign: Recording) -> None:
     """Use tables for the learnt rates, as soon as they are there."""
     ledger, row = campaign.ledger, campaign.ledger.row
     rho = wanted_rho(row)
-    if rho == row.rho or not campaign.tables.has(row.config, ledger.classes(), rho):
+    if rho == row.rho or not campaign.tables.has(row.config, ledger.classes(), load_of(row, rho)):
         return
     rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
     campaign.record("tuned", {"rho": rho, **rates})
+
+
+def _used(load: Load) -> dict[str, Any]:
+    """What the tables were for, as the log has it."""
+    return {"rho": load.rho} if load.tasks == 0 else load._asdict()
 
 
 def _by_score(campaign: Recording, worker: str, n: int) -> Choice:

@@ -1,7 +1,8 @@
 """The policy at work: score tables for a campaign's classes, and the group whose task the next worker gets.
 
 Tables depend on the policy, the priors and rho alone, not on the tasks or the budget, so they are made once and kept
-(``campaigns.table_cache``).
+(``campaigns.table_cache``). Those of a policy that follows the load are for a number of tasks and of labels per task
+besides, rounded, so that a campaign that grows has new ones now and then (``Load``).
 Guarantee: the choice of ``kernels.choice``, which simulations use, for the same groups, n and uniforms.
 Cost: a visit to each group that has tasks.
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from nextlabel.campaign.chance import TIES, chance, draw_key
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
-from nextlabel.kernels.policy import BY_TABLE, PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.levels import choose_by_levels
+from nextlabel.kernels.policy import BY_LEVELS, BY_TABLE, PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.rollout_arrays import checked_scores, join_scores, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
@@ -31,16 +33,50 @@ from nextlabel.problem.problem import Problem
 #: Tables are made for so many arrivals, far past where their rows settle, and for so many labels per task: past two
 #: and a half times as many and four the index without delay takes over (``solve.truncation.make_cut``).
 ARRIVALS, LABELS_PER_TASK = 20_000, 2.4
+#: Numbers of tasks and of labels per task that tables are for are powers of two to these fractions.
+TASK_STEPS, LABEL_STEPS = 2, 4
 #: Answers of ``PolicyTables.choose`` when it has no group.
 NO_ROOM: Final = "no room"
 BELOW_PRICE: Final = "below price"
 
 
-@dataclass(slots=True)
-class PolicyTables:
-    """Tables of one policy for some classes at one rho."""
+class Load(NamedTuple):
+    """What tables are for: labels in flight and, where the policy follows them, tasks and labels per task (else 0)."""
 
     rho: float
+    tasks: int = 0
+    labels: float = 0.0
+
+    def distance(self, other: Load) -> float:
+        """How different two loads are, in doublings."""
+        pairs = zip(self, other, strict=True)
+        return sum(abs(math.log2(a / b)) if a > 0 and b > 0 else float(a != b) for a, b in pairs)
+
+
+def as_load(load: Load | float) -> Load:
+    """A load, or rho alone."""
+    return load if isinstance(load, Load) else Load(load)
+
+
+def load_of(row: CampaignRow, rho: float | None = None) -> Load:
+    """The load whose tables serve a campaign as it stands, at ``rho`` if that is given."""
+    at = row.rho if rho is None else rho
+    if not row.config.follows_load:
+        return Load(at)
+    tasks = max(row.tasks, 1)
+    labels = max(row.left + row.spent + row.reserved, 1) / tasks
+    return Load(at, round(_rounded(tasks, TASK_STEPS)), _rounded(labels, LABEL_STEPS))
+
+
+def _rounded(number: float, steps: int) -> float:
+    return float(2.0 ** (round(steps * math.log2(number)) / steps))
+
+
+@dataclass(slots=True)
+class PolicyTables:
+    """Tables of one policy for some classes at one load."""
+
+    load: Load
     level: Ints
     child: Ints
     tables: PolicyArrays  # without ``static`` and ``core``, which ``by_state`` has
@@ -59,12 +95,12 @@ class PolicyTables:
         cls,
         config: CampaignSettings,
         classes: Sequence[Prior],
-        rho: float,
+        load: Load | float,
         policy: Policy,
         give_way: Callable[[], None] = lambda: None,
     ) -> PolicyTables:
         """Make the tables; ``give_way`` is called after each prior of a policy that takes long for one."""
-        setting = Setting.of(table_problem(config, classes, rho), config.most_labels, config.most_in_flight)
+        setting = Setting.of(table_problem(config, classes, load), config.most_labels, config.most_in_flight)
         problem, tables = make_problem_arrays(setting, True), _policy_arrays(setting, policy, give_way)
         by_state = scores_by_state(tables, problem.level, problem.limit, problem.child)
         sizes = [view.nodes for view in setting.views]
@@ -73,13 +109,27 @@ class PolicyTables:
         members = np.zeros(tables.static.size, dtype=np.int64)
         rest = tables._replace(static=np.zeros((0, 0)), core=np.zeros((0, 0), dtype=np.int64), price=tables.price[:1])
         return cls(
-            rho, problem.level, problem.child, rest, by_state, least, start, setting.flight, int(sum(sizes)), members
+            as_load(load),
+            problem.level,
+            problem.child,
+            rest,
+            by_state,
+            least,
+            start,
+            setting.flight,
+            int(sum(sizes)),
+            members,
         )
+
+    @property
+    def rho(self) -> float:
+        """Labels in flight that the tables are for."""
+        return self.load.rho
 
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
-        arrays = (self.level, self.child, self.members, *self.tables, *self.by_state)
+        arrays = (self.level, self.child, self.members, *self.tables, *self.tables.levels, *self.by_state)
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def choose(
@@ -93,6 +143,8 @@ class PolicyTables:
             return NO_ROOM
         if self.tables.mode == BY_TABLE:
             return self._by_table(some, n, seed, number)
+        if self.tables.mode == BY_LEVELS:
+            return self._by_levels(groups, some, n)
         table = np.array([group for group, _ in some], dtype=np.int64)
         states = table[:, 2] * self.nodes + self.start[table[:, 0]] + table[:, 1]
         order = np.argsort(states)  # one order, whatever order the groups came in
@@ -141,6 +193,25 @@ class PolicyTables:
             return tied[-1][2]
         return tied[0][2]
 
+    def _by_levels(
+        self, groups: Mapping[Group, int], some: Sequence[tuple[Group, int]], n: int
+    ) -> Group | Literal["no room", "below price"]:
+        """The price is that of all tasks, of whichever this worker may get."""
+        everyone = {self._state(g): count for g, count in groups.items() if count > 0 and g[2] <= self.flight}
+        mine = {self._state(g): g for g, _ in some}
+        active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
+        levels = self.tables.levels
+        with self.lock:
+            self.members[states[:-1]] = [everyone[s] for s in states[:-1].tolist()]
+            chosen = choose_by_levels(
+                levels, self.by_state.score, states, active, self.members, n, self.tables.tied, self.least,
+                np.zeros(len(active) + 2 * len(levels.level)),
+            )  # fmt: skip
+            self.members[states[:-1]] = 0
+        if chosen < 0:
+            return NO_ROOM if chosen == -1 else BELOW_PRICE
+        return mine[chosen]
+
     def _state(self, group: Group) -> int:
         """The number of a group's state."""
         klass, node, w = group
@@ -167,20 +238,23 @@ class TableSource(Protocol):
         """A refit of the campaign's crowd that goes on in the background; None if it is to be made here and now."""
         ...
 
-    def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
-        """The tables for ``rho``, or the nearest that there are while those are made."""
+    def ready(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> PolicyTables:
+        """The tables for a load (rho alone for most policies), or the nearest that there are while those are made."""
         ...
 
-    def has(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> bool:
+    def has(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> bool:
         """Whether the tables are there; if not, they are made in the background."""
         ...
 
 
-def table_problem(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> Problem:
-    """The problem whose tables a campaign uses; neither its tasks nor its budget enter them."""
-    each = max(int(ARRIVALS / LABELS_PER_TASK / len(classes)), 1)
-    entries = tuple(config.class_of(prior, each) for prior in classes)
-    return Problem(entries, ARRIVALS, rho, 1.0, label_cost=config.label_cost)
+def table_problem(config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> Problem:
+    """The problem whose tables a campaign uses; neither its tasks nor its budget enter them, save by the load."""
+    at = as_load(load)
+    tasks, arrivals = int(ARRIVALS / LABELS_PER_TASK), ARRIVALS
+    if at.tasks > 0:
+        tasks, arrivals = at.tasks, max(round(at.tasks * at.labels), 1)
+    entries = tuple(config.class_of(prior, max(tasks // len(classes), 1)) for prior in classes)
+    return Problem(entries, arrivals, at.rho, 1.0, label_cost=config.label_cost)
 
 
 def _policy_arrays(setting: Setting, policy: Policy, give_way: Callable[[], None]) -> PolicyArrays:

@@ -25,6 +25,8 @@ LEASE_MEANS, FIRST_LEASE_S, SHORTEST_LEASE_S, LONGEST_LEASE_S = 6.0, 900.0, 30.0
 BAND, LEAST_RHO, MOST_RHO = 0.75, 0.25, 32.0
 #: Asks that are expected for each label that is left, where no deadline says more.
 ASKS_PER_LABEL = 2.0
+#: Policies that follow the load have tables for any rho from the least on, in steps of half a doubling.
+FINE_BAND, FINE_STEPS = 0.4, 2
 #: With more labels left than this times rho the index does not depend on rho any more (tables settle after 45 rho or
 #: so), and tables for the rho that was learnt are not worth their time yet.
 FAR = 64
@@ -74,10 +76,12 @@ def wanted_rho(row: CampaignRow) -> float:
     r, mu = arrival_rate(row), completion_rate(row)
     if r is None or mu is None:
         return row.rho
-    learnt = min(max(r / mu, LEAST_RHO), MOST_RHO)
-    if row.left > FAR * max(learnt, row.rho, 1.0) or abs(math.log2(learnt / row.rho)) <= BAND:
+    fine = row.config.follows_load
+    learnt = min(max(r / mu, LEAST_RHO), math.inf if fine else MOST_RHO)
+    band, steps = (FINE_BAND, FINE_STEPS) if fine else (BAND, 1)
+    if row.left > FAR * max(learnt, row.rho, 1.0) or abs(math.log2(learnt / row.rho)) <= band:
         return row.rho
-    return float(2.0 ** round(math.log2(learnt)))
+    return float(2.0 ** (round(steps * math.log2(learnt)) / steps))
 
 
 def table_rho(rho: float) -> float:

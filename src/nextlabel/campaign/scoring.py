@@ -23,6 +23,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.ties import TIED
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, class_arrays
@@ -46,7 +47,7 @@ def limits_for(config: CampaignSettings, first: int, ranked: bool) -> Limits:
 
 def check_policy(config: CampaignSettings) -> None:
     """Refuse a policy that has no score for a task alone."""
-    if not isinstance(make_policy(config.policy), StaticPolicy | Index):
+    if not isinstance(make_policy(config.policy), StaticPolicy | Index | Auto):
         raise InputError(
             f"policy {config.policy!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",
             "Use index, okg, uncertainty, uniform or another rule that looks at the task alone.",

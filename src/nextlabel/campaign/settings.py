@@ -46,7 +46,7 @@ from nextlabel.campaign.setting_checks import (
 )
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import CROWD_POLICIES, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
 from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 
@@ -176,10 +176,10 @@ class CampaignSettings:
                 f"policy {self.policy!r} takes workers to be alike, and a fact prior does not say how good they are.",
                 'Use the policy crowd, or a prior such as kind = "one-coin".',
             )
-        elif policy.planned_ahead:
+        elif not policy.live:
             raise InputError(
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
-                "Use index, which follows both.",
+                "Use auto or index, which follow both.",
             )
         check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
@@ -198,6 +198,11 @@ class CampaignSettings:
             raise InputError(f"policy {self.policy!r} maximises accuracy and takes no other reward.", hint)
         if self.label_cost > 0:
             raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
+
+    @property
+    def follows_load(self) -> bool:
+        """Whether the policy's tables are for a number of tasks and of labels per task."""
+        return self.policy in POLICIES and POLICIES[self.policy].follows_load
 
     @property
     def knows_workers(self) -> bool:

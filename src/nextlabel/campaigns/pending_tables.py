@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.policy_tables import PolicyTables
+from nextlabel.campaign.policy_tables import Load, PolicyTables
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
@@ -33,9 +33,9 @@ class NonBlockingTableCache(TableCache):
         if later is not None:
             raise TablesPendingError(later)
 
-    def wait(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
+    def wait(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> PolicyTables:
         """The tables if they are ready."""
-        found = self.pending(config, classes, rho)
+        found = self.pending(config, classes, load)
         if isinstance(found, Future):
             raise TablesPendingError(found)
         return found

@@ -20,6 +20,7 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
+from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
@@ -335,7 +336,7 @@ class CampaignService:
             if row.tasks:
                 self.table_cache.refit_later(id)
         elif row.classes and not row.rules.ranked:
-            self.table_cache.prepare(row.config, self.store.classes(id), row.rho)
+            self.table_cache.prepare(row.config, self.store.classes(id), load_of(row))
 
     def close(self) -> None:
         """Give back what is held open."""

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.policy_tables import ARRIVALS, LABELS_PER_TASK, PolicyTables, table_problem
+from nextlabel.campaign.policy_tables import ARRIVALS, LABELS_PER_TASK, Load, PolicyTables, as_load, table_problem
 from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.table_maker import GiveWay
 from nextlabel.errors import FileFormatError
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.index import Index, solve_table
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.thompson import Thompson
@@ -27,7 +28,7 @@ from nextlabel.solve.index.table import FORMAT, IndexTable, sweep_size
 
 #: Seconds that tables take on an idle machine, roughly: for each state of an index's sweep, and for each prior of
 #: other policies. Orders are made in the order of their costs (``table_maker``).
-INDEX_SECONDS, OTHER_SECONDS, THOMPSON_SECONDS = 2e-5, 0.03, 0.6
+INDEX_SECONDS, OTHER_SECONDS, THOMPSON_SECONDS, AUTO_SECONDS = 2e-5, 0.03, 0.6, 0.5
 
 
 class TableStore(Protocol):
@@ -57,20 +58,22 @@ def no_other_work() -> None:
     """Nothing is done between two slices."""
 
 
-def work_of(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> float:
+def work_of(config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> float:
     """What the tables will cost, in seconds of an idle machine, or so."""
     each = OTHER_SECONDS
     if config.policy == Index.name:
-        each = INDEX_SECONDS * sweep_size(table_problem(config, classes[:1], table_rho(rho)))
+        each = INDEX_SECONDS * sweep_size(table_problem(config, classes[:1], table_rho(as_load(load).rho)))
     elif config.policy == Thompson.name:
         each = THOMPSON_SECONDS
+    elif config.policy == Auto.name:
+        each = AUTO_SECONDS
     return each * len(classes)
 
 
 def make_tables(
-    config: CampaignSettings, classes: Sequence[Prior], rho: float, table_store: TableStore, give_way: GiveWay
+    config: CampaignSettings, classes: Sequence[Prior], load: Load, table_store: TableStore, give_way: GiveWay
 ) -> tuple[PolicyTables, dict[str, bytes]]:
-    """The tables for ``rho``, and those of the index that are new, as ``load_or_solve_index`` returns them.
+    """The tables for a load, and those of the index that are new, as ``load_or_solve_index`` returns them.
 
     ``give_way`` is called between two slices of the work: a few dozen sweeps of an index, or the tables of one prior.
     The tables of a policy of the user's own are made in one piece.
@@ -78,9 +81,11 @@ def make_tables(
     solved: dict[str, bytes] = {}
     policy = make_policy(config.policy)
     if isinstance(policy, Index):
-        table, solved = load_or_solve_index(config, classes, rho, table_store, give_way)
+        table, solved = load_or_solve_index(config, classes, load.rho, table_store, give_way)
         policy = Index(table)
-    return PolicyTables.of(config, classes, table_rho(rho), policy, give_way), solved
+    elif isinstance(policy, Auto):
+        policy = Auto(lambda _: give_way())
+    return PolicyTables.of(config, classes, load, policy, give_way), solved
 
 
 def load_or_solve_index(

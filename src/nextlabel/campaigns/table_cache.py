@@ -1,7 +1,7 @@
 """The tables of all campaigns of a process, made in the background (``table_maker``) and kept while memory allows.
 
 ``ready`` does not wait while there are tables near enough: those that are missing are made in the background, and the
-nearest in rho are used meanwhile. Each lease's event says which were used. Tables for more than MOST_RHO labels in
+nearest in load are used meanwhile. Each lease's event says which were used. Tables for more than MOST_RHO labels in
 flight are those for MOST_RHO (``campaign.rates``).
 
 Sets of tables are kept up to MEMORY bytes together; then any of them goes, by lot: whatever the order in which
@@ -10,7 +10,6 @@ campaigns are asked, some of the sets that are wanted are there. One that is wan
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import Future
 from random import Random
@@ -18,7 +17,7 @@ from threading import Lock
 from typing import Protocol
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.policy_tables import PolicyTables
+from nextlabel.campaign.policy_tables import Load, PolicyTables, as_load
 from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -44,11 +43,11 @@ class Refits(Protocol):
         ...
 
 
-Key = tuple[str, int, int, tuple[object, ...], float]
+Key = tuple[str, int, int, tuple[object, ...], Load]
 
 
 class TableCache:
-    """Policy tables by campaign settings, priors and rho; one cache serves all campaigns of a process."""
+    """Policy tables by campaign settings, priors and load; one cache serves all campaigns of a process."""
 
     def __init__(self, table_store: TableStore | None = None, memory: int = MEMORY) -> None:
         self._table_store = table_store if table_store is not None else NoTableStore()
@@ -61,41 +60,41 @@ class TableCache:
         #: Refits of the policy ``crowd`` in the background, if there are any.
         self.refits: Refits | None = None
 
-    def ready(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
-        """The tables for ``rho``, or the nearest that there are while those are made."""
-        key = _key(config, classes, rho)
+    def ready(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> PolicyTables:
+        """The tables for a load (rho alone for most policies), or the nearest that there are while those are made."""
+        key = _key(config, classes, load)
         tables = self._tables.get(key)
         if tables is not None:
             return tables
         with self._lock:
             near = [one for k, one in self._tables.items() if k[:-1] == key[:-1]]
-        self.prepare(config, classes, rho)
+        self.prepare(config, classes, load)
         if near:
-            return min(near, key=lambda one: abs(math.log2(one.rho / rho)))
-        return self.wait(config, classes, rho)
+            return min(near, key=lambda one: one.load.distance(key[-1]))
+        return self.wait(config, classes, load)
 
-    def has(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> bool:
+    def has(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> bool:
         """Whether the tables are there; if not, they are made in the background."""
         with self._lock:
-            if _key(config, classes, rho) in self._tables:
+            if _key(config, classes, load) in self._tables:
                 return True
-        self.prepare(config, classes, rho)
+        self.prepare(config, classes, load)
         return False
 
-    def prepare(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> None:
+    def prepare(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> None:
         """Make tables in the background."""
-        self.pending(config, classes, rho)
+        self.pending(config, classes, load)
 
-    def wait(self, config: CampaignSettings, classes: Sequence[Prior], rho: float) -> PolicyTables:
+    def wait(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> PolicyTables:
         """The tables, made now if they are not there."""
-        tables = self.pending(config, classes, rho)
+        tables = self.pending(config, classes, load)
         return tables.result() if isinstance(tables, Future) else tables
 
     def pending(
-        self, config: CampaignSettings, classes: Sequence[Prior], rho: float
+        self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float
     ) -> PolicyTables | Future[PolicyTables]:
         """The tables, or the future that will have them."""
-        key, some = _key(config, classes, rho), tuple(classes)
+        key, some = _key(config, classes, load), tuple(classes)
         with self._lock:
             found = self._tables.get(key) or self._under_way.get(key)
             if found is not None:
@@ -144,6 +143,8 @@ class TableCache:
             self._kept -= self._tables.pop(self._lot.choice(list(self._tables))).nbytes
 
 
-def _key(config: CampaignSettings, classes: Sequence[Prior], rho: float) -> Key:
+def _key(config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> Key:
     rules = (tuple(classes), config.threshold, config.reward, config.label_cost)
-    return config.policy, config.most_labels, config.most_in_flight, rules, table_rho(rho)
+    at = as_load(load)
+    at = at if config.follows_load else Load(table_rho(at.rho))
+    return config.policy, config.most_labels, config.most_in_flight, rules, at

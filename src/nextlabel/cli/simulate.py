@@ -20,7 +20,7 @@ from nextlabel.prose import counted
 if TYPE_CHECKING:
     from nextlabel.simulation.study import Study
 
-DEFAULT_POLICIES = ("index", "okg", "uniform")
+DEFAULT_POLICIES = ("auto", "okg", "uniform")
 CROWD_POLICIES = ("crowd", "crowd-uncertainty", "uniform")
 
 
@@ -33,7 +33,7 @@ def simulate(
         text(
             "--policy",
             "NAME",
-            "A policy, or your own as module:Class; repeatable. Default: index, okg, uniform; "
+            "A policy, or your own as module:Class; repeatable. Default: auto, okg, uniform; "
             "with workers who differ crowd, crowd-uncertainty, uniform.",
         ),
     ] = None,

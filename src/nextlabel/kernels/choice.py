@@ -11,7 +11,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.draws import draw_groups
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, PolicyArrays, StateScores
+from nextlabel.kernels.levels import break_tie_by_score, score_by_levels
+from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, PolicyArrays, StateScores
 from nextlabel.kernels.ties import TIED
 from nextlabel.kernels.uncounted import uncounted
 
@@ -46,7 +47,12 @@ def score_groups(
     policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, active: Ints, count: Ints, n: int, ell: int,
     layer: int, share: float, k_draw: np.uint64, scores: Floats,
 ) -> float:  # fmt: skip
-    """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label."""
+    """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label.
+
+    ``scores`` has room for twice the levels of the policy behind those of the groups.
+    """
+    if policy.mode == BY_LEVELS:
+        return score_by_levels(policy.levels, by_state.score, active, active, count, n, scores)
     if policy.mode == BY_DRAW:
         facts, quantiles = policy.facts, policy.quantiles
         return draw_groups(facts, quantiles, policy.tied, by_state, child, active, count, k_draw, ell, scores)
@@ -77,6 +83,8 @@ def break_tie(
     floor = best - policy.tied
     if policy.mode == BY_DEFICIT:
         return break_tie_by_deficit(active, scores, floor, policy.planned, by_state, given, ell)
+    if policy.mode == BY_LEVELS:
+        return break_tie_by_score(active, scores, floor, by_state.score)
     chosen = -1
     if not policy.random_ties:
         for g in range(groups):

@@ -18,10 +18,11 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
+from nextlabel.kernels.levels import LevelTables
 
 #: Ways to choose: by the tables; by the tables among the groups that lack most of their planned share; by an upper
-#: confidence bound that grows with the labels given so far; by a draw from the posterior.
-BY_TABLE, BY_DEFICIT, BY_CONFIDENCE, BY_DRAW = 0, 1, 2, 3
+#: confidence bound that grows with the labels given so far; by a draw from the posterior; at the price that clears.
+BY_TABLE, BY_DEFICIT, BY_CONFIDENCE, BY_DRAW, BY_LEVELS = 0, 1, 2, 3, 4
 
 
 class PolicyArrays(NamedTuple):
@@ -38,6 +39,7 @@ class PolicyArrays(NamedTuple):
     price: Floats  # (U,) an arrival whose best score is below it is turned away (-inf: never)
     facts: Floats  # (nodes, 2) BY_CONFIDENCE: what is added to the bonus, and phat; BY_DRAW: gains of answers 0 and 1
     quantiles: Floats  # (nodes, Q) BY_DRAW: theta at the logit-spaced levels of ``draws.spaced_quantile``
+    levels: LevelTables  # BY_LEVELS
 
 
 class StateScores(NamedTuple):

@@ -78,7 +78,7 @@ def new_run(problem: ProblemArrays, policy: PolicyArrays, pending: int) -> Campa
         np.zeros(K, dtype=np.int64),
         np.zeros(K, dtype=np.int64),
         np.zeros(K, dtype=np.int64),
-        np.zeros(groups),
+        np.zeros(groups + 2 * policy.levels.level.shape[0]),
         np.zeros(most),
         np.zeros(most, dtype=np.int64),
         np.zeros(policy.planned.shape[1]),

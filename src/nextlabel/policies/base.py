@@ -24,6 +24,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
+from nextlabel.kernels.levels import LevelTables
 from nextlabel.kernels.ties import TIED
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import reward_unit
@@ -138,7 +139,8 @@ class ScoreTables:
 
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
     number of labels that the relaxed solution gives each core state: ties then go to the largest deficit. ``facts``
-    and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.choice``).
+    and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.choice``). ``levels`` of the first
+    class serve all classes, whose ``static`` scores break ties.
     """
 
     static: Floats
@@ -148,6 +150,7 @@ class ScoreTables:
     planned: Floats | None = None
     facts: Floats | None = None
     quantiles: Floats | None = None
+    levels: LevelTables | None = None
 
     def with_left(self, n: int) -> Floats:
         """[w, node] scores with n arrivals left."""
@@ -182,9 +185,12 @@ class Policy(ABC):
     priced: bool = False
     #: The task's own state and the arrivals left decide alone: nothing is counted over all tasks, drawn or planned.
     by_table: bool = True
-    #: It plans the labels of all tasks together for one budget, so that it serves neither several budgets at once nor
-    #: a live campaign, whose budget and tasks may change.
+    #: It plans the labels of all tasks together for one budget, so that it does not serve several budgets at once.
     planned_ahead: bool = False
+    #: It can run a campaign whose tasks and budget may change.
+    live: bool = True
+    #: Its tables are for a number of tasks and of labels per task, and for any number of labels in flight.
+    follows_load: bool = False
     #: It solves again while the campaign runs: seconds to minutes for each replication.
     solves_again: bool = False
     #: It takes part in problems with workers who differ (``simulation.crowd``).

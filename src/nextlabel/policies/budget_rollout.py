@@ -15,7 +15,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.budgets import rollout_budgets
-from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
+from nextlabel.kernels.policy import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.index import Index
@@ -43,7 +43,7 @@ class BudgetRollout(NamedTuple):
         """The tables of ``policy`` for the largest budget."""
         setting = Setting.of(problem.with_budget(max(int(budgets[-1]), 1)))
         tables = make_policy_arrays(setting, policy)
-        if tables.mode == BY_DEFICIT:
+        if tables.mode in (BY_DEFICIT, BY_LEVELS):
             raise InputError(
                 f"policy {policy.name!r} plans for one budget and has no curve.",
                 "Use index, okg-pending or another rule.",

@@ -37,6 +37,7 @@ class Lagrangian(Policy):
     priced = True
     by_table = False
     planned_ahead = True
+    live = False
 
     def __init__(self, tied: float = 1e-5, cap: int | None = None) -> None:
         self.tied, self.cap = tied, cap

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from nextlabel.errors import InputError
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import Crowd, CrowdPolicy, CrowdUncertainty
 from nextlabel.policies.index import Index
@@ -26,8 +27,8 @@ from nextlabel.policies.uniform import Uniform
 POLICIES: dict[str, type[Policy]] = {
     cls.name: cls
     for cls in (
-        Index, Lagrangian, Resolve, OKG, OKGIdle, OKGPending, KG, KGRandom, Thompson, UCB1Tuned, UCB1TunedLiteral, APT,
-        LSA, Uncertainty, Uniform, Random, Overlap,
+        Auto, Index, Lagrangian, Resolve, OKG, OKGIdle, OKGPending, KG, KGRandom, Thompson, UCB1Tuned,
+        UCB1TunedLiteral, APT, LSA, Uncertainty, Uniform, Random, Overlap,
     )
 }  # fmt: skip
 

@@ -49,6 +49,7 @@ class Resolve(Policy):
     priced = True
     by_table = False
     planned_ahead = True
+    live = False
     solves_again = True
 
     def __init__(self, every: int | None = None, tied: float = 1e-5, cap: int | None = None) -> None:

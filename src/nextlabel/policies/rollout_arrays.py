@@ -11,7 +11,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.arrivals import Timing
 from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_TABLE, PolicyArrays
+from nextlabel.kernels.levels import no_levels
+from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import Policy, ScoreTables, Setting, checked_table
 from nextlabel.problem.problem import Problem
@@ -70,6 +71,8 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     if any(s.planned is not None for s in scores):
         planned = np.concatenate([_planned(s) for s in scores], axis=1)
         mode = BY_DEFICIT
+    elif scores[0].levels is not None:
+        mode = BY_LEVELS
     elif scores[0].quantiles is not None:
         mode = BY_DRAW
     elif scores[0].facts is not None:
@@ -92,6 +95,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
         facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),
+        levels=no_levels() if scores[0].levels is None else scores[0].levels,
     )
 
 

@@ -25,6 +25,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "optimum": (INK, "*", "-"),
     "crowd": (RED, "*", "-"),
     "crowd-uncertainty": (GREEN, "v", "--"),
+    "auto": (INK, "o", "-"),
     "index": (BLUE, "o", "-"),
     "lagrangian": (GREEN, "D", "-"),
     "resolve": (GREEN, "P", "--"),
@@ -68,7 +69,7 @@ RC: dict[str, Any] = {
 def look(policy: str) -> dict[str, Any]:
     """Colour, marker and line of a policy as arguments of ``plot`` and ``errorbar``."""
     colour, marker, line = LOOKS.get(policy, (GREY, ".", ":"))
-    own = policy in ("crowd", "index", "lagrangian")
+    own = policy in ("crowd", "auto", "index", "lagrangian")
     return {"color": colour, "marker": marker, "linestyle": line, "zorder": 5 if own else 3, "label": policy}
 
 

@@ -30,7 +30,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.kernels.policy import BY_DEFICIT, PolicyArrays
+from nextlabel.kernels.policy import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
 from nextlabel.kernels.replay import Ends, RecordedLabels, replay_budgets
 from nextlabel.kernels.rollout import ProblemArrays
@@ -196,7 +196,7 @@ def recorded_labels(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> Re
 
 def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
     """Whether two budgets' tables say the same wherever arrivals so far and arrivals left are the same."""
-    if small.mode == BY_DEFICIT or small.mode != large.mode:
+    if small.mode in (BY_DEFICIT, BY_LEVELS) or small.mode != large.mode:
         return False
     pairs = [(getattr(small, name), getattr(large, name)) for name in ("static", "rows", "core", "facts", "quantiles")]
     pairs.append((small.price, large.price[: len(small.price)]))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.beta import Beta, beta_beliefs
+from nextlabel.beliefs.one_coin import OneCoin, coin_beliefs
 from nextlabel.problem.score_classes import ScoreClasses
 from nextlabel.problem.task_class import TaskClass
 
@@ -61,3 +61,11 @@ def scored(classes: Sequence[TaskClass]) -> Scored | None:
         return None
     order = np.argsort(p)
     return Scored(p[order], tasks[order], one, strength, accuracy)
+
+
+def score_beliefs(scores: Scored, p: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Answer and truth probabilities (B, N, 2) of tasks with the scores p."""
+    if scores.strength is None:
+        return coin_beliefs(p, np.full(len(p), scores.accuracy), depth)
+    s = scores.strength
+    return beta_beliefs(s * p, s * (1.0 - p), np.full(len(p), scores.pattern.threshold), depth)

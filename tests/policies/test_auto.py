@@ -1,0 +1,168 @@
+"""The default policy for equal workers: the price that clears, the choices that follow, how near the bound it is."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.kernels.levels import choose_by_levels, clearing_levels
+from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.policies.auto import merge_classes
+from nextlabel.policies.base import Setting
+from nextlabel.policies.registry import make_policy
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.simulation.study import simulate
+from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, smaller, stored_rows
+
+TWO = (TaskClass(20, Beta(1, 1)), TaskClass(10, Beta(3, 1), 0.6))
+LOADED = Problem(TWO, 90, 10.0, 1.0)
+
+
+@cache
+def tables_of(problem: Problem) -> tuple[Setting, PolicyArrays, StateScores]:
+    setting = Setting.of(problem)
+    arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy("auto"))
+    return setting, tables, scores_by_state(tables, arrays.level, arrays.limit, arrays.child)
+
+
+def groups_of(problem: Problem, seed: int, most: int = 4) -> dict[tuple[int, int, int], int]:
+    """Tasks in a few states (class, node, in flight) of each class."""
+    rng = np.random.default_rng(seed)
+    out: dict[tuple[int, int, int], int] = {}
+    for c, entry in enumerate(problem.classes):
+        for _ in range(min(entry.count, 6)):
+            m = int(rng.integers(0, most))
+            group = c, m * (m + 1) // 2 + int(rng.integers(0, m + 1)), int(rng.integers(0, 3))
+            out[group] = out.get(group, 0) + int(rng.integers(1, 4))
+    return out
+
+
+def arrays_of(setting: Setting, groups: dict[tuple[int, int, int], int]) -> tuple[np.ndarray, np.ndarray]:
+    """``active`` and ``count`` of the kernels."""
+    sizes = [view.nodes for view in setting.views]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    state = {w * start[-1] + start[c] + node: count for (c, node, w), count in groups.items()}
+    count = np.zeros((setting.flight + 1) * start[-1], dtype=np.int64)
+    count[list(state)] = list(state.values())
+    return np.array([*sorted(state), len(state)], dtype=np.int64), count
+
+
+def chosen(problem: Problem, groups: dict[tuple[int, int, int], int], n: int) -> tuple[int, int, int]:
+    """The group that the next arrival gets."""
+    setting, tables, by_state = tables_of(problem)
+    active, count = arrays_of(setting, groups)
+    room = np.zeros(len(active) + 2 * len(tables.levels.level))
+    s = choose_by_levels(tables.levels, by_state.score, active, active, count, n, tables.tied, -np.inf, room)
+    start = np.cumsum([0] + [view.nodes for view in setting.views])
+    w, i = divmod(s, int(start[-1]))
+    c = int(np.searchsorted(start, i, side="right")) - 1
+    return c, int(i - start[c]), int(w)
+
+
+def price_of(problem: Problem, groups: dict[tuple[int, int, int], int], n: int) -> tuple[float, np.ndarray]:
+    setting, tables, _ = tables_of(problem)
+    active, count = arrays_of(setting, groups)
+    J = len(tables.levels.level)
+    weight = np.zeros(J)
+    return clearing_levels(tables.levels, active, count, n, np.zeros(J), weight), weight
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_last_label_goes_where_it_adds_most_as_by_the_index(seed: int) -> None:
+    """With one arrival left the index is what one label adds to the reward, after those in flight."""
+    groups = groups_of(LOADED, seed)
+    setting, _, _ = tables_of(LOADED)
+
+    def added(group: tuple[int, int, int]) -> float:
+        c, node, w = group
+        worth = setting.views[c].after_flight(setting.views[c].lattice.reward)
+        return float(worth[w + 1, node] - worth[w, node])
+
+    best = max(map(added, groups))
+    assert added(chosen(LOADED, groups, 1)) == pytest.approx(best, abs=2e-7)
+
+
+def test_the_price_falls_with_the_labels_left_and_rises_with_the_tasks() -> None:
+    few, many = {(0, 0, 0): 10, (1, 0, 0): 5}, {(0, 0, 0): 20, (1, 0, 0): 10}
+    prices = [price_of(LOADED, many, n)[0] for n in (20, 45, 90)]
+    assert prices[0] > prices[1] > prices[2] > 0
+    assert price_of(LOADED, few, 45)[0] < prices[1]
+    for n in (1, 7, 90):
+        weight = price_of(LOADED, many, n)[1]
+        assert weight.sum() == pytest.approx(1.0) and weight.min() >= 0.0
+
+
+def test_from_fresh_tasks_the_path_itself_clears() -> None:
+    """The path was solved from fresh tasks, so that the multiple that clears is about 1."""
+    fresh = {(0, 0, 0): 20, (1, 0, 0): 10}
+    level = tables_of(LOADED)[1].levels.level
+    assert float(price_of(LOADED, fresh, 90)[1] @ level) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_the_classes_does_not_matter(seed: int) -> None:
+    swapped = Problem(TWO[::-1], 90, 10.0, 1.0)
+    groups = groups_of(LOADED, 100 + seed)
+    n = 5 + 14 * seed
+    c, node, w = chosen(LOADED, groups, n)
+    other = {(1 - c, node, w): count for (c, node, w), count in groups.items()}
+    assert chosen(swapped, other, n) == (1 - c, node, w)
+
+
+def test_classes_that_are_alike_are_one() -> None:
+    split = Problem((TaskClass(5), TaskClass(10, Beta(3, 1), 0.6), TaskClass(15)), 90, 10.0, 1.0)
+    merged, kind = merge_classes(split)
+    assert [c.count for c in merged.classes] == [20, 10]
+    assert kind.tolist() == [0, 1, 0]
+    for n in (2, 9, 40):
+        c, node, w = chosen(LOADED, {(0, 0, 0): 1, (1, 3, 0): 2, (0, 4, 1): 3}, n)
+        assert chosen(split, {(2, 0, 0): 1, (1, 3, 0): 2, (0, 4, 1): 3}, n) == ({(0, 0): 2}.get((c, node), c), node, w)
+
+
+def test_one_task_gets_every_label() -> None:
+    result = simulate(Problem.identical(1, 5, arrival_rate=2.0), ["auto"], replications=20).results[0]
+    assert (result.labels_used, result.most_labels) == (5.0, 5)
+
+
+def test_the_budget_is_spent_exactly_and_not_on_labels_that_cost_too_much() -> None:
+    free = Problem.identical(12, 30, arrival_rate=4.0)
+    assert simulate(free, ["auto"], replications=40).results[0].labels_used == 30.0
+    dear = Problem((TaskClass(12),), 200, 4.0, 0.4, label_cost=0.05)
+    used = simulate(dear, ["auto"], replications=40).results[0].labels_used
+    assert 12 <= used < 100
+
+
+def test_without_delay_it_is_as_good_as_the_index() -> None:
+    """Labels come in at once: the order in which equally good labels are bought differs, their worth does not."""
+    problem = Problem.identical(20, 40, arrival_rate=1e-3, completion_rate=1.0)
+    study = simulate(problem, ["auto", "index"], replications=2000, seed=3)
+    auto, index = study.result("auto"), study.result("index")
+    behind = auto.gaps - index.gaps
+    assert behind.mean() <= 2.5 * behind.std() / np.sqrt(len(behind)) + 1e-4 * study.bound.value
+
+
+def test_with_a_label_in_flight_for_every_task_it_is_near_the_bound() -> None:
+    problem = Problem.identical(60, 180, arrival_rate=60.0, completion_rate=1.0)
+    bound = upper_bound(problem, "per-arrival")
+    study = simulate(problem, ["auto", "okg-pending"], replications=300, bound=bound)
+    gap, other = study.result("auto").gap_percent, study.result("okg-pending").gap_percent
+    assert gap is not None and other is not None
+    assert -gap.half_width < gap.mean < 0.2
+    assert other.mean > 3 * gap.mean
+
+
+def test_large_problems_are_swept_as_smaller_ones() -> None:
+    large = Problem.identical(1_000_000, 3_000_000, arrival_rate=250_000.0, completion_rate=1.0)
+    small, scale = smaller(large)
+    assert small.rho <= MOST_IN_FLIGHT and small.budget <= MOST_ARRIVALS
+    assert small.budget * scale == pytest.approx(large.budget)
+    assert small.rho * scale == pytest.approx(large.rho)
+    assert smaller(LOADED)[1] == 1.0
+    rows = stored_rows(1000)
+    assert rows[0] == 0 and rows[-1] == 1000 and np.all(np.diff(rows) > 0) and len(rows) < 150
+    assert stored_rows(3).tolist() == [0, 1, 2, 3]

@@ -210,7 +210,7 @@ def test_a_pilot_gives_the_prior_and_its_uncertainty(tmp_path: Path, capsys: pyt
     labels = tmp_path / "labels.csv"
     rows = [f"t{x},w{j},{int(rng.random() < theta[x])}" for x in range(150) for j in range(6)]
     labels.write_text("task,worker,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    words = ["plan", "--pilot", str(labels), "--tasks", "80", "--target", "0.9", "--replications", "30", "--json"]
+    words = ["plan", "--pilot", str(labels), "--tasks", "40", "--target", "0.9", "--replications", "5", "--json"]
     assert run(words) == 0
     answer = json.loads(capsys.readouterr().out)
     pilot = answer["pilot"]

@@ -19,7 +19,6 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.one_coin import OneCoin
 from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Reward
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.new_tasks import LEAST_SCORE
@@ -34,7 +33,7 @@ from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.score_priors import prior_of_score
 from nextlabel.problem.state import TaskState
 from nextlabel.problem.units import reward_unit
@@ -105,7 +104,7 @@ def _neighbours(config: CampaignSettings, prior: Prior) -> tuple[Prior, Prior, f
         p = prior.alpha / config.strength
     else:
         return None
-    points, priors = score_grid(config.class_of(prior).threshold, config.reward, config.strength, config.accuracy)
+    points, priors = score_grid(config)
     cell = int(np.searchsorted(points, p, side="right")) - 1
     if not 0 <= cell < len(points) - 1:
         return None
@@ -113,15 +112,13 @@ def _neighbours(config: CampaignSettings, prior: Prior) -> tuple[Prior, Prior, f
 
 
 @lru_cache(maxsize=16)
-def score_grid(
-    threshold: float, reward: Reward, strength: float, accuracy: float | None
-) -> tuple[Floats, tuple[Prior, ...]]:
+def score_grid(config: CampaignSettings) -> tuple[Floats, tuple[Prior, ...]]:
     """Scores from the least to the largest that there can be, and their priors."""
     ends = np.array([LEAST_SCORE, 1.0 - LEAST_SCORE])
-    found = None if accuracy is not None else strength
-    pattern = TaskClass(1, prior_of_score(0.5, found, accuracy), threshold, reward)
-    points = make_grid(Scored(ends, np.ones(2), pattern, found, accuracy), GRID)
-    return points, tuple(prior_of_score(p, found, accuracy) for p in points.tolist())
+    strength = None if config.accuracy is not None else config.strength
+    pattern = config.class_of(prior_of_score(0.5, strength, config.accuracy))
+    points = make_grid(Scored(ends, np.ones(2), pattern, strength, config.accuracy), GRID)
+    return points, tuple(prior_of_score(p, strength, config.accuracy) for p in points.tolist())
 
 
 @lru_cache(maxsize=65_536)

@@ -174,13 +174,13 @@ class CampaignService:
         """A task for a worker."""
         return self.run(id, lambda commands: commands.ask(worker))
 
-    def tell(self, lease: str, label: object, worker: str | None = None) -> Told:
-        """A worker's answer."""
-        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker))
+    def tell(self, lease: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
+        """A worker's answer, perhaps with a comment."""
+        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker, comment))
 
-    def release(self, lease: str, worker: str | None = None) -> Told:
-        """A worker passes a task on."""
-        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker))
+    def release(self, lease: str, worker: str | None = None, comment: str | None = None) -> Told:
+        """A worker passes a task on, perhaps with a comment."""
+        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker, comment))
 
     def renew(self, lease: str, worker: str | None = None) -> Told:
         """A worker needs more time."""

@@ -227,7 +227,7 @@ def test_replications_by_default() -> None:
 # --- the real set ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_temp_needs_half_the_labels_of_overlap_five(data: Path) -> None:
     found = backtest(
         data / "temp" / "labels.csv", data / "temp" / "gold.csv", policies=["crowd"], labels_per_task=[2, 2.5, 3],

@@ -73,7 +73,9 @@ def crowd(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", list(reproduce.STUDIES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "workers" else name for name in reproduce.STUDIES]
+)
 def test_every_study_leaves_its_three_files(
     name: str, tmp_path: Path, crowd: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

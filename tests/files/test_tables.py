@@ -374,7 +374,7 @@ def test_tasks_are_read_in_bounded_memory(format: Any, parts: tuple[bytes, bytes
         finally:
             tracemalloc.stop()
 
-    few, many = 50_000, 200_000  # about 1.5 and 6 MB of text
+    few, many = 20_000, 80_000  # about 0.6 and 2.4 MB of text
     assert few > BATCH
     assert any(peak(many) < peak(few) + LONGEST_LINE for _ in range(2))
 

@@ -108,13 +108,16 @@ def test_money_pays_only_for_labels_that_are_used_before_the_deadline() -> None:
     assert money.best_net > 30 * plan.index[-1] - 0.02 * 30
 
 
-def test_many_kinds_of_tasks_are_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_score_that_is_no_probability_is_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     scores = tmp_path / "scores.csv"
-    scores.write_text("probability\n" + "\n".join(f"{0.1 + x / 100:.2f}" for x in range(65)) + "\n", encoding="utf-8")
+    scores.write_text("probability\n" + "\n".join(f"{0.1 + x / 70:.4f}" for x in range(70)) + "\n", encoding="utf-8")
     assert run(["plan", "--scores", str(scores), "--strength", "4"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.splitlines()[-1].startswith("error: a plan takes up to 64 kinds of tasks, and here are 65.")
+    assert said.err.splitlines()[-1].startswith("error: probability in row 66 of")
+    assert "is '1.0143', not a number from 0 to 1." in said.err
     assert said.err.count("error: ") == 1
 
 
@@ -207,7 +210,7 @@ def test_a_pilot_gives_the_prior_and_its_uncertainty(tmp_path: Path, capsys: pyt
     labels = tmp_path / "labels.csv"
     rows = [f"t{x},w{j},{int(rng.random() < theta[x])}" for x in range(150) for j in range(6)]
     labels.write_text("task,worker,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    words = ["plan", "--pilot", str(labels), "--tasks", "80", "--target", "0.9", "--replications", "30", "--json"]
+    words = ["plan", "--pilot", str(labels), "--tasks", "40", "--target", "0.9", "--replications", "5", "--json"]
     assert run(words) == 0
     answer = json.loads(capsys.readouterr().out)
     pilot = answer["pilot"]

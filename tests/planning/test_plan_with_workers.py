@@ -52,7 +52,7 @@ def test_lines_of_prices_bound_every_budget_and_say_what_a_target_needs() -> Non
 def test_a_plan_with_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page = tmp_path / "workers.toml", tmp_path / "plan.html"
     path.write_text(TOML, encoding="utf-8")
-    words = ["plan", "--problem", str(path), "--target", "0.85", "--replications", "4", "--turn-away"]
+    words = ["plan", "--problem", str(path), "--target", "0.85", "--replications", "2", "--turn-away"]
     assert run([*words, "--json", "--report", str(page)]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["policy"] == "crowd" and "Workers differ" in answer["assumes"]
@@ -67,7 +67,7 @@ def test_a_plan_with_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_what_a_plan_with_workers_says() -> None:
-    plan = make_plan(problem(), most=40, replications=3)
+    plan = make_plan(problem(), most=30, replications=2)
     said = " ".join(sentences(plan))
     assert "more in the supply of a type would add: type 1 (right with probability 0.9) up to" in said
     assert "if workers are alike" not in " ".join([said, *assumptions(plan)]).lower()

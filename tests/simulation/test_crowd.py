@@ -126,18 +126,18 @@ def test_workers_who_come_at_rates_until_a_horizon() -> None:
         WorkerType(one_coin(0.9), arrival_rate=2.0),
         WorkerType(one_coin(0.6), arrival_rate=8.0, cost=0.01),
     )
-    problem = Problem((TaskClass(40, Fact(0.5)),), 150, completion_rate=50.0, horizon=20.0, workers=workers)
+    problem = Problem((TaskClass(20, Fact(0.5)),), 75, completion_rate=50.0, horizon=10.0, workers=workers)
     study = nl.simulate(problem, RULES, replications=4, seed=8, turn_away=True)
     best = study.result("crowd")
     assert best.per_task.mean <= study.bound.per_task + best.per_task.half_width
     assert best.per_task.mean > study.result("uniform").per_task.mean
-    assert best.labels_used <= 150
+    assert best.labels_used <= 75
 
 
 @pytest.mark.slow
 def test_channels_drawn_from_a_prior() -> None:
-    workers = (WorkerType(prior=((6.0, 2.0), (2.0, 6.0)), supply=200, count=8),)
-    problem = Problem((TaskClass(40, Fact(0.5)),), 120, workers=workers)
+    workers = (WorkerType(prior=((6.0, 2.0), (2.0, 6.0)), supply=100, count=8),)
+    problem = Problem((TaskClass(20, Fact(0.5)),), 60, workers=workers)
     setting = CrowdSetting.of(problem)
     assert len(np.unique(setting.channels(0, 0)[:, 0, 0])) == 8
     study = nl.simulate(problem, ["crowd", "uniform"], replications=2, seed=9, channels="learnt", turn_away=True)
@@ -151,7 +151,7 @@ def rewards(problem: Problem, learnt: bool) -> Floats:
     return study.results[0].rewards
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_knowing_the_workers_helps() -> None:
     problem = crowd(90, 270, [(0.9, 90), (0.75, 180), (0.6, 270)], count=10)
     assert rewards(problem, False).mean() > rewards(problem, True).mean() > 0.8 * 90

@@ -57,7 +57,7 @@ def test_worker_first_with_turning_away(data: Path) -> None:
     assert all(one.labels_used.tolist() == [one.budget] * 3 for one in found)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_with_real_times_and_workers(data: Path) -> None:
     """Medical relations, batch by batch: nothing is left to chance. A majority of the first three labels: .793."""
     record = recorded(data / "mre")

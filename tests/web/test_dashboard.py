@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import numpy as np
@@ -21,6 +22,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
+from nextlabel.campaigns.certificates import Certificates
 from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
@@ -32,10 +34,12 @@ from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
 from nextlabel.web.dashboard.campaign_form import read_budget, read_time
 from nextlabel.web.dashboard.formatting import duration, percent, points, rate
 from nextlabel.web.dashboard.log_sentences import log_page
+from nextlabel.web.dashboard.routes import campaign as campaign_routes
+from nextlabel.web.dashboard.routes import create
 from nextlabel.web.dashboard.state_summary import summarise_states
-from nextlabel.web.dashboard.view import payload_summary
+from nextlabel.web.dashboard.view import campaign_view, payload_summary
 from nextlabel.web.pages import mount_pages
-from service_fixtures import Service, on_sqlite, running
+from service_fixtures import PATIENCE_S, Service, on_sqlite, running
 from stores import KINDS, Clock, opened, service_of_store, simple
 
 __all__ = ["chromium"]
@@ -219,6 +223,26 @@ class TestCampaign:
         expect(page.locator("#log")).to_contain_text("ann <b> labelled")
         expect(page.locator("[data-part=by_labels]")).to_have_text(re.compile(r"0\s*4\s*1\s*1"))
         expect(page.locator("[data-part=certificate]")).to_contain_text("If workers are alike and the prior is right")
+
+    def test_what_arrives_while_a_page_is_made_is_sent_later(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        service.campaign("overtaken")
+        labelled(service, "overtaken", "ann")
+
+        def overtaken(*given: Any) -> Any:
+            made = campaign_view(*given)
+            service.campaign_service.certificates.of("overtaken")
+            return made
+
+        monkeypatch.setattr(campaign_routes, "campaign_view", overtaken)
+        monkeypatch.setattr(Certificates, "_begin", lambda *_: None)
+        with signed_in(service) as client:
+            shown = client.get("/campaigns/overtaken").text
+            seq, seen = (re.search(f'data-{name}="([^"]*)"', shown) for name in ("seq", "seen"))
+            assert seq and seen
+            answer = client.get("/campaigns/overtaken/live", params={"after": seq[1], "seen": seen[1]})
+        assert answer.status_code == 200 and answer.json()["charts"]["curve"]
 
     def test_live_says_nothing_when_nothing_changed(self, service: Service) -> None:
         service.campaign("still")
@@ -655,7 +679,8 @@ class TestNewCampaign:
         monkeypatch.setattr(campaigns_service, "AT_ONCE", 20)
         monkeypatch.setattr(imports, "STEP", 10)
         go_on = threading.Event()
-        monkeypatch.setattr(imports.Imports, "_wait_for_tables", lambda *arguments: go_on.wait(60))
+        monkeypatch.setattr(imports.Imports, "_wait_for_tables", lambda *arguments: go_on.wait(PATIENCE_S))
+        monkeypatch.setattr(create, "RELOAD_S", 3600)  # not while somebody looks at it
         for last, state in (("0.5", "done"), ("7", "failed")):
             text = "id,t,s\n" + "".join(f"a{k},text {k},0.5\n" for k in range(59)) + f"z,end,{last}\n"
             with signed_in(service) as client:
@@ -665,13 +690,13 @@ class TestNewCampaign:
                 assert begun.status_code == 303 and "/import/" in begun.headers["location"]
             page.goto(begun.headers["location"])
             if state == "done":
-                expect(page.get_by_role("status")).to_contain_text(
-                    "60 items read, 60 of 60 stored.", timeout=TIMEOUT_MS
-                )
+                while "60 items read, 60 of 60 stored." not in page.get_by_role("status").inner_text():
+                    page.reload()
                 check_accessible(page)
                 row = service.campaign_service.store.campaigns()[0]
                 page.goto(f"/campaigns/{row.id}")
                 expect(page.locator("[data-part=imports]")).to_contain_text("60 of 60 new ones stored")
+                monkeypatch.setattr(create, "RELOAD_S", 1)
                 page.goto(begun.headers["location"])
                 go_on.set()
                 expect(page.get_by_role("status")).to_contain_text("is ready: 60 tasks", timeout=TIMEOUT_MS)

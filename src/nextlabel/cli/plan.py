@@ -181,6 +181,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
         "budgets_above_bound": found.above_bound,
         "money": None if money is None else {name: getattr(money, name) for name in money.__slots__},
         "replications": found.replications,
+        "simulated_one_in": found.sample,
         "seed": found.seed,
         "seconds": found.seconds,
     }

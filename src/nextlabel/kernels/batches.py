@@ -37,6 +37,8 @@ from nextlabel.kernels.jit import jit
 
 #: Mass below this is dropped: denormal numbers would slow the sweep tenfold.
 DUST = 1e-40
+#: Prices tried for one batch to be given as many labels as it has workers.
+MOVES = 24
 
 
 class Batches(NamedTuple):
@@ -64,9 +66,9 @@ def decide(
         if eps > 0.0:
             for i in range(open_):
                 A = above[i] - lam - now[i]
-                t = min(max((A + eps) * wide, 0.0), 1.0)
+                t = min(max(A * wide, 0.0), 1.0)
                 take[i] = t
-                here[i] = now[i] + (A if t >= 1.0 else eps * t * t)
+                here[i] = now[i] + t * (A - eps * t)
         else:
             for i in range(open_):
                 A = above[i] - lam - now[i]
@@ -137,24 +139,78 @@ class Plan(NamedTuple):
 
 
 @jit
+def take(first: Ints, grid: Grid, V: Floats, x: Floats, lam: float, eps: float, several: bool, flow: Floats) -> float:
+    """``flow`` = the mass of each state that takes a label at price lam, by V with one batch less; return its sum."""
+    C, W, off = grid.C, grid.W, grid.off
+    B, states = x.shape
+    best, share = np.empty(states), np.empty(states)
+    total = 0.0
+    for b in range(B):
+        decide(first, grid, V[b], lam, eps, several, best, share)
+        for w in range(W):
+            o, under = off[w], off[w - 1] if w > 0 else 0
+            for i in range(first[C - w]):
+                m = x[b, o + i]
+                if several and w > 0:
+                    m += flow[b, under + i]
+                m *= share[o + i]
+                flow[b, o + i] = m
+                total += m
+    return total
+
+
+@jit
+def take_all(
+    first: Ints, grid: Grid, V: Floats, x: Floats, lam: float, cost: float, eps: float, room: float, wanted: float,
+    several: bool, flow: Floats,
+) -> float:  # fmt: skip
+    """``take`` at the price, from ``cost`` up, at which no more than ``room`` labels are taken, and hardly fewer."""
+    low, high, step = lam, lam, eps
+    most, least = wanted, wanted
+    while least > room:
+        low, most = high, least
+        high += step
+        step *= 2.0
+        least = take(first, grid, V, x, high, eps, several, flow)
+    while most < room and low > cost:
+        high, least = low, most
+        low = max(low - step, cost)
+        step *= 2.0
+        most = take(first, grid, V, x, low, eps, several, flow)
+    if most <= room:
+        return take(first, grid, V, x, low, eps, several, flow)
+    for trial in range(MOVES):
+        if room - least <= 1e-7 * room:
+            break
+        share = (most - room) / (most - least) if trial % 2 == 0 else 0.5
+        price = low + min(max(share, 0.01), 0.99) * (high - low)
+        wanted = take(first, grid, V, x, price, eps, several, flow)
+        if wanted > room:
+            low, most = price, wanted
+        else:
+            high, least = price, wanted
+    return take(first, grid, V, x, high, eps, several, flow)
+
+
+@jit
 def batch_forward(
     lattices: Lattices, grid: Grid, batches: Batches, lam: Floats, cost: float, eps: float, feasible: bool,
     V: Floats, out: Plan,
 ) -> None:  # fmt: skip
     """Follow the decisions of V from the mass ``out.x`` on.
 
-    ``feasible``: no batch is given more labels than it has workers, in expectation. Decisions are scaled down if they
-    are too many; what is left goes to the largest advantage V(w+1) - V(w), if that is more than the cost of a label.
+    ``feasible``: no batch is given more labels than it has workers, in expectation. The price is moved until the
+    smoothed decisions are as many as that; without smoothing they are scaled down if they are too many. What is left
+    goes to the largest advantage V(w+1) - V(w), if that is more than the cost of a label.
     """
     first, child, prob = lattices.first, lattices.child, lattices.prob
     C, W, off = grid.C, grid.W, grid.off
     x, given, act = out
     B, states = x.shape
     M, J = lam.shape[0], prob.shape[2]
-    best, share, flow, free = np.empty(states), np.empty(states), np.zeros((B, states)), np.zeros((B, states))
+    flow, free = np.zeros((B, states)), np.zeros((B, states))
     for at in range(M):
         several = batches.size[at] > 1.0
-        wanted = 0.0
         for b in range(B):
             here = x[b]
             for w in range(W, 0, -1):
@@ -169,19 +225,10 @@ def batch_forward(
                     m -= here[o + i]
                     for j in range(J):
                         here[down + child[i, j]] += m * prob[b, i, j]
-            decide(first, grid, V[b, M - at - 1], lam[at], eps, several, best, share)
-            total = 0.0
-            for w in range(W):
-                o, up, open_ = off[w], off[w + 1], first[C - w]
-                under = off[w - 1] if w > 0 else 0
-                for i in range(open_):
-                    m = here[o + i]
-                    if several and w > 0:
-                        m += flow[b, under + i]
-                    m *= share[o + i]
-                    flow[b, o + i] = m
-                    total += m
-            wanted += total
+        after = V[:, M - at - 1]
+        wanted = take(first, grid, after, x, lam[at], eps, several, flow)
+        if feasible and eps > 0.0:
+            wanted = take_all(first, grid, after, x, lam[at], cost, eps, batches.size[at], wanted, several, flow)
         if feasible and wanted > batches.size[at]:
             down_by = batches.size[at] / wanted
             for b in range(B):
@@ -201,9 +248,7 @@ def batch_forward(
                         act[b, at, o + i] = m
         if feasible and wanted < batches.size[at]:
             # An arrival gives a task one label; of a batch of them a task may have several.
-            wanted = fill_up(
-                first, grid, batches.size[at], wanted, cost, V[:, M - at - 1], x.copy() if several else free, at, out
-            )
+            wanted = fill_up(first, grid, batches.size[at], wanted, cost, after, x.copy() if several else free, at, out)
         given[at] = wanted
 
 

@@ -120,6 +120,29 @@ class OwnPriors(NamedTuple):
     own: Floats  # (K, 2), or (0, 2) with OF_CLASS
 
 
+class Snapshots(NamedTuple):
+    """Where tasks stood when so many workers had come; ``due`` labels were in flight and would be in in time."""
+
+    budgets: Ints  # (B,)
+    node: Ints  # (B, K)
+    due: Ints  # (B, K)
+    labels: Ints  # (B, 2) labels given, and workers who came
+
+
+@jit
+def take_snapshot(
+    taken: Snapshots, k: int, node: Ints, times: Floats, waiting: Ints, size: int, horizon: float, labels: int, ell: int
+) -> None:
+    """Fill row k."""
+    for x in range(node.shape[0]):
+        taken.node[k, x] = node[x]
+        taken.due[k, x] = 0
+    for i in range(size):
+        if times[i] <= horizon:
+            taken.due[k, waiting[i]] += 1
+    taken.labels[k, 0], taken.labels[k, 1] = labels, ell
+
+
 @jit
 def task_score(tasks: OwnPriors, x: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
     """Score of task x in [w, node], level m."""
@@ -134,12 +157,21 @@ def task_score(tasks: OwnPriors, x: int, m: int, node: int, w: int, room: Worksp
 
 @jit
 def rollout_own_priors(
-    tasks: OwnPriors, timing: Timing, budget: int, least: float, seed: int, first_rep: int, ends: Ints, out: Floats
+    tasks: OwnPriors,
+    timing: Timing,
+    budget: int,
+    least: float,
+    seed: int,
+    first_rep: int,
+    taken: Snapshots,
+    ends: Ints,
+    out: Floats,
 ) -> None:
     """Replications from ``first_rep``: out[i] = (reward, labels given, most labels of one task, 0, arrivals).
 
     An arrival is turned away if no task has a score of at least ``least``. ``ends``: the last nodes (K,) of the last
-    replication, or (0,); with priors of their own the reward is left to the caller, who finds it by them.
+    replication, or (0,); with priors of their own the reward is left to the caller, who finds it by them. ``taken`` is
+    of the last replication too.
     """
     first, child, facts, class_of, D, W = tasks.first, tasks.child, tasks.facts, tasks.class_of, tasks.D, tasks.W
     K, J = class_of.shape[0], child.shape[1]
@@ -167,7 +199,10 @@ def rollout_own_priors(
         for k in range(K):
             heap[k] = order[k]
             position[order[k]] = k
-        size, ell, labels = 0, 0, 0
+        size, ell, labels, seen = 0, 0, 0, 0
+        while seen < taken.budgets.shape[0] and taken.budgets[seen] == 0:
+            take_snapshot(taken, seen, node, times, waiting, size, timing.horizon, labels, ell)
+            seen += 1
         drawn = 0.0
         next_arrival = arrival_after(0.0, -np.log(uniform(k_arrival, 0, 0)), timing.starts, timing.rates)
         while True:
@@ -186,6 +221,9 @@ def rollout_own_priors(
                 else:
                     moved = -1
                 ell += 1
+                if seen < taken.budgets.shape[0] and taken.budgets[seen] == ell:
+                    take_snapshot(taken, seen, node, times, waiting, size, timing.horizon, labels, ell)
+                    seen += 1
                 next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), timing.starts, timing.rates)
             elif size > 0:
                 if times[0] > timing.horizon:
@@ -215,6 +253,8 @@ def rollout_own_priors(
                 sift(moved, key, heap, position)
             if ell == budget and not timing.wait:
                 break
+        for k in range(seen, taken.budgets.shape[0]):  # fewer workers came than these budgets allow
+            take_snapshot(taken, k, node, times, waiting, 0, timing.horizon, labels, ell)
         total, most = 0.0, 0
         for x in range(K):
             if tasks.law == OF_CLASS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.score_classes import ScoreClasses
 
 
 def right_means(problem: Problem) -> str:
@@ -15,7 +16,8 @@ def right_means(problem: Problem) -> str:
             "'Right' means that the decision is the task's truth, if workers answer as their channels say and "
             "independently of each other given the truth."
         )
-    kinds = list(dict.fromkeys(_meaning(entry) for entry in problem.classes))
+    classes = problem.classes[:1] if isinstance(problem.classes, ScoreClasses) else problem.classes
+    kinds = list(dict.fromkeys(_meaning(entry) for entry in classes))
     return f"'Right' means that the decision {' or, by the kind of task, '.join(kinds)}."
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nextlabel.planning.index_curve import index_curve
 from nextlabel.planning.result import Money
-from nextlabel.policies.budget_rollout import patient_index
 from nextlabel.problem.problem import Problem
-from nextlabel.simulation.curve import ValueCurve, value_curve
+from nextlabel.simulation.curve import ValueCurve
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.curve import bound_curve
 
@@ -26,9 +26,7 @@ def where_to_stop(
     net = value * K * curve.mean - cost * curve.labels_used
     best = int(net.argmax())
     stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
-    stopped = value_curve(
-        stops, patient_index(stops), [int(curve.budgets[-1])], replications=count, seed=seed, engine=engine
-    )
+    stopped = index_curve(stops, stops.budget, count, seed, engine, largest_alone=True)
     most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
     return Money(
         label_cost=cost,

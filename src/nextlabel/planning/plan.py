@@ -28,14 +28,14 @@ import numpy as np
 
 from nextlabel.errors import InputError
 from nextlabel.planning.crowd_plan import plan_with_workers
+from nextlabel.planning.index_curve import index_curve
 from nextlabel.planning.money import where_to_stop
 from nextlabel.planning.result import Plan, needed_labels
-from nextlabel.policies.budget_rollout import POINTS, curve_budgets, patient_index
-from nextlabel.policies.own_priors import FEW_CLASSES
+from nextlabel.policies.budget_rollout import POINTS
 from nextlabel.problem.problem import LARGEST, Problem, whole
-from nextlabel.simulation.curve import ValueCurve, value_curve
 from nextlabel.simulation.engine import Engine
-from nextlabel.solve.curve import bound_curve, overlap_values
+from nextlabel.simulation.sampled import sample_tasks
+from nextlabel.solve.curve import bound_curve, ceiling_value, overlap_values
 from nextlabel.solve.progress import Progress, part
 
 OVERLAPS = (1, 3, 5, 7)
@@ -86,16 +86,17 @@ def plan(
     count = replications
     if count is None:
         count = int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
-    bounds = bound_curve(with_ample_budget(problem) if most is None else problem.with_budget(most))
+    ample = with_ample_budget(problem) if most is None else problem.with_budget(most)
+    bounds = bound_curve(ample, part(progress, 0, 2))
     needed_by_any = None if target is None else bounds.budget_for(target)
     top = _first_top(problem, target, needed_by_any) if most is None else most
-    curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
+    curve = index_curve(problem, top, count, seed, engine, part(progress, 1, 2))
     for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
         further = min(int(1.5 * top), _last_top(problem))
         if target is None or curve.mean[-1] - curve.half_width[-1] >= target or further <= top:
             break
         top = further
-        curve = _curve(problem, top, count, seed, engine, part(progress, 0, 2))
+        curve = index_curve(problem, top, count, seed, engine, part(progress, 1, 2))
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
     needs = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
@@ -120,6 +121,7 @@ def plan(
         seed=seed,
         seconds=perf_counter() - begin,
         simulated=curve.mean,
+        sample=sample_tasks(problem)[1],
     )
 
 
@@ -131,7 +133,7 @@ def with_ample_budget(problem: Problem) -> Problem:
 def check_target(problem: Problem, target: float) -> None:
     """Refuse a target that no label is needed for, or that even the truth would not reach."""
     root = float(overlap_values(problem, np.array([0]))[0])
-    ceiling = sum(c.count * float(c.lattice(0).ceiling[0]) for c in problem.classes) / problem.tasks
+    ceiling = ceiling_value(problem)
     if not root < target < ceiling:
         raise InputError(
             f"target {target:g} is not between {root:.4g}, what no label at all gives, and {ceiling:.4g}.",
@@ -142,11 +144,6 @@ def check_target(problem: Problem, target: float) -> None:
 
 
 def _check(problem: Problem, target: float | None, most: int | None) -> None:
-    if len(problem.classes) > FEW_CLASSES:
-        raise InputError(
-            f"a plan takes up to {FEW_CLASSES} kinds of tasks, and here are {len(problem.classes):,}.",
-            "Round the scores to steps of 0.02, or use nextlabel bound and simulate, which take any number.",
-        )
     if most is not None:
         whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
     if problem.label_cost > 0:
@@ -171,12 +168,3 @@ def _last_top(problem: Problem) -> int:
     if not problem.finite:
         return LARGEST
     return min(int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1, LARGEST)
-
-
-def _curve(
-    problem: Problem, top: int, count: int, seed: int, engine: Engine | None, progress: Progress | None
-) -> ValueCurve:
-    policy = patient_index(problem.with_budget(top))
-    return value_curve(
-        problem, policy, curve_budgets(top).tolist(), replications=count, seed=seed, engine=engine, progress=progress
-    )

@@ -75,6 +75,8 @@ class Plan:
     assumes: str = ""
     #: With workers who differ: what a label of each type is worth beyond the price of a label, at each budget.
     supply_prices: Floats | None = field(default=None, repr=False)
+    #: Every so manyth task was simulated, in the order of their scores, with as many labels and workers per task.
+    sample: int = 1
 
     @property
     def target(self) -> float | None:

@@ -39,7 +39,7 @@ def sentences(plan: Plan) -> list[str]:
                 f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
                 f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
             )
-    return out + supply_sentences(plan) + _money(plan) + _chance(plan)
+    return out + supply_sentences(plan) + _money(plan) + _chance(plan) + _sample(plan)
 
 
 def policy_name(plan: Plan) -> str:
@@ -72,20 +72,28 @@ def _chance(plan: Plan) -> list[str]:
     ]
 
 
+def _sample(plan: Plan) -> list[str]:
+    if plan.sample == 1:
+        return []
+    return [
+        f"One in {plan.sample} tasks was simulated, evenly over their priors, with as many labels and workers per "
+        "task; the bound is that of all tasks."
+    ]
+
+
 def assumptions(plan: Plan) -> list[str]:
     """What the numbers rest on."""
     problem = plan.problem
-    priors = list(dict.fromkeys(c.prior.describe() for c in problem.classes))
+    more = len(problem.classes) - 1
     out = [
-        f"{problem.tasks:,} tasks; prior {priors[0]}"
-        + (f" and {len(priors) - 1:,} more" if len(priors) > 1 else "")
-        + ".",
+        f"{problem.tasks:,} tasks; prior {problem.classes[0].prior.describe()}{f' and {more:,} more' if more else ''}.",
         "Workers of one task answer independently given the task, and each answer costs one label.",
         f"The {policy_name(plan)} decides who labels what; labels that come late count when they come"
         + (", if before the deadline." if problem.finite else "."),
         f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved "
         f"if {plan.model}, not simulated.",
     ]
+    out += _sample(plan)
     if plan.assumes:
         out.append(f"The bound assumes: {plan.assumes}")
     if problem.finite and not problem.workers:

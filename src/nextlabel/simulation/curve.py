@@ -17,10 +17,12 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.base import Policy
 from nextlabel.policies.budget_rollout import BudgetRollout
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Z95
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
+from nextlabel.simulation.own_budgets import OwnBudgets
 from nextlabel.solve.progress import Progress
 
 
@@ -50,13 +52,14 @@ def value_curve(
     if len(wanted) == 0 or np.any(np.diff(wanted) <= 0):
         raise InputError("the budgets do not rise.", "Give different numbers of labels, the smallest first.")
     count = whole("replications", replications, 2, "Give at least two replications, e.g. --replications 200.")
-    chunk = partial(curve_chunk, BudgetRollout.of(problem, make_policy(policy), wanted), seed)
+    kind = OwnBudgets if len(problem.classes) > FEW_CLASSES else BudgetRollout
+    chunk = partial(curve_chunk, kind.of(problem, make_policy(policy), wanted), seed)
     out, _ = run_chunks(engine or Engine(), chunk, count, progress)
     values = (out[:, :, 0] - problem.label_cost * out[:, :, 1]) / problem.tasks
     half = Z95 * values.std(axis=0, ddof=1) / np.sqrt(count)
     return ValueCurve(wanted, values.mean(axis=0), half, out[:, :, 1].mean(axis=0), values)
 
 
-def curve_chunk(rollout: BudgetRollout, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
+def curve_chunk(rollout: BudgetRollout | OwnBudgets, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
     """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
     return rollout.run(seed, first, count), NOTHING

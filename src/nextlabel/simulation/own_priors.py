@@ -22,7 +22,7 @@ from nextlabel.beliefs.lattice import Lattice
 from nextlabel.beliefs.one_coin import coin_beliefs
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
-from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, rollout_own_priors
+from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors
 from nextlabel.kernels.ties import TIED
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
@@ -125,31 +125,39 @@ def own_priors_chunk(
     index = tasks.score.shape[1] == 1
     least = cost - TIED if cost > 0 and index else -np.inf  # only the index is in the unit of a price
     tasks = tasks._replace(score=np.require(tasks.score, requirements="W"))  # a cluster may send it for reading only
-    timing = make_timing(problem, wait)
+    timing, taken = make_timing(problem, wait), snapshots(np.zeros(0, dtype=np.int64), 0)
     if tasks.law == OF_CLASS:
-        rollout_own_priors(tasks, timing, problem.budget, least, seed, first, np.zeros(0, dtype=np.int64), out)
+        rollout_own_priors(tasks, timing, problem.budget, least, seed, first, taken, np.zeros(0, dtype=np.int64), out)
         return out, np.zeros((0, 0), dtype=np.int64)
     ends = np.zeros(len(tasks.class_of), dtype=np.int64)
+    every = np.arange(len(ends))
     for k in range(count):
-        rollout_own_priors(tasks, timing, problem.budget, least, seed, first + k, ends, out[k : k + 1])
-        out[k, 0] = own_rewards(problem.classes[0], tasks, ends)
+        rollout_own_priors(tasks, timing, problem.budget, least, seed, first + k, taken, ends, out[k : k + 1])
+        out[k, 0] = own_rewards(problem.classes[0], tasks, every, ends).sum()
     return out, np.zeros((0, 0), dtype=np.int64)
 
 
-def own_rewards(pattern: TaskClass, tasks: OwnPriors, ends: Ints) -> float:
-    """The sum of the rewards of tasks that ended in these nodes, each with its own prior."""
+def snapshots(budgets: Ints, tasks: int) -> Snapshots:
+    """Room for where so many tasks stand at each of the budgets."""
+    room = np.zeros((2, len(budgets), tasks), dtype=np.int64)
+    return Snapshots(budgets, room[0], room[1], np.zeros((len(budgets), 2), dtype=np.int64))
+
+
+def own_rewards(pattern: TaskClass, tasks: OwnPriors, which: Ints, nodes: Ints) -> Floats:
+    """The rewards of some tasks with priors of their own, in these nodes."""
     first, child, _ = simplex(2, pattern.reward.ahead)
-    total = 0.0
-    for start in range(0, len(ends), AT_ONCE):
-        node, own = ends[start : start + AT_ONCE], tasks.own[start : start + AT_ONCE]
-        labels = np.searchsorted(tasks.first, node, side="right") - 1
-        ones = node - tasks.first[labels]
+    out = np.empty(len(which))
+    for start in range(0, len(which), AT_ONCE):
+        here = slice(start, start + AT_ONCE)
+        own = tasks.own[which[here]]
+        labels = np.searchsorted(tasks.first, nodes[here], side="right") - 1
+        ones = nodes[here] - tasks.first[labels]
         if tasks.law == OWN_BETA:
-            d = np.full(len(node), pattern.threshold)
+            d = np.full(len(own), pattern.threshold)
             prob, truth = beta_beliefs(own[:, 0] + ones, own[:, 1] + labels - ones, d, pattern.reward.ahead)
         else:
             lead = 2 * ones - labels
             pull = np.where(lead == 0, 0.0, lead) * np.where(lead == 0, 0.0, own[:, 1])
             prob, truth = coin_beliefs(expit(own[:, 0] + pull), expit(own[:, 1]), pattern.reward.ahead)
-        total += float(pattern.reward.values(prob, truth, first, child)[0][:, 0].sum())
-    return total
+        out[here] = pattern.reward.values(prob, truth, first, child)[0][:, 0]
+    return out

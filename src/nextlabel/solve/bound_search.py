@@ -19,7 +19,16 @@ from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.per_arrival import FINISH, ROUGH, SCHEDULE, PricedProblem, PriceOptimum, optimise_prices
+from nextlabel.solve.batched.first_prices import prices_from_batches
+from nextlabel.solve.per_arrival import (
+    FINISH,
+    FROM_BATCHES,
+    ROUGH,
+    SCHEDULE,
+    PricedProblem,
+    PriceOptimum,
+    optimise_prices,
+)
 from nextlabel.solve.price_search import Optimum, first_prices, minimise
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import ENDLESS, RelaxedProblem, counts_of, highest_price, no_delay_edge, stack_classes
@@ -42,6 +51,8 @@ SCALAR_TOLERANCE = 1e-10
 PER_ARRIVAL_TOLERANCE = 2e-6
 PER_ARRIVAL_EVALUATIONS = (600, 3000)
 PER_ARRIVAL_WORK = 600_000_000
+#: Arrivals from which prices are searched for in batches first.
+MANY_ARRIVALS = 384
 #: State updates one sweep may cost before the cap is no longer raised.
 SWEEP_WORK = 40_000_000
 #: Lattice nodes, over all classes, that one price may visit before the lattices are no longer deepened.
@@ -204,7 +215,12 @@ class BoundSearch:
         """One price per arrival without a horizon."""
         line = make_timeline(self.problem)
         self.steps = line.arrivals
-        found = self._search_prices(cut, line, scalar.price, PER_ARRIVAL_TOLERANCE)
+        start: float | Floats = scalar.price
+        schedule: Sequence[tuple[int, float, int]] = SCHEDULE
+        if line.arrivals > MANY_ARRIVALS:
+            start = prices_from_batches(self.problem, cut, scalar.price)
+            schedule = FROM_BATCHES
+        found = self._search_prices(cut, line, start, PER_ARRIVAL_TOLERANCE, schedule)
         return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
 
     def _chain_prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:

@@ -23,18 +23,21 @@ matter, and looser with a short horizon. Cost: one pass over the classes for all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import pdtr, pdtrc
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import deepest
+from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.score_classes import ScoreClasses
 from nextlabel.problem.units import in_units
 from nextlabel.problem.workers import refuse_workers
+from nextlabel.solve.grouping.grouped import group
+from nextlabel.solve.grouping.scored import score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes
@@ -43,8 +46,12 @@ from nextlabel.solve.truncation import no_delay_depth
 #: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
 REFINEMENTS = 2
+#: Scores whose beliefs are computed at once.
+AT_ONCE = 1 << 14
 #: Labels of one task that are looked at, for few classes: low prices buy many.
 DEEP = 256
+#: ... and for many.
+NOT_SO_DEEP = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +104,23 @@ class BoundCurve:
         return low
 
 
-def bound_curve(problem: Problem) -> BoundCurve:
+def bound_curve(problem: Problem, progress: Progress | None = None) -> BoundCurve:
     """Evaluate the no-delay problem of all classes at a grid of prices; the problem's own budget limits the depth."""
     refuse_workers(problem, "the curve of bounds over budgets")
     original = problem
     problem, unit = in_units(problem)
-    depth = no_delay_depth(problem)
+    grouped = group(problem, least=MANY)
+    above = 0.0
+    if grouped is not None:
+        problem, above = grouped.upper, grouped.above
     few = len(problem.classes) <= MANY
+    depth = min(no_delay_depth(problem), NOT_SO_DEEP)
     if few:
-        depth = max(depth, min(DEEP, problem.budget, deepest(problem.answers)))
+        depth = max(no_delay_depth(problem), min(DEEP, problem.budget, deepest(problem.answers)))
     sums = NoDelaySums(problem, depth)
-    lines = trace(sums, fine_prices(sums.top, PRICES if few else FEW_PRICES))
+    lines = trace(sums, fine_prices(sums.top, PRICES if few else FEW_PRICES), progress)
     lines = refine_corners(sums, lines, REFINEMENTS if few else 0, 0.0)
+    lines.sums[0] += above
     by_row = np.array([unit, 1.0, unit])[:, None]
     return BoundCurve(original, PriceLines(unit * lines.prices, by_row * lines.sums, unit * lines.scale))
 
@@ -145,16 +157,41 @@ def overlap_values(problem: Problem, labels: Ints) -> Floats:
     """Value per task of giving every task exactly m labels, m in ``labels``: E[R after m labels] - c m."""
     most = int(labels.max())
     total = np.zeros(most + 1)
-    for entry in problem.classes:
-        lattice = entry.lattice(most)
-        values = lattice.reward
-        first = lattice.first
-        mass = np.zeros(lattice.nodes)
-        mass[0] = 1.0
+    for counts, reward, _, prob in many_lattices(problem, most):
+        first, child, _ = simplex(problem.answers, most)
+        mass = np.zeros(reward.shape)
+        mass[:, 0] = 1.0
         for m in range(most + 1):
             here = slice(int(first[m]), int(first[m + 1]))
-            total[m] += entry.count * float(mass[here] @ values[here])
-            if m < most:
-                for j in range(lattice.answers):
-                    np.add.at(mass, lattice.child[here, j], mass[here] * lattice.prob[here, j])
+            total[m] += float(counts @ (mass[:, here] * reward[:, here]).sum(axis=1))
+            for i in range(here.start, here.stop) if m < most else ():
+                for j in range(problem.answers):
+                    mass[:, child[i, j]] += mass[:, i] * prob[:, i, j]
     return total[labels] / problem.tasks - problem.label_cost * labels
+
+
+def ceiling_value(problem: Problem) -> float:
+    """Value per task if the truth of every task were told."""
+    return sum(float(counts @ ceiling[:, 0]) for counts, _, ceiling, _ in many_lattices(problem, 0)) / problem.tasks
+
+
+def many_lattices(problem: Problem, depth: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """Tasks of each class, and R, ceiling (B, N) and prob (B, N, J), for B classes at a time."""
+    if isinstance(problem.classes, ScoreClasses):
+        found = scored(problem.classes)
+        assert found is not None
+        reward = found.pattern.reward
+        first, child, _ = simplex(2, depth + reward.ahead)
+        for start in range(0, len(found.p), AT_ONCE):
+            here = slice(start, start + AT_ONCE)
+            prob, truth = score_beliefs(found, found.p[here], depth + reward.ahead)
+            worth, ceiling = reward.values(prob, truth, first, child)
+            yield found.tasks[here], worth, ceiling, prob
+        return
+    for some in chunks(problem.classes):
+        if len(some) == 1:  # a stack of one would be lumped
+            one = some[0].lattice(depth)
+            yield counts_of(some), one.reward[None], one.ceiling[None], one.prob[None]
+        else:
+            stack = stack_classes(some, depth, ENDLESS)
+            yield counts_of(some), stack.reward, stack.ceiling, stack.prob

@@ -4,7 +4,7 @@
 symbol    code      meaning
 ========= ========= ==================================================================================
 lam_l     prices    price of arrival l, here a hat-function interpolation of ``knots`` prices
-eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps/4 per decision above B
+eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps per decision below B
 y_l       given     expected tasks given to arrival l; dB/dlam_l = P(l arrives) - y_l
 ========= ========= ==================================================================================
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -27,9 +28,12 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.errors import TooLargeError
 from nextlabel.kernels.backward import backward
+from nextlabel.kernels.batches import Plan, batch_backward, batch_forward
 from nextlabel.kernels.forward import Measure, forward
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem
+from nextlabel.solve.batched.search import RAISES
+from nextlabel.solve.batched.sizes import make_batches
 from nextlabel.solve.descent import descend
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
@@ -44,6 +48,8 @@ SCHEDULE = (
 )  # fmt: skip
 #: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
 ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[6:]
+#: From prices that were found in batches (``batched.first_prices``).
+FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
 #: No record of the measure is wanted.
 NO_MEASURE = np.empty((0, 0, 0))
 #: Values kept at once (8 bytes each).
@@ -97,6 +103,7 @@ class PricedProblem:
         self.come = arrival_chances(problem)
         self.evaluations = 0
         self._tail = late_tail(problem, cut.depth)
+        self._single = None if line.finite else make_batches(problem, line.arrivals, inf, line.arrivals)
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
         """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
@@ -105,7 +112,10 @@ class PricedProblem:
         lattices = self.stack.arrays
         never = np.full(len(self.counts), np.inf)
         edge = no_delay_edge(lattices, self.grid, float(paid.min()), self._tail)
-        backward(lattices, self.grid, self.steps, paid, eps, False, edge, never, self.V, self.V[:0])
+        if self._single is not None:
+            batch_backward(lattices, self.grid, self._single, paid, eps, edge, self.V[:, :, 0])
+        else:
+            backward(lattices, self.grid, self.steps, paid, eps, False, edge, never, self.V, self.V[:0])
         return float((self.counts[:, None] * self.initial * self.V[:, self.line.arrivals, -1]).sum())
 
     def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
@@ -117,9 +127,16 @@ class PricedProblem:
 
     def forward(self, prices: Floats, eps: float, mode: int, act: Floats = NO_MEASURE) -> float:
         """Occupation measure of the decisions that V implies; fills given; returns the reward earned."""
+        cost = self.problem.label_cost
+        if self._single is not None:
+            paid = prices + cost if mode < 2 else np.full(len(prices), np.inf)
+            plan = Plan(self.counts[:, None] * self.initial, self.given, act)
+            lattices, V = self.stack.arrays, self.V[:, :, 0]
+            batch_forward(lattices, self.grid, self._single, paid, cost, eps, mode > 0, V, plan)
+            act /= self.counts[:, None, None] if len(act) else 1.0
+            return float((plan.x * V[:, 0]).sum() - cost * self.given.sum())
         x = np.zeros((len(self.counts), self.line.layers, self.states))
         x[:, -1] = self.initial
-        cost = self.problem.label_cost
         out = Measure(x, self.given, self.come, act)
         lost = forward(
             self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
@@ -146,25 +163,27 @@ def optimise_prices(
     best, best_value, lower = prices, np.inf, -np.inf
     plan = (prices, 0.0, 2)
 
-    def account(candidate: Floats, eps: float) -> None:
+    def account(candidate: Floats, eps: float, raises: Sequence[float]) -> None:
         nonlocal best, best_value, lower, plan
-        priced.backward(candidate, eps)
-        smoothed = priced.forward(candidate, eps, 1)
         value = priced.backward(candidate) + float((candidate * come).sum())
-        greedy = priced.forward(candidate, 0.0, 2)
-        if max(smoothed, greedy) > lower:
-            lower = max(smoothed, greedy)
-            plan = (candidate, eps, 1) if smoothed >= greedy else (candidate, 0.0, 2)
         if value < best_value:
             best, best_value = candidate, value
+        plans = [(candidate, 0.0, 2)]
+        plans += [(candidate * (1.0 + more), eps, 1) for more in raises]
+        for trial in plans:
+            if trial is not plans[0]:
+                priced.backward(trial[0], eps)
+            worth = priced.forward(*trial)
+            if worth > lower:
+                lower, plan = worth, trial
 
     def done() -> bool:
         scale = max(abs(best_value), spread * float(priced.counts.sum()))
         return best_value - lower <= tolerance * scale or priced.evaluations >= max_evaluations
 
-    account(prices, spread * schedule[0][1])
+    account(prices, spread * schedule[0][1], RAISES[:1])
     trial = prices
-    for size, smoothing, iterations in schedule:
+    for stage, (size, smoothing, iterations) in enumerate(schedule, start=1):
         if done():
             break
         hats = HatBasis(U, min(size, U) if size > 0 else U)
@@ -183,7 +202,7 @@ def optimise_prices(
 
         found = descend(objective, hats.sample(trial) / scale, min(iterations, max_evaluations - priced.evaluations))
         trial = hats.spread_out(found * scale)
-        account(trial, eps)
+        account(trial, eps, RAISES if stage > len(schedule) - 2 else RAISES[:1])
     if progress is not None:
         progress(1.0)
     return PriceOptimum(best, best_value, min(lower, best_value), plan, priced.evaluations)

@@ -27,6 +27,9 @@ SMOOTHING = 6e-5
 COLD = ((2e-3, 60), (6e-4, 60), (2e-4, 60), (SMOOTHING, 60))
 #: Steps of a round from known prices, and rounds at most.
 STEPS, ROUNDS = 8, 4
+#: Prices are raised by these shares in search of a plan: if they are a little too high, labels are left over and go to
+#: the tasks that are next; if they are too low, the last tasks find none.
+RAISES = (0.0, 0.001, 0.002, 0.004, 0.01, 0.02, 0.04)
 #: Halvings of the interval in which one price for all is looked for.
 BISECTIONS = 20
 #: No record of the plan is wanted.
@@ -76,7 +79,7 @@ class BatchSearch:
         """From one price for all, smooth at first."""
         prices = np.full(len(self.best), max(price, 0.0))
         for smoothing, steps in COLD:
-            prices = self._descend(prices, smoothing * self.sweeps.spread, steps, [])
+            prices = self.descend(prices, smoothing * self.sweeps.spread, steps, [])
         self.follow(prices, tolerance)
 
     def follow(self, prices: Floats, tolerance: float) -> None:
@@ -84,9 +87,8 @@ class BatchSearch:
         eps = SMOOTHING * self.sweeps.spread
         memory: list[Step] = []
         for _ in range(ROUNDS):
-            prices = self._descend(prices, eps, STEPS, memory)
-            self._account(prices, eps)
-            if self.value - self.lower <= tolerance * max(abs(self.value), self._most):
+            prices = self.descend(prices, eps, STEPS, memory)
+            if self._account(prices, eps, tolerance):
                 break
 
     def advantage(self) -> Floats:
@@ -95,7 +97,9 @@ class BatchSearch:
         grid = self.sweeps.grid
         return differences(self._V[:, len(self.best) - 1], self.sweeps.lattices.first, grid.C, grid.W)
 
-    def _descend(self, prices: Floats, eps: float, steps: int, memory: list[Step]) -> Floats:
+    def descend(self, prices: Floats, eps: float, steps: int, memory: list[Step]) -> Floats:
+        """Prices after so many steps on the smoothed B."""
+
         def objective(u: Floats) -> tuple[float, Floats]:
             value = self._backward(u * self._scale, eps)
             self._forward(u * self._scale, eps, False, NO_RECORD)
@@ -103,16 +107,22 @@ class BatchSearch:
 
         return descend(objective, prices / self._scale, steps, memory) * self._scale
 
-    def _account(self, prices: Floats, eps: float) -> None:
-        """The plan of the smoothed decisions, made feasible, and the bound without smoothing."""
-        self._backward(prices, eps)
-        planned = np.zeros((len(self.tasks), len(prices), self.tasks.shape[1]))
-        lower = self._forward(prices, eps, True, planned)
-        if lower > self.lower:
-            self.lower, self.planned, self.given = lower, planned, self._taken.copy()
+    def _account(self, prices: Floats, eps: float, enough: float) -> bool:
+        """The bound without smoothing, and feasible plans until one is near enough to it; whether one is."""
         value = self._backward(prices, 0.0)
         if value < self.value:
             self.value, self.best = value, prices
+        enough *= max(abs(self.value), self._most)
+        for more in RAISES:
+            raised = prices * (1.0 + more)
+            self._backward(raised, eps)
+            planned = np.zeros((len(self.tasks), len(prices), self.tasks.shape[1]))
+            lower = self._forward(raised, eps, True, planned)
+            if lower > self.lower:
+                self.lower, self.planned, self.given = lower, planned, self._taken.copy()
+            if self.value - self.lower <= enough:
+                return True
+        return False
 
     def _backward(self, prices: Floats, eps: float) -> float:
         """Fill V; return B, smoothed if eps > 0."""

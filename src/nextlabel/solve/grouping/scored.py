@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.beta import Beta, beta_beliefs
+from nextlabel.beliefs.one_coin import OneCoin, coin_beliefs
 from nextlabel.problem.score_classes import ScoreClasses
 from nextlabel.problem.task_class import TaskClass
 
@@ -54,10 +54,23 @@ def scored(classes: Sequence[TaskClass]) -> Scored | None:
     elif isinstance(one.prior, Beta):
         strength = one.prior.alpha + one.prior.beta
         betas = [c.prior for c in classes if isinstance(c.prior, Beta)]
-        p = np.array([b.alpha / strength for b in betas if abs(b.alpha + b.beta - strength) <= SAME * strength])
+        p = np.array([b.alpha / strength for b in betas if same_strength(b, strength)])
     else:
         return None
     if len(p) < len(classes):
         return None
     order = np.argsort(p)
     return Scored(p[order], tasks[order], one, strength, accuracy)
+
+
+def same_strength(prior: Beta, strength: float) -> bool:
+    """Whether a Beta prior has that strength, up to rounding."""
+    return abs(prior.alpha + prior.beta - strength) <= SAME * strength
+
+
+def score_beliefs(scores: Scored, p: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Answer and truth probabilities (B, N, 2) of tasks with the scores p."""
+    if scores.strength is None:
+        return coin_beliefs(p, np.full(len(p), scores.accuracy), depth)
+    s = scores.strength
+    return beta_beliefs(s * p, s * (1.0 - p), np.full(len(p), scores.pattern.threshold), depth)

@@ -108,7 +108,7 @@ class DashboardState:
             self._workers.latest(row.id, row.seq),
         )
         certificate = self.certificate(row)
-        proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at:.0f}"
+        proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at}"
         imported = "".join(f"{one.state}{one.rows}" for one in self.imports(row))
         return ".".join([proved, imported, *("0" if value is None else str(value.version) for value in values)])
 

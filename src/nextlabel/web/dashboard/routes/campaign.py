@@ -103,9 +103,10 @@ def campaign_page_response(
     status: int = 200,
 ) -> Response:
     """The page of a campaign, with a message about a problem if there is one."""
+    version = dashboard.version(row)  # before the view: what arrives in between is new to the page
     view = campaign_view(dashboard, row, rights, before)
     parts, charts = render_parts(view), chart_data(view)
-    seen = _version(dashboard, row, fingerprints(parts, charts))
+    seen = _seen(version, fingerprints(parts, charts))
     return page("dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, **view)
 
 
@@ -124,19 +125,21 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
 
 
 def _changes(dashboard: DashboardState, row: CampaignRow, rights: Rights, after: int, seen: str) -> Response:
-    version, _, hashes = seen.partition("~")
-    if row.seq == after and version == dashboard.version(row):
+    known, _, hashes = seen.partition("~")
+    version = dashboard.version(row)
+    if row.seq == after and version == known:
         return Response(status_code=204)
     view = campaign_view(dashboard, row, rights)
     parts, charts = render_parts(view), chart_data(view)
     new = fingerprints(parts, charts)
     old = dict(pair.split(":", 1) for pair in hashes.split(",") if ":" in pair)
     changed = {name: html for name, html in parts.items() if old.get(name) != new[name]}
-    body = {"seq": row.seq, "seen": _version(dashboard, row, new), "parts": changed}
+    body = {"seq": row.seq, "seen": _seen(version, new), "parts": changed}
     if old.get("charts") != new["charts"]:
         body["charts"] = charts
     return JSONResponse(body)
 
 
-def _version(dashboard: DashboardState, row: CampaignRow, hashes: dict[str, str]) -> str:
-    return dashboard.version(row) + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())
+def _seen(version: str, hashes: dict[str, str]) -> str:
+    """What a page has been sent, for it to send back."""
+    return version + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())

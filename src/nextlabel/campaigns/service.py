@@ -289,6 +289,12 @@ class CampaignService:
         audit = self.store.row(id).rules.audit
         return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
 
+    def audited_tasks(self, id: str) -> list[tuple[TaskRow, int]]:
+        """Audited tasks with their true answers."""
+        truths = self.audited_truths(id)
+        tasks = overview_of(self.store).tasks_numbered(id, truths)
+        return [(tasks[number], answer) for number, answer in truths.items()]
+
     def draw_audit(self, id: str, items: int, seed: int = 0) -> int:
         """Draw tasks at random for an audit (``campaign.audits``); returns how many are drawn now."""
         return self.run(id, lambda commands: draw_audit(commands, items, seed))

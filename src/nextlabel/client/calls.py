@@ -31,7 +31,8 @@ from nextlabel.campaign.replies import (
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
+from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus

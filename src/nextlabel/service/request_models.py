@@ -217,7 +217,8 @@ class CreateLinksRequest(RequestBody):
 
 
 class RevokeLinksRequest(RequestBody):
-    """Whose links end; ``join`` is the platforms' link, with the sessions of all who came by it."""
+    """Whose links end; ``join`` is the platforms' link, ``audit`` those of experts, with all who came by them."""
 
     workers: list[Worker] = Field([], max_length=1000)
     join: bool = False
+    audit: bool = False

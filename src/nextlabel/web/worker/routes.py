@@ -35,6 +35,7 @@ from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
 from nextlabel.web.origin import check_origin
+from nextlabel.web.worker import audit
 from nextlabel.web.worker import session as sessions
 from nextlabel.web.worker.actions import WorkerAction, WorkerView, act_and_ask, renewal
 from nextlabel.web.worker.error_pages import error_page, with_error_pages
@@ -55,6 +56,7 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 def mount_worker(app: FastAPI) -> None:
     """Add the routes of the workers' page."""
     app.include_router(router)
+    app.include_router(audit.router)
 
 
 @router.get("/w/{token}")

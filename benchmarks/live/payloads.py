@@ -1,9 +1,9 @@
 """``python -m benchmarks.live.payloads [--before TREE] [--rows N] [--store postgresql]``: what payloads take.
 
-Tasks with texts of 20, 200 and 2,000 bytes are added to a new database, and some labels given. Said are the bytes of
-the log, the tasks and their payloads with all indexes per task, and the seconds that adding tasks and a pair of ask and
-tell took: of this version, and of the one in another tree, which take turns. Processor time depends least on
-what else the machine does; on PostgreSQL it leaves out the server's.
+Tasks with texts of 20, 200 and 2,000 bytes, words at random, are added to a new database, and some labels given. Said
+are the bytes of the log, the tasks and their payloads with all indexes per task, and the seconds that adding tasks and
+a pair of ask and tell took: of this version, and of the one in another tree, which take turns. Processor time depends
+least on what else the machine does; on PostgreSQL it leaves out the server's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -29,7 +30,8 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.open import open_store
 from nextlabel.store.sql import SqlStore
 
-TEXT = "Is this the review of somebody who liked what they bought and would buy it once more some day? "
+#: Words at random, as many as a language has that people use: repeated sentences would be compressed to nothing.
+WORDS = tuple("".join(Random(k).choices("etaoinshrdlucmfwypvbgk", k=2 + k % 9)) for k in range(4000))
 LENGTHS, PAIRS = (20, 200, 2000), 500
 TABLES = ("events", "tasks", "payloads")
 HEADER = "| store | text | version | bytes per task | adding a task, CPU and time | a pair, CPU and time |"
@@ -48,9 +50,10 @@ def measured(url: str, rows: int, length: int) -> dict[str, float]:
     store = open_store(url)
     assert isinstance(store, SqlStore)
     service = CampaignService(store)
-    text = TEXT * (1 + length // len(TEXT))
+    random = Random(length)
+    texts = [" ".join(random.choices(WORDS, k=2 + length // 5))[:length] for _ in range(rows)]
     begun = time.perf_counter(), time.process_time()
-    tasks = ({"id": f"row{k}", "text": f"{k} {text}"[:length]} for k in range(rows))
+    tasks = ({"id": f"row{k}", "text": text} for k, text in enumerate(texts))
     id = service.create(CampaignSettings(budget=10**6, policy="okg-pending"), tasks=tasks).id
     added = time.perf_counter(), time.process_time()
     for k in range(PAIRS // 5):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nextlabel.campaign import choice, legacy_log, policy_tables, rates, recording, scoring, settings
+from nextlabel.campaign.rules import Limits
 from nextlabel.campaigns.service import CampaignService
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
@@ -48,30 +49,39 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     before = everything(service.store, id)
     assert before["row"].rules.ranked and before["row"].full > 0
     monkeypatch.setattr(scoring, "FEW_CLASSES", 3)
-    monkeypatch.setattr(scoring, "DEPTH", 5)
-    monkeypatch.setattr(scoring, "FLIGHT", 2)
+    monkeypatch.setattr(scoring, "LEVELS", 14)
+    monkeypatch.setattr(scoring, "GRID", 20)
     monkeypatch.setattr(rates, "RATE_MEMORY", 7)
     monkeypatch.setattr(recording, "RATE_MEMORY", 7)
     monkeypatch.setattr(settings, "MOST_LABELS", 4)
     monkeypatch.setattr(policy_tables, "chance", lambda seed, what, number: 0.5)
     monkeypatch.setattr(choice, "starting_place", lambda seed, lease, segments: 0.5)
     monkeypatch.setattr(legacy_log, "MOST_LABELS", 1)
-    scoring.score.cache_clear()
+    forget_scores()
     service.rebuild(id)
     after = everything(service.store, id)
-    scoring.score.cache_clear()
+    forget_scores()
     for rows in (before, after):
         rows["tasks"] = [replace(task, score=0.0 if task.score is not None else None) for task in rows["tasks"]]
     assert after == before
 
 
-def test_many_priors_leave_the_limits_of_earlier_tasks_alone(service: CampaignService) -> None:
-    """Tasks with more labels than new ones may get are neither closed nor counted as full."""
+def forget_scores() -> None:
+    for kept in (scoring.score_of_state, scoring.score_grid, scoring.facts_of):
+        kept.cache_clear()
+
+
+def test_limits_of_some_tasks_leave_those_of_earlier_ones_alone(
+    service: CampaignService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs of earlier versions limit tasks from the 65th prior on to 12 labels: others are not closed by it."""
     id = service.create(simple(1000, policy="okg"), tasks=["a", "b"]).id
     assert work(service, id, 40, 1) == 40
     held = service.ask(id, "ann")
     assert held
-    service.add_tasks(id, scored(70))
+    with monkeypatch.context() as before:
+        before.setattr(scoring, "limits_for", lambda config, first: Limits(first, 12, 4))
+        service.add_tasks(id, scored(70))
     row = service.store.row(id)
     assert [tuple(limits) for limits in row.rules.limits] == [(0, 64, 24), (2, 12, 4)]
     assert service.tell(held.id, "yes").counted and service.store.row(id).full == 0
@@ -80,6 +90,8 @@ def test_many_priors_leave_the_limits_of_earlier_tasks_alone(service: CampaignSe
     assert row.closed_reason is None and row.full == sum(task.closed_seq is not None for task in tasks)
     assert max(task.labels for task in tasks[:2]) > 12 and all(task.score is not None for task in tasks[:2])
     assert all(task.labels <= 12 for task in tasks[2:])
+    service.add_tasks(id, [{"id": "late", "score": 0.51}])
+    assert tuple(service.store.row(id).rules.limits[-1]) == (72, 64, 24)
 
 
 def test_a_ranked_campaign_finishes_when_every_task_has_its_own_limit(service: CampaignService) -> None:

@@ -62,7 +62,7 @@ def replayed(store: Any, log: dict[str, Any]) -> dict[str, Any]:
             for t in rows["tasks"]
         ],
         "groups": sorted([*group, count] for group, count in rows["groups"].items()),
-        "leases": [without(asdict(lease), "dropped", "free") for lease in rows["leases"]],
+        "leases": [without(asdict(lease), "dropped", "free", "comment") for lease in rows["leases"]],
         "workers": [without(asdict(worker), *NEW_IN_WORKERS) for worker in rows["workers"]],
         "results": [
             without(asdict(result), "control") for result in results_of(rows["row"], rows["classes"], rows["tasks"])

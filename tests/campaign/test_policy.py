@@ -79,7 +79,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     classes = [Beta(1, 1), Beta(3, 1)]
     assert list(campaign_service.store.classes(id)) == classes
     _, child, counts = simplex(2, 8)
-    load = load_of(campaign_service.store.row(id), config.rho)
+    load = load_of(campaign_service.store.row(id), rho=config.rho)
     setting = Setting.of(table_problem(config, classes, load), 8, 3)
     policy = make_policy(name)
     if isinstance(policy, Index):

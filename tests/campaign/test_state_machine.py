@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
             taken = self.labels(lease.task) + self.in_flight(lease.task)
             counted = self.spent + self.out < self.budget and taken < self.limits[lease.task][0]
             counted = counted and self.standing.get(lease.worker) != "blocked"
-        told = self.campaign_service.tell(id, label)
+        told = self.campaign_service.tell(id, label, comment=f"{label}, I think" if which % 3 == 0 else None)
         lease.status = "labelled" if lease.status == "leased" else "late"
         lease.label, lease.counted = label, counted
         assert (told.status, told.label, told.counted) == (lease.status, label, counted)
@@ -189,9 +189,9 @@ class Machine(RuleBasedStateMachine):
         lease = self.leases[id]
         if lease.status in ("labelled", "late"):
             with pytest.raises(ConflictError):
-                self.campaign_service.release(id)
+                self.campaign_service.release(id, comment="what is this?")
             return
-        self.campaign_service.release(id)
+        self.campaign_service.release(id, comment="what is this?")
         if lease.status == "leased":
             lease.status = "released"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelled_crowds import recorded
-from nextlabel.campaigns.certificate import audited_accuracy
+from nextlabel.campaigns.audited_accuracy import audited_accuracy
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.crowd.fit import fit_crowd
@@ -82,6 +82,27 @@ def test_controls_are_no_part_of_what_is_audited() -> None:
     assert found is not None and (found.audited, found.right) == (2, 1)
 
 
+def test_the_audit_of_any_policy_is_in_its_certificate(service: CampaignService) -> None:
+    """By states of tasks, it is what the results say one by one."""
+    rows = [{"id": f"t{k}", "text": "x", **({"gold": "yes"} if k < 3 else {})} for k in range(40)]
+    id = service.create(simple(60), tasks=rows).id
+    rng = np.random.default_rng(1)
+    for worker in ("ann", "bob"):
+        while lease := service.ask(id, worker):
+            service.tell(lease.id, "yes" if rng.random() < 0.7 else "no")
+    service.draw_audit(id, 12)
+    truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service.audit_items(id))}
+    service.answer_audit(id, truth)
+    found = service.certificate(id).audit
+    results = [one for one in service.results(id) if not one.control]
+    beliefs = np.array([[1 - r.probability, r.probability][:: 1 if r.label == "yes" else -1] for r in results])
+    answers = {k: int(truth[r.task] == "yes") for k, r in enumerate(results) if r.task in truth}
+    expected = audited_accuracy(beliefs, answers)
+    assert found is not None and expected is not None
+    assert (found.audited, found.right) == (12, expected.right)
+    assert (found.accuracy, found.low, found.high) == pytest.approx((expected.accuracy, expected.low, expected.high))
+
+
 def test_from_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +115,13 @@ def test_from_the_command_line(
     assert lines[0] == "task,label,payload" and len(lines) == 4
     (tmp_path / "audit.csv").write_text("\n".join([lines[0], *(one.replace(",,", ",yes,") for one in lines[1:])]))
     assert run(["campaign", "audit", "a", "--answers", "audit.csv"]) == 0
-    assert "3 items drawn, 3 answered." in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "3 items drawn, 3 answered." in said.err and "3 audited labels are right" in said.out
+    assert run(["campaign", "audit", "a", "--link", "--public-url", "https://labels.example.org"]) == 0
+    assert capsys.readouterr().out.startswith("https://labels.example.org/a/a3.")
+    assert run(["campaign", "audit", "a", "--public-url", "https://labels.example.org"]) == 2
+    assert run(["campaign", "revoke", "a", "--audit"]) == 0
+    assert "no longer valid for experts" in capsys.readouterr().err
     assert run(["campaign", "audit", "a", "--draw", "30"]) == 2
 
 

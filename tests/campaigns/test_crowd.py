@@ -13,7 +13,7 @@ from live_crowds import LABELS, WORKERS, assert_same, assert_same_as_fresh, mode
 from nextlabel.campaign import crowd_snapshot
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
-from nextlabel.campaigns.certificate import audited_accuracy
+from nextlabel.campaigns.audited_accuracy import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError

@@ -66,7 +66,17 @@ def test_the_labels_of_a_campaign_are_read_by_every_command(folder: Path, capsys
     assert run(["campaign", "export", "mine", "--rows", "labels", "--save", "labels.csv"]) == 0
     assert "8 labels written to labels.csv" in capsys.readouterr().err
     rows = list(csv.DictReader((folder / "labels.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["task", "worker", "label", "started", "submitted", "state", "counted", "dropped"]
+    assert list(rows[0]) == [
+        "task",
+        "worker",
+        "label",
+        "started",
+        "submitted",
+        "state",
+        "counted",
+        "dropped",
+        "comment",
+    ]
     assert {row["state"] for row in rows} == {"labelled"} and all(row["started"] <= row["submitted"] for row in rows)
     assert run(["campaign", "export", "mine", "--rows", "labels", "--unanswered", "--json"]) == 0
     every = json.loads(capsys.readouterr().out)["labels"]

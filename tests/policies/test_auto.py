@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.level_sweep import sweep_levels
 from nextlabel.kernels.levels import choose_by_levels, clearing_levels
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.auto import merge_classes
@@ -15,9 +17,11 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.simulation.curve import value_curve
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, smaller, stored_rows
+from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, scale_of, stored_rows
+from nextlabel.solve.relaxed import stack_classes
 
 TWO = (TaskClass(20, Beta(1, 1)), TaskClass(10, Beta(3, 1), 0.6))
 LOADED = Problem(TWO, 90, 10.0, 1.0)
@@ -158,11 +162,51 @@ def test_with_a_label_in_flight_for_every_task_it_is_near_the_bound() -> None:
 
 def test_large_problems_are_swept_as_smaller_ones() -> None:
     large = Problem.identical(1_000_000, 3_000_000, arrival_rate=250_000.0, completion_rate=1.0)
-    small, scale = smaller(large)
-    assert small.rho <= MOST_IN_FLIGHT and small.budget <= MOST_ARRIVALS
-    assert small.budget * scale == pytest.approx(large.budget)
-    assert small.rho * scale == pytest.approx(large.rho)
-    assert smaller(LOADED)[1] == 1.0
+    given, rho, sure = labels_given(large)
+    assert (given, rho, sure) == (3_000_000.0, 250_000.0, 1.0)
+    scale = scale_of(large, given, rho)
+    assert rho / scale <= MOST_IN_FLIGHT and given / scale <= MOST_ARRIVALS
+    assert scale_of(LOADED, 90.0, 10.0) == 1.0
     rows = stored_rows(1000)
     assert rows[0] == 0 and rows[-1] == 1000 and np.all(np.diff(rows) > 0) and len(rows) < 150
     assert stored_rows(3).tolist() == [0, 1, 2, 3]
+
+
+def slow_value(problem: Problem, path: list[float], level: float, sure: float) -> float:
+    """V of a fresh task by the definition, one state after another."""
+    entry, rho = problem.classes[0], problem.rho
+    reward, prob, child = entry.lattice(8).reward, entry.lattice(8).prob, entry.lattice(8).child
+
+    @cache
+    def value(i: int, w: int, n: int) -> float:
+        come = sum(prob[i, a] * value(int(child[i, a]), w - 1, n) for a in range(2)) if w else 0.0
+        if n == 0:
+            return float(reward[i]) if w == 0 else sure * come + (1 - sure) * value(i, w - 1, 0)
+        wait = value(i, w, n - 1)
+        taken = value(i, w + 1, n - 1) - level * path[len(path) - n] - problem.label_cost
+        return (rho * max(wait, taken) + w * come) / (rho + w)
+
+    return value(0, 0, len(path))
+
+
+@pytest.mark.parametrize("sure", [0.0, 0.4, 1.0])
+def test_the_sweep_of_many_levels_is_the_recursion(sure: float) -> None:
+    problem = Problem((TaskClass(1, Beta(2, 1.3)),), 4, 3.0, 1.0, label_cost=0.004)
+    stack = stack_classes(problem.classes, 8, 100)
+    grid = make_grid(stack.first, 8, 8)
+    path, level, rows = np.array([0.03, 0.05, 0.02, 0.04]), np.array([0.3, 1.0, 2.5]), np.array([0, 2, 4])
+    out = np.empty((1, 3, grid.states, 3))
+    sweep_levels(stack.arrays, grid, problem.rho, problem.label_cost, sure, path, level, rows, out)
+    assert out[0, 2, 0] == pytest.approx([slow_value(problem, path.tolist(), k, sure) for k in level], abs=1e-13)
+    assert out[0, 1, 0] == pytest.approx([slow_value(problem, path[2:].tolist(), k, sure) for k in level], abs=1e-13)
+
+
+def test_a_deadline_is_known() -> None:
+    """Half of the labels find workers: their time counts, and labels that would be lost are not given in vain."""
+    cut_short = Problem.identical(40, 240, arrival_rate=40.0, completion_rate=1.0, horizon=3.0)
+    assert labels_given(cut_short) == pytest.approx((120.0, 40.0, 0.0))
+    ample = Problem.identical(40, 60, arrival_rate=40.0, completion_rate=1.0, horizon=3.0)
+    assert labels_given(ample) == pytest.approx((60.0, 40.0, 1 - np.exp(-1.5)))
+    curves = [value_curve(cut_short, policy, [240], replications=400, seed=2) for policy in ("auto", "okg-pending")]
+    ahead = curves[0].sample[:, 0] - curves[1].sample[:, 0]
+    assert ahead.mean() > 2.5 * ahead.std() / np.sqrt(len(ahead))

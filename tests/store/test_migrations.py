@@ -99,7 +99,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         "UPDATE leases SET status = 'lost'",
         "UPDATE leases SET label = 1",
         "INSERT INTO leases SELECT campaign, 'other', task, worker, status, leased_at, expires_at, seq, ended_at, "
-        "label, counted, dropped, free FROM leases",
+        "label, counted, dropped, free, comment FROM leases",
         "INSERT INTO events SELECT * FROM events",
     ],
 )

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store import ledger_rows, sql
+from nextlabel.store import ledger_rows, remembered_campaigns
 from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.sql import SqlStore
 from stores import Clock, everything, opened, service_of_store, simple
@@ -56,7 +56,7 @@ def test_what_another_process_writes_in_between_is_seen(both: tuple[CampaignServ
 
 def test_rows_that_are_remembered_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_rows, "MOST_KEPT", 8)
-    monkeypatch.setattr(sql, "MOST_ROWS", 60)
+    monkeypatch.setattr(remembered_campaigns, "MOST_ROWS", 60)
     with opened("sqlite", tmp_path) as store:
         assert isinstance(store, SqlStore)
         service = service_of_store(store, Clock())
@@ -67,8 +67,8 @@ def test_rows_that_are_remembered_are_few(tmp_path: Path, monkeypatch: pytest.Mo
                 lease = service.ask(id, f"w{turn}")
                 if lease and turn % 3:
                     service.tell(lease.id, "yes")
-                remembered = [cached.rows for cached in store._cached.values() if cached.rows is not None]
-                assert store._kept == sum(rows.size for rows in remembered) <= 60
+                remembered = [cached.rows for cached in store._remembered.campaigns.values() if cached.rows is not None]
+                assert store._remembered.size == sum(rows.size for rows in remembered) <= 60
                 assert all(len(rows.tasks) <= 8 and len(rows.workers) <= 8 for rows in remembered)
                 for rows in remembered:
                     assert all(len(task.payload["text"]) < 1000 for task in rows.tasks.values())
@@ -108,6 +108,8 @@ def test_what_a_later_transaction_left_is_not_replaced(tmp_path: Path) -> None:
         service = service_of_store(store, Clock())
         id = service.create(simple(60, policy="okg"), tasks=["a", "b", "c"]).id
         service.ask(id, "ann")
-        later = store._cached[id]
-        store._keep(id, CachedRows(seq=later.seq - 1))  # a thread that was stopped between its commit and this
-        assert store._cached[id] is later
+        later = store._remembered.campaigns[id]
+        store._remembered._keep(
+            id, CachedRows(seq=later.seq - 1)
+        )  # a thread that was stopped between its commit and this
+        assert store._remembered.campaigns[id] is later

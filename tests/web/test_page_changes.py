@@ -147,7 +147,6 @@ def test_a_requester_edits_and_deletes_while_a_worker_is_at_work(service: Servic
         expect(worker.locator("[data-lease]")).to_be_visible()
         sign_in(page, service)
         page.goto(f"{service.url}/campaigns/{id}/edit")
-        check_accessible(page)
         page.get_by_label("Name of the campaign").fill("Reviews, spring")
         page.get_by_role("textbox", name="Question").fill("Is it good?")
         page.get_by_role("textbox", name="yes").fill("Oh yes")
@@ -155,8 +154,8 @@ def test_a_requester_edits_and_deletes_while_a_worker_is_at_work(service: Servic
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_role("heading", name="Rules")).to_be_visible()
         expect(page.get_by_text("Not saved yet")).to_be_visible()
-        assert service.campaign_service.store.row(id).config.question == "Old?"
         check_accessible(page)
+        assert service.campaign_service.store.row(id).config.question == "Old?"
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("Saved.")).to_be_visible()
         config = service.campaign_service.store.row(id).config
@@ -181,10 +180,60 @@ def test_a_requester_edits_and_deletes_while_a_worker_is_at_work(service: Servic
         worker.wait_for_timeout(310)
         worker.get_by_role("button", name="yes").click()  # the page was open; the answer comes too late
         expect(worker.get_by_role("heading", name="This campaign has been removed.")).to_be_visible()
-        check_accessible(worker)
         page.goto(f"{service.url}/campaigns/{id}")
         expect(page.get_by_text("was deleted")).to_be_visible()
         assert page.evaluate("window.ran") is None
+
+
+def test_a_worker_says_something_and_the_requester_reads_it(service: Service, chromium: Browser) -> None:
+    id = service.campaign("said", tasks=3)
+    said = "<img src=x onerror='window.ran = true'> two products"
+    with at(chromium, PHONE) as worker, at(chromium, DESKTOP) as page:
+        worker.goto(link(service, id))
+        worker.get_by_text("Add a comment").click()
+        field = worker.get_by_role("textbox")
+        expect(field).to_be_focused()
+        worker.keyboard.type(said + " 1")  # no key of it is an answer
+        check_accessible(worker)
+        within_width(worker)
+        worker.get_by_role("button", name="yes").click()
+        expect(worker.locator(".undo strong")).to_have_text("yes")
+        expect(worker.get_by_role("textbox")).to_be_hidden()  # the next item has none
+        worker.get_by_role("button", name="Undo").click()
+        expect(worker.get_by_role("textbox")).to_have_value(said + " 1")
+        worker.get_by_role("textbox").fill(said)
+        worker.wait_for_timeout(310)
+        worker.get_by_role("button", name="Skip this item").click()
+        expect(worker.get_by_role("textbox")).to_be_hidden()
+        sign_in(page, service)
+        page.goto(f"{service.url}/campaigns/{id}")
+        expect(page.locator('[data-part="comments"] li')).to_contain_text(f"{said}")
+        expect(page.locator('[data-part="comments"] li')).to_contain_text("ann on t")
+        expect(page.locator("#log")).to_contain_text(f"Comment: “{said} 1”")
+        page.locator('[data-part="comments"] li a').click()
+        expect(page.get_by_role("cell", name=said)).to_be_visible()
+        page.goto(f"{service.url}/campaigns/{id}/worker?name=ann")
+        expect(page.locator(".comments li")).to_contain_text("skipped")
+        assert worker.evaluate("window.ran") is None and page.evaluate("window.ran") is None
+
+
+def test_comments_over_http(service: Service) -> None:
+    id = service.campaign("spoken")
+    with service.http() as http, service.worker("ann", id) as ann:
+        lease = ann.post(f"/campaigns/{id}/ask").json()["lease"]["id"]
+        wrong = [{"label": "yes", "comment": "x" * 1001}, {"label": "yes", "comment": 1}]
+        assert [ann.post(f"/leases/{lease}/tell", json=body).status_code for body in wrong] == [422, 422]
+        assert ann.post(f"/leases/{lease}/tell", json={"label": "yes", "comment": "=cmd"}).status_code == 200
+        lease = ann.post(f"/campaigns/{id}/ask").json()["lease"]["id"]
+        assert ann.post(f"/leases/{lease}/release", json={"comment": "no picture"}).status_code == 200
+        found = http.get(f"/campaigns/{id}/labels", params={"unanswered": True}).json()["labels"]
+        assert sorted(one["comment"] for one in found) == ["=cmd", "no picture"]
+        assert ",'=cmd" in http.get(f"/campaigns/{id}/labels", params={"format": "csv"}).text
+    with Client(service.url, service.token) as client:
+        lease_of_bob = client.ask(id, worker="bob")
+        assert lease_of_bob
+        client.tell(lease_of_bob, "no", comment="from a program")
+        assert "from a program" in {one.comment for one in client.labels(id)}
 
 
 def test_deleting_over_http(service: Service) -> None:

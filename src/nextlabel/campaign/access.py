@@ -12,6 +12,8 @@ from typing import Literal, Protocol
 Role = Literal["requester", "auditor", "viewer"]
 #: The link of a campaign's platform has a version too, under this name; no worker can be called so.
 JOIN_LINK = ""
+#: So have the links of experts who answer an audit.
+AUDIT_LINK = " "
 
 
 @dataclass(frozen=True, slots=True)

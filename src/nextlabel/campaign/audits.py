@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from nextlabel.campaign.recording import Recording
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.problem.problem import whole
 
@@ -58,3 +59,9 @@ def answer_audit(campaign: Recording, answers: Mapping[str, object]) -> int:
     if new:
         campaign.record("audit_answered", {"answers": new})
     return len(new)
+
+
+def check_drawn(row: CampaignRow) -> None:
+    """Refuse to go on without items."""
+    if not row.rules.audit:
+        raise ConflictError("no items have been drawn for an audit.", "Draw some first.")

@@ -34,7 +34,7 @@ def choose(campaign: Recording, worker: str) -> Choice:
     if row.rules.ranked:
         return _by_score(campaign, worker, n)
     _tune(campaign)
-    tables = campaign.tables.ready(row.config, campaign.ledger.classes(), load_of(row))
+    tables = campaign.tables.ready(row.config, campaign.ledger.classes(), load_of(row, campaign.now))
     start = starting_place(row.config.seed, row.given, row.rules.segments)
     barred: list[Group] = []
     while True:
@@ -55,7 +55,7 @@ def _tune(campaign: Recording) -> None:
     """Use tables for the learnt rates, as soon as they are there."""
     ledger, row = campaign.ledger, campaign.ledger.row
     rho = wanted_rho(row)
-    if rho == row.rho or not campaign.tables.has(row.config, ledger.classes(), load_of(row, rho)):
+    if rho == row.rho or not campaign.tables.has(row.config, ledger.classes(), load_of(row, campaign.now, rho)):
         return
     rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
     campaign.record("tuned", {"rho": rho, **rates})

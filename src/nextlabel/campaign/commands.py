@@ -10,6 +10,7 @@ from nextlabel.campaign import scoring
 from nextlabel.campaign.amendments import COUNTED, changes_of
 from nextlabel.campaign.choice import choose
 from nextlabel.campaign.clock import doubt_about
+from nextlabel.campaign.comments import checked_comment, comment_data
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.ledger import Ledger
@@ -70,9 +71,9 @@ class Commands(Recording):
         reason = self._why_not(worker) or self.closing_reason()
         return None if reason is None else self._refuse(reason)
 
-    def tell(self, id: str, label: object, worker: str | None = None) -> Told:
+    def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
-        answer = self.ledger.row.config.answer(label)
+        answer, said = self.ledger.row.config.answer(label), comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")
@@ -93,16 +94,17 @@ class Commands(Recording):
         else:
             counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
         last = counted and task.gold is None and task.labels + 1 >= most and task.closed_seq is None
-        self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last})
+        self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
         self.closing_reason()
         return self._told(get_lease(self.ledger, id))
 
-    def release(self, id: str, worker: str | None = None) -> Told:
+    def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Told:
         """The worker passes the task on; it does not come back to the same worker."""
+        said = comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
-            self.record("released", {"lease": id})
+            self.record("released", {"lease": id, **said})
         return self._told(get_lease(self.ledger, id))
 
     def renew(self, id: str, worker: str | None = None) -> Told:

@@ -16,6 +16,8 @@ from typing import Any, Final
 MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26, 200, 200, 5_000, 200
 #: Characters of the instructions: some pages, and little enough to be read with every command on the campaign.
 LONGEST_INSTRUCTIONS = 20_000
+#: Characters of a worker's comment on a task.
+LONGEST_COMMENT = 1000
 #: A lease lasts at least a second and at most thirty days.
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.

@@ -17,14 +17,14 @@ leased       lease, task, worker, expires_at, state [class, node, w], left (labe
              were waited for in vain, and nobody is turned away before the next refit
 turned_away  worker, model (version), left (labels), arrivals (asks that are expected): the worker's label is not worth
              its price at present; one event for each worker and version of the model
-labelled     lease, label, counted, last (the task can have no more labels)
-late         lease, label, counted, last
+labelled     lease, label, counted, last (the task can have no more labels), comment (of the worker, if there is one)
+late         lease, label, counted, last, comment
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
              cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
 predictions_dropped worker (a model), reason, labels (how many): they are left out of the results
 predictions_restored worker, labels: they are taken in again
 expired      lease
-released     lease
+released     lease, comment
 renewed      lease, expires_at
 undone       lease, label
 paused       --

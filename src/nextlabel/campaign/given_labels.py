@@ -22,6 +22,7 @@ class GivenLabel:
     ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
     ``counted`` says whether the label was bought: late ones may find the budget spent. ``dropped`` ones were bought,
     and the requester has left them out of the results. A model's labels are not bought and have no times.
+    ``comment`` is what the worker said with the answer or, without one, with the skip.
     """
 
     task: str
@@ -32,6 +33,7 @@ class GivenLabel:
     state: LeaseStatus
     counted: bool
     dropped: bool = False
+    comment: str | None = None
 
 
 def given_labels(
@@ -57,6 +59,7 @@ def given_labels(
             state=lease.status,
             counted=bool(lease.counted),
             dropped=left_out,
+            comment=lease.comment,
         )
         for lease, predicted, left_out in _marked(leases, dropped_models)
         if (unanswered or lease.label is not None) and (dropped or not left_out)

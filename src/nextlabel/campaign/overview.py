@@ -47,6 +47,10 @@ class Overview(Protocol):
         """Leases that are out, in the order in which they expire."""
         ...
 
+    def comments(self, id: str, worker: str | None, limit: int) -> list[LeaseRow]:
+        """The last leases with a comment, newest first, of one worker or of all."""
+        ...
+
     def recent_answers(self, id: str, worker: str, limit: int) -> list[RecentAnswer]:
         """A worker's last labels."""
         ...

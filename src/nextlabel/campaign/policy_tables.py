@@ -21,6 +21,7 @@ import numpy as np
 from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.chance import TIES, chance, draw_key
+from nextlabel.campaign.rates import labels_before_deadline
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import choose_group
@@ -41,11 +42,15 @@ BELOW_PRICE: Final = "below price"
 
 
 class Load(NamedTuple):
-    """What tables are for: labels in flight and, where the policy follows them, tasks and labels per task (else 0)."""
+    """What tables are for: labels in flight and, where the policy follows them, tasks and labels per task (else 0).
+
+    ``lost``: the campaign ends at a deadline, and labels in flight then are lost.
+    """
 
     rho: float
     tasks: int = 0
     labels: float = 0.0
+    lost: bool = False
 
     def distance(self, other: Load) -> float:
         """How different two loads are, in doublings."""
@@ -58,14 +63,15 @@ def as_load(load: Load | float) -> Load:
     return load if isinstance(load, Load) else Load(load)
 
 
-def load_of(row: CampaignRow, rho: float | None = None) -> Load:
-    """The load whose tables serve a campaign as it stands, at ``rho`` if that is given."""
+def load_of(row: CampaignRow, now: float = 0.0, rho: float | None = None) -> Load:
+    """The load whose tables serve a campaign as it stands ``now``, at ``rho`` if that is given."""
     at = row.rho if rho is None else rho
     if not row.config.follows_load:
         return Load(at)
     tasks = max(row.tasks, 1)
-    labels = max(row.left + row.spent + row.reserved, 1) / tasks
-    return Load(at, round(_rounded(tasks, TASK_STEPS)), _rounded(labels, LABEL_STEPS))
+    to_give = labels_before_deadline(row, now)
+    labels = max(to_give + row.spent + row.reserved, 1) / tasks
+    return Load(at, round(_rounded(tasks, TASK_STEPS)), _rounded(labels, LABEL_STEPS), to_give < row.left)
 
 
 def _rounded(number: float, steps: int) -> float:
@@ -254,7 +260,8 @@ def table_problem(config: CampaignSettings, classes: Sequence[Prior], load: Load
     if at.tasks > 0:
         tasks, arrivals = at.tasks, max(round(at.tasks * at.labels), 1)
     entries = tuple(config.class_of(prior, max(tasks // len(classes), 1)) for prior in classes)
-    return Problem(entries, arrivals, at.rho, 1.0, label_cost=config.label_cost)
+    horizon = arrivals / at.rho if at.lost else math.inf
+    return Problem(entries, arrivals, at.rho, 1.0, horizon, config.label_cost)
 
 
 def _policy_arrays(setting: Setting, policy: Policy, give_way: Callable[[], None]) -> PolicyArrays:

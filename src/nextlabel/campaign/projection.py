@@ -133,6 +133,7 @@ def _leased(ledger: Ledger, event: Event, rank: Rank) -> None:
 def _labelled(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease = end_lease(ledger, event, event.data["lease"], LABELLED)
     lease.label, lease.counted = event.data["label"], event.data["counted"]
+    lease.comment = event.data.get("comment")
     ledger.save_lease(lease)
     row = ledger.row
     reserve(ledger, lease, -1)
@@ -151,6 +152,7 @@ def _labelled(ledger: Ledger, event: Event, rank: Rank) -> None:
 def _late(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease = end_lease(ledger, event, event.data["lease"], LATE)
     lease.label, lease.counted = event.data["label"], event.data["counted"]
+    lease.comment = event.data.get("comment")
     ledger.save_lease(lease)
     ledger.row.kept += 1
     ledger.row.late += 1
@@ -187,6 +189,9 @@ def _expired(ledger: Ledger, event: Event, rank: Rank) -> None:
 
 def _released(ledger: Ledger, event: Event, rank: Rank) -> None:
     lease = end_without_label(ledger, event, event.data["lease"], RELEASED, rank)
+    if event.data.get("comment") != lease.comment:
+        lease.comment = event.data.get("comment")
+        ledger.save_lease(lease)
     ledger.row.released += 1
     ledger.worker(lease.worker).released += 1
     observe_end(ledger.row, event.at - lease.leased_at, False)

@@ -121,7 +121,7 @@ class LeaseRow:
     """One task in one worker's hands; ``label`` is the answer's number.
 
     ``counted``: the label was bought, or with ``free``, which is a control question's, taken in without the budget;
-    ``dropped``: it was, and is left out of the results.
+    ``dropped``: it was, and is left out of the results. ``comment``: what the worker said with the answer or the skip.
     """
 
     id: str
@@ -136,6 +136,7 @@ class LeaseRow:
     counted: bool | None = None
     dropped: bool = False
     free: bool = False
+    comment: str | None = None
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ def record_tasks(
 ) -> None:
     """Add tasks [key, payload, class, gold if known] that ``intake`` has checked, with the priors that are new."""
     row = campaign.ledger.row
-    limits = scoring.limits_for(row.config, row.tasks, ranked)
+    limits = scoring.limits_for(row.config, row.tasks)
     places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
     tasks, gold = _without_gold(tasks, row.tasks)
     campaign.record(
@@ -58,7 +58,7 @@ def publish_tasks(
     """All tasks of an import are in the log: from now on they are there."""
     campaign.settle()
     row = campaign.ledger.row
-    limits = scoring.limits_for(row.config, row.tasks, ranked)
+    limits = scoring.limits_for(row.config, row.tasks)
     campaign.record(
         "tasks_published",
         {

@@ -31,21 +31,20 @@ lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.rates import arrival_rate
 from nextlabel.campaign.rows import CampaignRow, Group
+from nextlabel.campaigns.audited_accuracy import AuditedAccuracy, audited_accuracy, audited_by_state
 from nextlabel.campaigns.crowd_outlook import crowd_outlook
-from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
 from nextlabel.solve.standing.bound import standing_bound
@@ -66,17 +65,6 @@ BY_LABELS = (
     "corrects it."
 )
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedAccuracy:
-    """``right`` of ``audited`` random items were right: so many of all items are, with a 95% interval."""
-
-    accuracy: float
-    low: float
-    high: float
-    audited: int
-    right: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +170,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
         bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, curve=tuple(curve),
+        audit=audited_by_state(row.config, priors, groups, campaign_service.audited_tasks(id)),
     )  # fmt: skip
 
 
@@ -221,27 +210,6 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
-
-
-def audited_accuracy(beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None) -> AuditedAccuracy | None:
-    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
-
-    Control questions (``gold`` is not negative) are left out: their truth was not found by labels.
-    """
-    if gold is not None and (gold >= 0).any():
-        asked = gold < 0
-        number = np.cumsum(asked) - 1
-        audited = {int(number[task]): answer for task, answer in audited.items() if asked[task]}
-        beliefs = beliefs[asked]
-    if not audited:
-        return None
-    tasks = np.fromiter(audited, dtype=np.int64, count=len(audited))
-    truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
-    known = np.zeros(len(beliefs), dtype=np.bool_)
-    known[tasks] = True
-    right = beliefs.argmax(axis=1)[tasks] == truth
-    found = estimate(beliefs.max(axis=1), known, right[np.argsort(tasks)], 0.95)
-    return AuditedAccuracy(found.accuracy, found.low, found.high, found.audited, found.right)
 
 
 def expected_arrivals(row: CampaignRow, now: float) -> float | None:

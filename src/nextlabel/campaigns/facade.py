@@ -109,13 +109,13 @@ class Campaign:
         """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""
         return self._service.ask(self.id, worker)
 
-    def tell(self, lease: Lease | str, label: object) -> Told:
-        """Record the worker's answer to a lease."""
-        return self._service.tell(lease_id_of(lease), label)
+    def tell(self, lease: Lease | str, label: object, comment: str | None = None) -> Told:
+        """Record the worker's answer to a lease, and a comment on the task if there is one."""
+        return self._service.tell(lease_id_of(lease), label, comment=comment)
 
-    def release(self, lease: Lease | str) -> Told:
-        """The worker passes the task on; it does not come back to the same worker."""
-        return self._service.release(lease_id_of(lease))
+    def release(self, lease: Lease | str, comment: str | None = None) -> Told:
+        """The worker passes the task on, perhaps with a comment; it does not come back to the same worker."""
+        return self._service.release(lease_id_of(lease), comment=comment)
 
     def renew(self, lease: Lease | str) -> Told:
         """Give the worker more time."""

@@ -31,3 +31,13 @@ class CampaignLinks:
     links: tuple[WorkerLink, ...]
     join: JoinLink
     warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLink:
+    """The link for an expert, who answers ``items`` items of an audit."""
+
+    token: str
+    url: str
+    items: int
+    warning: str | None = None

@@ -57,6 +57,11 @@ class PlainOverview:
         out = [lease for lease in self._leases(id) if lease.status == LEASED]
         return sorted(out, key=lambda lease: (lease.expires_at, lease.seq))[:limit]
 
+    def comments(self, id: str, worker: str | None, limit: int) -> list[LeaseRow]:
+        """The last leases with a comment."""
+        said = [lease for lease in self._leases(id) if lease.comment and worker in (None, lease.worker)]
+        return sorted(said, key=lambda lease: -lease.seq)[:limit]
+
     def recent_answers(self, id: str, worker: str, limit: int) -> list[RecentAnswer]:
         """A worker's last labels."""
         tasks_now = {task.number: task for task in self._tasks(id)}

@@ -174,13 +174,13 @@ class CampaignService:
         """A task for a worker."""
         return self.run(id, lambda commands: commands.ask(worker))
 
-    def tell(self, lease: str, label: object, worker: str | None = None) -> Told:
-        """A worker's answer."""
-        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker))
+    def tell(self, lease: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
+        """A worker's answer, perhaps with a comment."""
+        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker, comment))
 
-    def release(self, lease: str, worker: str | None = None) -> Told:
-        """A worker passes a task on."""
-        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker))
+    def release(self, lease: str, worker: str | None = None, comment: str | None = None) -> Told:
+        """A worker passes a task on, perhaps with a comment."""
+        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker, comment))
 
     def renew(self, lease: str, worker: str | None = None) -> Told:
         """A worker needs more time."""
@@ -288,6 +288,12 @@ class CampaignService:
         """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
         audit = self.store.row(id).rules.audit
         return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
+
+    def audited_tasks(self, id: str) -> list[tuple[TaskRow, int]]:
+        """Audited tasks with their true answers."""
+        truths = self.audited_truths(id)
+        tasks = overview_of(self.store).tasks_numbered(id, truths)
+        return [(tasks[number], answer) for number, answer in truths.items()]
 
     def draw_audit(self, id: str, items: int, seed: int = 0) -> int:
         """Draw tasks at random for an audit (``campaign.audits``); returns how many are drawn now."""

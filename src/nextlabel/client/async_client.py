@@ -86,13 +86,13 @@ class AsyncClient:
         """A task for a worker, or the reason why there is none."""
         return await self._send(calls.ask(campaign, worker))
 
-    async def tell(self, lease: Lease | str, label: str | int) -> Told:
-        """Answer a lease, given by itself or by its id."""
-        return await self._send(calls.tell(lease, label))
+    async def tell(self, lease: Lease | str, label: str | int, comment: str | None = None) -> Told:
+        """Answer a lease, given by itself or by its id, perhaps with a comment on the task."""
+        return await self._send(calls.tell(lease, label, comment))
 
-    async def release(self, lease: Lease | str) -> Told:
+    async def release(self, lease: Lease | str, comment: str | None = None) -> Told:
         """Give a task back."""
-        return await self._send(calls.on_lease(lease, "release"))
+        return await self._send(calls.release(lease, comment))
 
     async def renew(self, lease: Lease | str) -> Told:
         """Extend a lease."""

@@ -31,7 +31,8 @@ from nextlabel.campaign.replies import (
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
+from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus
@@ -134,15 +135,20 @@ def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
     return Call("POST", f"/campaigns/{campaign}/ask", lambda found: _lease(campaign, found), {"json": body})
 
 
-def tell(lease: Lease | str, label: str | int) -> Call[Told]:
+def tell(lease: Lease | str, label: str | int, comment: str | None) -> Call[Told]:
     """Answer a lease."""
-    path = f"/leases/{lease_id_of(lease)}/tell"
-    return Call("POST", path, lambda found: _made(Told, found), {"json": {"label": label}})
+    return on_lease(lease, "tell", {"label": label, **({} if comment is None else {"comment": comment})})
 
 
-def on_lease(lease: Lease | str, verb: str) -> Call[Told]:
-    """Release, renew or undo a lease."""
-    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", lambda found: _made(Told, found))
+def release(lease: Lease | str, comment: str | None) -> Call[Told]:
+    """Release a lease."""
+    return on_lease(lease, "release", None if comment is None else {"comment": comment})
+
+
+def on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any] | None = None) -> Call[Told]:
+    """A command on a lease."""
+    options = {} if body is None else {"json": body}
+    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", lambda found: _made(Told, found), options)
 
 
 def results(campaign: str, after: int) -> Call[Page[Result]]:

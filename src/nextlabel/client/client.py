@@ -102,13 +102,13 @@ class Client:
         """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
         return self._send(calls.ask(campaign, worker))
 
-    def tell(self, lease: Lease | str, label: str | int) -> Told:
-        """Answer a lease, given by itself or by its id."""
-        return self._send(calls.tell(lease, label))
+    def tell(self, lease: Lease | str, label: str | int, comment: str | None = None) -> Told:
+        """Answer a lease, given by itself or by its id, perhaps with a comment on the task."""
+        return self._send(calls.tell(lease, label, comment))
 
-    def release(self, lease: Lease | str) -> Told:
+    def release(self, lease: Lease | str, comment: str | None = None) -> Told:
         """Give a task back; the same worker does not get it again."""
-        return self._send(calls.on_lease(lease, "release"))
+        return self._send(calls.release(lease, comment))
 
     def renew(self, lease: Lease | str) -> Told:
         """Extend a lease."""

@@ -44,3 +44,13 @@ def arrival_after(now: float, amount: float, starts: Floats, rates: Floats) -> f
         k += 1
         now, amount = starts[k], amount - here
     return now + amount / rates[k] if rates[k] > 0.0 else np.inf
+
+
+@uncounted
+def arrivals_between(now: float, timing: Timing) -> float:
+    """Workers expected from now to the horizon."""
+    total = 0.0
+    for k in range(timing.starts.shape[0]):
+        end = timing.starts[k + 1] if k + 1 < timing.starts.shape[0] else timing.horizon
+        total += timing.rates[k] * max(min(end, timing.horizon) - max(timing.starts[k], now), 0.0)
+    return total

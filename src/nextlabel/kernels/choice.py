@@ -49,10 +49,11 @@ def score_groups(
 ) -> float:  # fmt: skip
     """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label.
 
-    ``scores`` has room for twice the levels of the policy behind those of the groups.
+    BY_LEVELS ``share`` is the number of labels that will still be given out, and ``scores`` has room for twice the
+    levels behind the groups.
     """
     if policy.mode == BY_LEVELS:
-        return score_by_levels(policy.levels, by_state.score, active, active, count, n, scores)
+        return score_by_levels(policy.levels, by_state.score, active, active, count, share, scores)
     if policy.mode == BY_DRAW:
         facts, quantiles = policy.facts, policy.quantiles
         return draw_groups(facts, quantiles, policy.tied, by_state, child, active, count, k_draw, ell, scores)

@@ -67,10 +67,10 @@ def place_of(at: Floats, n: float) -> tuple[int, float]:
 
 
 @uncounted
-def clearing_levels(tables: LevelTables, active: Ints, count: Ints, n: int, work: Floats, weight: Floats) -> float:
+def clearing_levels(tables: LevelTables, active: Ints, count: Ints, n: float, work: Floats, weight: Floats) -> float:
     """weight[j] = chance of level j; return the mean of the prices to come. ``work`` (J,) is written over."""
     J = tables.level.shape[0]
-    k, share = place_of(tables.at, float(n))
+    k, share = place_of(tables.at, n)
     column, value, charge, level = tables.column, tables.value, tables.charge, tables.level
     for j in range(J):
         work[j] = charge[k, j] + share * (charge[k + 1, j] - charge[k, j])
@@ -102,7 +102,7 @@ def clearing_levels(tables: LevelTables, active: Ints, count: Ints, n: int, work
 
 @uncounted
 def score_by_levels(
-    tables: LevelTables, score: Floats, everyone: Ints, active: Ints, count: Ints, n: int, scores: Floats
+    tables: LevelTables, score: Floats, everyone: Ints, active: Ints, count: Ints, n: float, scores: Floats
 ) -> float:
     """scores[g] = mean advantage of the group active[g], past the edge of the sweep its ``score`` up to the price.
 
@@ -152,7 +152,7 @@ def break_tie_by_score(active: Ints, scores: Floats, floor: float, score: Floats
 
 @jit
 def choose_by_levels(
-    tables: LevelTables, score: Floats, everyone: Ints, active: Ints, count: Ints, n: int, tied: float, least: float,
+    tables: LevelTables, score: Floats, everyone: Ints, active: Ints, count: Ints, n: float, tied: float, least: float,
     scores: Floats,
 ) -> int:  # fmt: skip
     """The state that one arrival of a live campaign gets, one of ``active``; -1 and -2 as ``choice.choose_group``."""

@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.arrivals import Timing, arrival_after
+from nextlabel.kernels.arrivals import Timing, arrival_after, arrivals_between
 from nextlabel.kernels.choice import break_tie, score_groups
 from nextlabel.kernels.gap import GapTables, lagrangian_loss
 from nextlabel.kernels.groups import link, unlink
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
 from nextlabel.kernels.uncounted import uncounted
 
@@ -184,6 +184,10 @@ def play_events(
                 left = timing.horizon - now
                 layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), layers - 2)
                 share = (left - policy.tau[layer]) / (policy.tau[layer + 1] - policy.tau[layer])
+            elif policy.mode == BY_LEVELS:
+                share = float(n)
+                if timing.horizon < np.inf:
+                    share = min(share, max(arrivals_between(now, timing), 1.0))
             best = score_groups(
                 policy, by_state, problem.level, problem.child, active, count, n, ell, layer, share, k_draw, scores
             )

@@ -9,12 +9,14 @@ is free. But what tasks will still want is random, and so is the level: a state 
 are cheap falls behind one that is worth it at any price. With few labels in flight tasks are then ordered as by the
 index; with many, waiting is not free, advantages differ, and prices decide as in ``lagrangian`` and ``resolve``. What
 is still tied goes to the largest no-delay index, then to the lowest state.
-With a deadline, and with more kinds of tasks than tables can hold, it is the index policy.
+With a deadline the labels left are those that workers will come for, and what is in flight then is lost. With more
+kinds of tasks than tables can hold it is the index policy.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -22,7 +24,6 @@ from nextlabel.arrays import Ints
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.levels import LevelTables
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.index import Index
 from nextlabel.policies.lagrangian import no_delay_scores
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
@@ -48,14 +49,17 @@ class Auto(Policy):
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Values at several levels of the prices, of all classes in the first; the no-delay index for ties."""
-        if setting.problem.finite:
-            return Index().scores(setting)
         problem, unit = in_units(setting.problem)
         merged, kind = merge_classes(problem)
         found = price_levels(merged, self.progress)
-        static = no_delay_scores(merged, setting, found.cut)
+        static = no_delay_scores(endless(merged), setting, found.cut)
         tables = level_tables(setting, found, kind, unit)
         return [ScoreTables(unit * static[k], levels=tables if c == 0 else None) for c, k in enumerate(kind)]
+
+
+def endless(problem: Problem) -> Problem:
+    """The problem without its deadline, which the no-delay index does not know."""
+    return replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
 
 
 def merge_classes(problem: Problem) -> tuple[Problem, Ints]:

@@ -5,6 +5,7 @@ token     payload                      stands for
 ========= ============================ ============================================================
 ``w3.``   [campaign, worker, version]  one worker of one campaign
 ``j3.``   [campaign, version]          any worker of one campaign: a platform adds the worker's id to the address
+``a3.``   [campaign, end, version]     an expert, who answers the first ``end`` items that were drawn for an audit
 ========= ============================ ============================================================
 
 A token is its kind, a dot, and the payload signed by itsdangerous (HMAC-SHA256, the kind as salt). The key is made of
@@ -25,14 +26,14 @@ from typing import Any, NamedTuple
 from itsdangerous import BadSignature
 from itsdangerous.url_safe import URLSafeSerializer
 
-from nextlabel.campaign.access import JOIN_LINK
+from nextlabel.campaign.access import AUDIT_LINK, JOIN_LINK
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.access import AccessState, read_access
 from nextlabel.service.key_file import signing_key
 
-WORKER, JOIN = "w3", "j3"
+WORKER, JOIN, AUDIT = "w3", "j3", "a3"
 #: The parameters in which platforms pass the worker's id, and the prefix of the worker's name: nobody can join under
 #: the name of a worker who has a personal link.
 PLATFORMS = {"PROLIFIC_PID": "prolific", "workerId": "mturk", "participant": "participant", "worker": "joined"}
@@ -41,7 +42,7 @@ CACHED_TOKENS = 10_000
 #: What Prolific's study address needs at the end of a platform's link.
 PROLIFIC = "?PROLIFIC_PID={{%PROLIFIC_PID%}}"
 #: Tokens of a service, for logs that must not show them.
-TOKEN_PATTERN = r"\b(?:[wj]\d\.[\w.-]+|nl_[\w-]+)"
+TOKEN_PATTERN = r"\b(?:[wja]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 INVALID_LINK = (
     "this link was not issued by this service, or is no longer valid.",
@@ -54,6 +55,13 @@ class WorkerKey(NamedTuple):
 
     campaign: str
     worker: str
+
+
+class AuditKey(NamedTuple):
+    """An expert who answers the first ``end`` items that were drawn for the audit of a campaign."""
+
+    campaign: str
+    end: int
 
 
 class LinkSigner:
@@ -77,6 +85,10 @@ class LinkSigner:
         """The token for everybody whom a platform sends to one campaign."""
         return self.sign(JOIN, [campaign, self.version(campaign, JOIN_LINK)])
 
+    def audit_token(self, campaign: str, end: int) -> str:
+        """The token of an expert for the first ``end`` items that were drawn."""
+        return self.sign(AUDIT, [campaign, end, self.version(campaign, AUDIT_LINK)])
+
     def version(self, campaign: str, worker: str) -> int:
         """The current version of a worker's link, or of the platforms' link (``JOIN_LINK``)."""
         return self._state().versions.get((campaign, worker), 0)
@@ -94,6 +106,13 @@ class LinkSigner:
         if payload is None or payload[1] != self.version(payload[0], JOIN_LINK):
             return None
         return str(payload[0])
+
+    def read_audit(self, token: str) -> AuditKey | None:
+        """What an expert may answer by a token, None if it is not valid."""
+        payload = self._payload(self._state().secret, AUDIT, token)
+        if payload is None or payload[2] != self.version(payload[0], AUDIT_LINK):
+            return None
+        return AuditKey(payload[0], payload[1])
 
     def joined(self, token: str, parameters: Mapping[str, str]) -> str:
         """The worker's token for a join token and the parameters that a platform added to the address."""
@@ -142,9 +161,19 @@ def join_url(base: str, token: str) -> str:
     return f"{base}/j/{token}"
 
 
-def revoke_links(store: Store, campaign: str, workers: Iterable[str], join: bool) -> None:
-    """End the links of workers and, with ``join``, the platforms' link; running processes notice within seconds."""
+def audit_url(base: str, token: str) -> str:
+    """The address at which an expert answers the items of an audit."""
+    return f"{base}/a/{token}"
+
+
+def revoke_links(store: Store, campaign: str, workers: Iterable[str], join: bool, audit: bool = False) -> None:
+    """End the links of workers and, with ``join``, the platforms' link, with ``audit`` those of experts.
+
+    Running processes notice within seconds.
+    """
     for worker in workers:
         store.access.revoke_link(campaign, checked_worker(worker))
     if join:
         store.access.revoke_link(campaign, JOIN_LINK)
+    if audit:
+        store.access.revoke_link(campaign, AUDIT_LINK)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nextlabel.service.auth import API
 from nextlabel.service.problem_details import MEDIA_TYPE
-from nextlabel.service.request_models import AskRequest, TellRequest
+from nextlabel.service.request_models import AskRequest, ReleaseRequest, TellRequest
 from nextlabel.service.response_models import ProblemDetails
 
 _SCHEMAS = "#/components/schemas/"
@@ -29,7 +29,7 @@ _DESCRIPTIONS = {
 }
 _OPEN = (f"{API}/healthz",)
 #: Models that FastAPI does not see because routes parse them themselves.
-_EXTRA: tuple[type[BaseModel], ...] = (ProblemDetails, AskRequest, TellRequest)
+_EXTRA: tuple[type[BaseModel], ...] = (ProblemDetails, AskRequest, TellRequest, ReleaseRequest)
 
 Responses = dict[int | str, dict[str, Any]]
 

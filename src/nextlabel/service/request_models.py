@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nextlabel.campaign.declaration import LARGEST, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
+from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 from nextlabel.campaign.standing import LONGEST_REASON, Standing
 
 B = TypeVar("B", bound="RequestBody")
@@ -17,6 +17,9 @@ Language = Literal["en", "de", "fr", "es", "pt", "zh", "hi", "ar"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Worker = Annotated[
     str, Field(min_length=1, max_length=LONGEST_WORKER, description="The worker's name", examples=["ann"])
+]
+Comment = Annotated[
+    str, Field(max_length=LONGEST_COMMENT, description="What the worker says about the task, for the requester")
 ]
 ReasonText = Annotated[str, Field(max_length=LONGEST_REASON, description="For the log", examples=["guesses"])]
 
@@ -195,9 +198,16 @@ class AskRequest(RequestBody):
 
 
 class TellRequest(RequestBody):
-    """The label, by name or number."""
+    """The label, by name or number, and a comment on the task if there is one."""
 
     label: Annotated[str, Field(max_length=LONGEST_LABEL)] | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+    comment: Comment | None = None
+
+
+class ReleaseRequest(RequestBody):
+    """What the worker says about a task that they pass on; the body may be left out."""
+
+    comment: Comment | None = None
 
 
 class CreateLinksRequest(RequestBody):
@@ -207,7 +217,8 @@ class CreateLinksRequest(RequestBody):
 
 
 class RevokeLinksRequest(RequestBody):
-    """Whose links end; ``join`` is the platforms' link, with the sessions of all who came by it."""
+    """Whose links end; ``join`` is the platforms' link, ``audit`` those of experts, with all who came by them."""
 
     workers: list[Worker] = Field([], max_length=1000)
     join: bool = False
+    audit: bool = False

@@ -15,9 +15,10 @@ from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
+from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
-from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaigns.links import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.service.times import iso_or_none
@@ -125,6 +126,7 @@ JoinLinkResponse = _model(
 CampaignLinksResponse = _model(
     CampaignLinks, "Links to one campaign.", links=_list_of(WorkerLinkResponse), join=JoinLinkResponse
 )
+AuditLinkResponse = _model(AuditLink, "A link by which an expert answers the items of an audit.")
 LeaseResponse = _model(Lease, "A task that is leased to a worker.")
 AskResponse = create_model(
     "AskResponse",

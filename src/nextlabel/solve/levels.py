@@ -12,17 +12,21 @@ V_j(s,n)  value     (c, R, C, J)  value of a task of class c with n arrivals lef
 With many labels in flight a task sees so many arrivals that their number left matters only through the time left,
 n / r. So tasks are swept as if there were K/f of them, U/f arrivals and r/f labels in flight; f = 1 where there are few
 arrivals and few labels in flight. Values are kept for every n up to DENSE f, then at steps of n/STEPS.
-Guarantee: every value is an upper bound at its own prices (``kernels.backward``) for the problem that is swept.
-Cost: a solve for the path (``solve.batched``), then J sweeps.
+With a deadline as many labels are given out as workers are expected before it, and the labels left are the time left;
+labels in flight at the deadline are lost. Rates that vary count through the workers that come, one after another.
+Guarantee: without a deadline every value is an upper bound at its own prices (``kernels.backward``) for the problem
+that is swept; with one the edge takes no more labels. Cost: a solve for the path (``solve.batched``), then J sweeps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.level_sweep import sweep_levels
 from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.batched.prices import PriceSolver
@@ -56,45 +60,53 @@ class PriceLevels:
 
 def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLevels:
     """Solve for the path of the prices, then for the values at each level of it."""
-    small, scale = smaller(problem)
+    given, rho, sure = labels_given(problem)
+    scale = scale_of(problem, given, rho)
+    arrivals = max(round(given / scale), 1)
+    scale = given / arrivals
     found = PriceSolver(problem).solve(fresh_groups(problem.classes), problem.budget)
-    cut = make_cut(small, None, None)
-    priced = PricedProblem(small, cut, make_timeline(small))
-    spread = float(priced.stack.spread.max())
-    left = scale * (np.arange(small.budget, 0, -1.0) - 0.5) + 0.5
-    path = np.maximum(found.at(left), LEAST_PRICE * spread)
+    left = (scale * (np.arange(arrivals, 0, -1.0) - 0.5) + 0.5) * (found.left / given)
+    # Its numbers of tasks are rounded, which the truncation alone looks at.
+    classes = tuple(replace(c, count=max(round(c.count / scale), 1)) for c in problem.classes)
+    small = replace(
+        problem, classes=classes, budget=arrivals, arrival_rate=rho / scale, completion_rate=1.0, horizon=inf
+    )
+    priced = PricedProblem(small, make_cut(small, None, None), make_timeline(small))
+    stack, cut = priced.stack, priced.cut
+    path = np.maximum(found.at(left), LEAST_PRICE * float(stack.spread.max()))
     level = np.geomspace(LOWEST, HIGHEST, LEVELS)
-    rows = stored_rows(small.budget)
-    value = np.empty((len(problem.classes), len(rows), priced.states, LEVELS))
-    for j, multiple in enumerate(level):
+    rows = stored_rows(arrivals)
+    value = np.empty((len(classes), len(rows), priced.states, LEVELS))
+    if sure < 1.0:
+        sweep_levels(stack.arrays, priced.grid, small.rho, small.label_cost, sure, path, level, rows, value)
+    for j in range(LEVELS if sure == 1.0 else 0):
         if progress is not None:
             progress(j / LEVELS)
-        priced.backward(multiple * path)
+        priced.backward(level[j] * path)
         value[:, :, :, j] = priced.V[:, rows, 0]
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
-    stack = priced.stack
-    return PriceLevels(
-        np.asarray(scale * rows, dtype=np.float64),
-        level,
-        value,
-        total[:, None] * level,
-        stack.first,
-        stack.node_of,
-        cut,
-    )
+    at = np.asarray(scale * rows, dtype=np.float64)
+    return PriceLevels(at, level, value, total[:, None] * level, stack.first, stack.node_of, cut)
 
 
-def smaller(problem: Problem) -> tuple[Problem, float]:
-    """The problem that is swept instead, and the scale; its tasks are rounded, which only its truncation sees."""
+def labels_given(problem: Problem) -> tuple[float, float, float]:
+    """Labels that will be given out, labels in flight meanwhile, and the chance that one in flight then comes in."""
+    if not problem.finite:
+        return float(problem.budget), problem.rho, 1.0
+    come, mu, T = problem.mean_arrivals, problem.completion_rate, problem.horizon
+    given = min(float(problem.budget), max(come, 1.0))
+    starts, rates = problem.rate_pieces
+    knots = np.append(starts, T)
+    over = float(np.interp(given, np.append(0.0, np.cumsum(rates * np.diff(knots))), knots))
+    return given, max(come, 1e-9) / (mu * T), float(-np.expm1(-mu * max(T - over, 0.0)))
+
+
+def scale_of(problem: Problem, given: float, rho: float) -> float:
+    """f: as large as the labels in flight, the arrivals and the states of the sweep make it."""
     cut = make_cut(problem, None, None)
     states = len(problem.classes) * (cut.flight + 1) * (cut.cap + 2) ** 2 // 4
     most = int(np.clip(MOST_WORK // states, LEAST_ARRIVALS, MOST_ARRIVALS))
-    scale = max(1.0, problem.rho / MOST_IN_FLIGHT, problem.budget / most)
-    arrivals = max(round(problem.budget / scale), 1)
-    scale = problem.budget / arrivals
-    classes = tuple(replace(c, count=max(round(c.count / scale), 1)) for c in problem.classes)
-    small = replace(problem, classes=classes, budget=arrivals, arrival_rate=problem.rho / scale, completion_rate=1.0)
-    return small, scale
+    return max(1.0, rho / MOST_IN_FLIGHT, given / most)
 
 
 def stored_rows(arrivals: int) -> Ints:

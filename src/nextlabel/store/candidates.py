@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: Tasks that are asked for each worker where it is likely that others take some of them first: in a group that has
 #: fewer tasks than so many for each worker.
 SPARE, CROWDED = 3, 20
+#: Ranked tasks that are read first, and two more for each worker who is going to ask.
+FEW_EXAMINED = 6
 #: A group of at most so many tasks, all of which are in memory, is judged there.
 FEW = 64
 
@@ -37,7 +39,9 @@ class Candidates:
         self._dialect = runner.dialect_name
         self._expected: list[str] = []
         self._answers: dict[Group, dict[tuple[str, float], list[int]]] = {}
-        self._ranked: list[int] | None = None
+        #: The best of the ranked tasks, of so many that were asked for.
+        self._ranked: list[int] = []
+        self._examined = 0
 
     def expect(self, workers: Sequence[str]) -> None:
         """These workers are going to ask, in this order."""
@@ -45,7 +49,7 @@ class Candidates:
 
     def forget(self) -> None:
         """Stored rows have changed: what was read before is no longer true."""
-        self._answers, self._ranked = {}, None
+        self._answers, self._ranked, self._examined = {}, [], 0
 
     def held_all(self, worker: str) -> bool:
         """Whether the worker is known to have held every task that is there."""
@@ -173,14 +177,17 @@ class Candidates:
 
     def _best_stored(self, worker: str) -> TaskRow | None:
         """The best untouched task: from the top of all, if there is one for the worker, else by a question."""
-        if self._ranked is None:
-            found = self._read(self._runner.ask(questions.best_of_all(self._dialect), {"campaign": self._rows.number}))
-            self._ranked = [task.number for task in found]
-        for number in self._ranked:
-            if number not in self._rows.stored_group and worker not in self._rows.holders[number]:
-                return self._rows.tasks[number]
-        if len(self._ranked) < questions.MOST_EXAMINED:
-            return None
+        few = min(FEW_EXAMINED + 2 * len(self._expected), questions.MOST_EXAMINED)
+        for examined in (few, questions.MOST_EXAMINED):  # nearly always one of the first is free
+            if self._examined < examined:
+                asked = {"campaign": self._rows.number, "examined": examined}
+                found = self._read(self._runner.ask(questions.best_of_all(self._dialect), asked))
+                self._ranked, self._examined = [task.number for task in found], examined
+            for number in self._ranked:
+                if number not in self._rows.stored_group and worker not in self._rows.holders[number]:
+                    return self._rows.tasks[number]
+            if len(self._ranked) < self._examined:
+                return None
         which = {"campaign": self._rows.number, "worker": worker, "many": 1 + len(self._rows.stored_group)}
         if self._row.tasks > long_searches.MOST_SEARCHED:
             return self._ledger.cached.searches.in_ranked(worker, self._row.tasks, self._scores(which))

@@ -187,10 +187,7 @@ class LedgerRows:
     def take_leases(self) -> dict[BulkWrite, list[Values]]:
         """Leases that are new or have changed."""
         new = [_lease_values(self.number, self.leases[id]) for id in self._new_leases]
-        changed: list[Values] = [
-            (lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted, lease.dropped)
-            for lease in (self.leases[id] for id in self._changed_leases)
-        ]
+        changed = [_changed_values(self.leases[id]) for id in self._changed_leases]
         self._new_leases, self._changed_leases, self._new_holders = set(), set(), {}
         return {ADD_LEASES: new, SAVE_LEASES: changed}
 
@@ -251,10 +248,17 @@ class LedgerRows:
         return len(self.tasks) + len(self.leases) + len(self.workers)
 
 
+def _changed_values(lease: LeaseRow) -> Values:
+    return (
+        lease.id, lease.status, lease.expires_at, lease.ended_at, lease.label, lease.counted, lease.dropped,
+        lease.comment,
+    )  # fmt: skip
+
+
 def _lease_values(campaign: int, lease: LeaseRow) -> Values:
     return (
         campaign, lease.id, lease.task, lease.worker, lease.status, lease.leased_at, lease.expires_at, lease.seq,
-        lease.ended_at, lease.label, lease.counted, lease.dropped, lease.free,
+        lease.ended_at, lease.label, lease.counted, lease.dropped, lease.free, lease.comment,
     )  # fmt: skip
 
 

@@ -195,11 +195,10 @@ def last_of_best(dialect: str) -> Question:
 
 @cache
 def best_of_all(dialect: str) -> Question:
-    """The tasks of largest score, as many as one question examines."""
+    """The ``examined`` tasks of largest score."""
     return _question(
-        dialect, {},
-        f"SELECT {_TASK}, {{holders}} FROM tasks t WHERE {_SCORED} {_BY_SCORE} LIMIT {MOST_EXAMINED}",
-    )  # fmt: skip
+        dialect, {}, f"SELECT {_TASK}, {{holders}} FROM tasks t WHERE {_SCORED} {_BY_SCORE} LIMIT :examined"
+    )
 
 
 @cache

@@ -53,6 +53,13 @@ _open_leases = (
     .order_by(leases.c.expires_at, leases.c.seq)
     .limit(_MANY)
 )
+_comments = (
+    select(*LEASE)
+    .where(leases.c.campaign == _CAMPAIGN, leases.c.comment.is_not(None))
+    .order_by(leases.c.seq.desc())
+    .limit(_MANY)
+)
+_comments_of = _comments.where(leases.c.worker == bindparam("worker"))
 _last = (
     select(
         leases.c.task,
@@ -108,6 +115,12 @@ class SqlOverview:
     def open_leases(self, id: str, limit: int) -> list[LeaseRow]:
         """Leases that are out."""
         return [lease_from(row) for row in self._rows(id, _open_leases, many=limit)]
+
+    def comments(self, id: str, worker: str | None, limit: int) -> list[LeaseRow]:
+        """The last leases with a comment."""
+        which = {} if worker is None else {"worker": worker}
+        found = self._rows(id, _comments if worker is None else _comments_of, many=limit, **which)
+        return [lease_from(row) for row in found]
 
     def recent_answers(self, id: str, worker: str, limit: int) -> list[RecentAnswer]:
         """A worker's last labels."""

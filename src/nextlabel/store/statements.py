@@ -50,6 +50,7 @@ TASK = (
 LEASE = (
     leases.c.id, leases.c.task, leases.c.worker, leases.c.status, leases.c.leased_at, leases.c.expires_at, leases.c.seq,
     leases.c.ended_at, leases.c.label, leases.c.counted, leases.c.dropped, leases.c.free,
+    leases.c.comment,
 )  # fmt: skip
 WORKER = tuple(column for column in workers.c if column.name != "campaign")
 

@@ -51,7 +51,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0014"
+HEAD = "0015"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -296,6 +296,7 @@ leases = Table(
     Column("counted", Boolean),
     Column("dropped", Boolean, nullable=False, server_default=false()),
     Column("free", Boolean, nullable=False, server_default=false()),
+    Column("comment", Text),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
@@ -315,6 +316,13 @@ leases = Table(
         postgresql_where=text("status = 'leased'"),
     ),
     Index("ix_leases_worker", "campaign", "worker", "seq"),
+    Index(
+        "ix_leases_comment",
+        "campaign",
+        "seq",
+        sqlite_where=text("comment IS NOT NULL"),
+        postgresql_where=text("comment IS NOT NULL"),
+    ),
 )
 
 workers = Table(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nextlabel.cli.campaign.common import Id, service_at
-from nextlabel.cli.options import DB, Db, Json, Seed, refuse_idle, text
+from nextlabel.cli.options import DB, Db, Json, PublicUrl, Seed, refuse_idle, text
 from nextlabel.cli.output import print_json, say
 from nextlabel.cli.output_files import checked_file
 from nextlabel.files.write import export_text, whole_file
 from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.campaigns.service import CampaignService
 
 
 def audit(
@@ -25,6 +28,10 @@ def audit(
         str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
     ] = None,
     answers: Annotated[str | None, text("--answers", "FILE", "The expert's answers: task, label.")] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Make a link by which an expert answers the drawn items, without a token.")
+    ] = False,
+    public_url: PublicUrl = None,
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +42,10 @@ def audit(
     """
     if draw is None:
         refuse_idle(context, ["seed"], "--draw")
+    if not link:
+        refuse_idle(context, ["public_url"], "--link")
     target = None if save is None else checked_file("--save", save)
+    from nextlabel.beliefs.rewards import Accuracy
     from nextlabel.files.answers import read_answers
 
     found = None if answers is None else read_answers(answers)
@@ -46,6 +56,7 @@ def audit(
         if found is not None:
             service.answer_audit(id, found)
         items = service.audit_items(id)
+        address, warning = _link(service, id, public_url) if link else (None, "")
         if target is not None:
             import json
 
@@ -54,16 +65,34 @@ def audit(
                 lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
                 stream.write(export_text(lines))
         known = sum(one.label is not None for one in items)
-        certificate = service.certificate(id) if known and row.config.knows_workers else None
+        certificate = service.certificate(id) if known else None
     if as_json:
         result = None if certificate is None or certificate.audit is None else asdict(certificate.audit)
-        print_json({"drawn": len(items), "answered": known, "audit": result})
+        made = {} if address is None else {"link": address, "warning": warning or None}
+        print_json({"drawn": len(items), "answered": known, "audit": result, **made})
         return
+    if address is not None:
+        sys.stdout.write(f"{address}\n")
+        say(f"warning: {warning}" if warning else f"nextlabel campaign revoke {id} --audit ends the link.")
     say(f"{counted(len(items), 'item')} drawn, {known:,} answered{'' if save is None else f'; written to {save}'}.")
     if certificate is not None and certificate.audit is not None:
         shown = certificate.audit
+        itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
         sys.stdout.write(
             f"{shown.right} of {shown.audited} audited labels are right: {shown.accuracy:.1%} of all "
-            f"items, with a 95% interval from {shown.low:.1%} to {shown.high:.1%}. The model itself expects "
-            f"{certificate.now:.1%}.\n"
+            f"items, with a 95% interval from {shown.low:.1%} to {shown.high:.1%}.{itself}\n"
         )
+
+
+def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[str, str]:
+    """The link for an expert, and what is to be said about its address."""
+    from nextlabel.campaign.audits import check_drawn
+    from nextlabel.service.links import LinkSigner, audit_url
+    from nextlabel.service.public_address import link_warning
+    from nextlabel.service.settings import ServiceSettings
+
+    row = service.store.row(id)
+    check_drawn(row)
+    settings = ServiceSettings(public_url=public_url)
+    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, len(row.rules.audit))
+    return audit_url(settings.base_url, token), link_warning(settings.base_url)

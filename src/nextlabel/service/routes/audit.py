@@ -7,11 +7,15 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
+from nextlabel.campaign.audits import check_drawn
+from nextlabel.campaigns.links import AuditLink
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.links import audit_url
 from nextlabel.service.openapi import problems
+from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.service.request_models import DrawAuditRequest, GoldRequest
-from nextlabel.service.response_models import AuditResponse, GoldResponse, to_json
+from nextlabel.service.response_models import AuditLinkResponse, AuditResponse, GoldResponse, to_json
 
 router = APIRouter(tags=["audit"])
 
@@ -37,3 +41,16 @@ async def answer_audit(campaign: CampaignId, body: GoldRequest, request: Request
     """Say what the truth of drawn items is; the certificate follows. Auditors may do this too."""
     service, id = app_state(request).campaign_service, campaign_id(campaign)
     return {"changed": await to_thread.run_sync(service.answer_audit, id, body.answers)}
+
+
+@router.post("/campaigns/{campaign}/audit/link", responses=problems(404, 409), response_model=AuditLinkResponse)
+async def audit_link(campaign: CampaignId, request: Request) -> AuditLink:
+    """A link by which an expert answers the items drawn so far, without a token; it is the same until items are drawn.
+
+    It ends by ``links/revoke`` with ``audit``.
+    """
+    state, id = app_state(request), campaign_id(campaign)
+    row = await to_thread.run_sync(state.campaign_service.store.row, id)
+    check_drawn(row)
+    base, token = link_base(request), state.links.audit_token(id, len(row.rules.audit))
+    return AuditLink(token, audit_url(base, token), len(row.rules.audit), link_warning(base) or None)

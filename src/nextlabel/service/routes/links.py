@@ -33,7 +33,7 @@ async def revoke(campaign: CampaignId, body: RevokeLinksRequest, request: Reques
 
     def run() -> None:
         store.row(id)
-        revoke_links(store, id, body.workers, body.join)
+        revoke_links(store, id, body.workers, body.join, body.audit)
         state.access.read()
 
     await to_thread.run_sync(run)

@@ -17,7 +17,7 @@ from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.openapi import body_of, problems
-from nextlabel.service.request_models import AskRequest, TellRequest
+from nextlabel.service.request_models import AskRequest, ReleaseRequest, TellRequest
 from nextlabel.service.response_models import AskResponse, ToldResponse
 from nextlabel.service.times import iso, iso_or_none
 from nextlabel.service.work_router import JsonResponse
@@ -64,17 +64,20 @@ async def tell(lease: LeaseId, request: Request) -> Response:
     """Answer a lease; repeating an answer changes nothing, a late one is kept and counts if the budget allows it."""
     principal = principal_of(request)
     campaign_id_of_lease(lease, principal)
-    label = TellRequest.parse(await request.body()).label
-    told = await _run(lease, request, lambda commands: commands.tell(lease, label, principal.worker))
+    body = TellRequest.parse(await request.body())
+    told = await _run(lease, request, lambda commands: commands.tell(lease, body.label, principal.worker, body.comment))
     app_state(request).metrics.count_tell(told.status)
     return told_response(told)
 
 
-@router.post("/leases/{lease}/release", responses=_TELL, response_model=None)
+@router.post(
+    "/leases/{lease}/release", responses=_TELL, openapi_extra=body_of(ReleaseRequest, False), response_model=None
+)
 async def release(lease: LeaseId, request: Request) -> Response:
     """Release a task to other workers; the same worker does not get it again."""
     worker = _checked_mover(lease, request)
-    return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker)))
+    comment = ReleaseRequest.parse(await request.body()).comment
+    return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker, comment)))
 
 
 @router.post("/leases/{lease}/renew", responses=_TELL, response_model=None)

@@ -54,13 +54,18 @@ def scored(classes: Sequence[TaskClass]) -> Scored | None:
     elif isinstance(one.prior, Beta):
         strength = one.prior.alpha + one.prior.beta
         betas = [c.prior for c in classes if isinstance(c.prior, Beta)]
-        p = np.array([b.alpha / strength for b in betas if abs(b.alpha + b.beta - strength) <= SAME * strength])
+        p = np.array([b.alpha / strength for b in betas if same_strength(b, strength)])
     else:
         return None
     if len(p) < len(classes):
         return None
     order = np.argsort(p)
     return Scored(p[order], tasks[order], one, strength, accuracy)
+
+
+def same_strength(prior: Beta, strength: float) -> bool:
+    """Whether a Beta prior has that strength, up to rounding."""
+    return abs(prior.alpha + prior.beta - strength) <= SAME * strength
 
 
 def score_beliefs(scores: Scored, p: Floats, depth: int) -> tuple[Floats, Floats]:

@@ -14,6 +14,8 @@ from nextlabel.campaign.states import REASONS
 from nextlabel.prose import listed
 from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
+#: Characters of a comment that a line shows.
+LONGEST_COMMENT = 140
 #: Seconds between two events of such a kind that are one line.
 MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0, "predicted": 2.0}
 
@@ -73,12 +75,19 @@ def _label(config: CampaignSettings, data: Mapping[str, Any]) -> str:
 
 def _told(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
     counted = "" if data["counted"] else "; it does not count because the budget was spent"
-    return f"{who} labelled {what} as {_label(config, data)}{counted}."
+    return f"{who} labelled {what} as {_label(config, data)}{counted}.{_said(data)}"
 
 
 def _late(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
     kept = "counted" if data["counted"] else "kept but not counted"
-    return f"{who} labelled {what} as {_label(config, data)} after the lease had expired; it was {kept}."
+    return f"{who} labelled {what} as {_label(config, data)} after the lease had expired; it was {kept}.{_said(data)}"
+
+
+def _said(data: Mapping[str, Any]) -> str:
+    """The beginning of a comment."""
+    words = " ".join(data.get("comment", "").split())
+    begun = words if len(words) <= LONGEST_COMMENT else words[: LONGEST_COMMENT - 1] + "…"
+    return f" Comment: “{begun}”" if words else ""
 
 
 def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
@@ -146,7 +155,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "late": _late,
     "predicted": lambda c, who, what, d: f"{d['worker']} predicted {count(len(d['tasks']))} labels.",
     "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
-    "released": lambda c, who, what, d: f"{who} skipped {what}.",
+    "released": lambda c, who, what, d: f"{who} skipped {what}.{_said(d)}",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
     "undone": lambda c, who, what, d: f"{who} undid the label {_label(c, d)} of {what}.",
     "paused": lambda c, who, what, d: "The requester paused the campaign.",

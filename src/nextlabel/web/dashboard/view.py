@@ -14,6 +14,7 @@ from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.crowd_bounds import FEWEST_LABELS, MOST_TASKS
 from nextlabel.service.roles import Rights
+from nextlabel.web.dashboard.comments import CommentLine, comment_lines
 from nextlabel.web.dashboard.forecast_view import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
@@ -22,7 +23,7 @@ from nextlabel.web.dashboard.state_summary import BINS, StateSummary
 from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS
 from nextlabel.web.render import render
 
-HARD_SHOWN, LEASES_SHOWN, LOG_LINES = 10, 10, 20
+HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 10, 10, 10, 20
 #: Numbers of additional labels in the table.
 STEPS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 LONGEST_SUMMARY = 140
@@ -37,13 +38,14 @@ PARTS = (
     "hardest",
     "workers",
     "leases",
+    "comments",
     "log",
     "by_labels",
     "by_probability",
     "more",
 )
 #: Parts in which workers are named.
-PARTS_WITH_WORKERS = frozenset({"workers", "leases", "log"})
+PARTS_WITH_WORKERS = frozenset({"workers", "leases", "comments", "log"})
 
 
 def campaign_view(
@@ -74,6 +76,7 @@ def campaign_view(
         "hardest": [] if summary is None else _hardest(dashboard, row, summary),
         "workers": _workers(dashboard, row) if rights.sees_workers else [],
         "leases": _leases(dashboard, row) if rights.sees_workers else [],
+        "comments": _comments(dashboard, row) if rights.sees_workers else [],
         "log": log_page(dashboard.overview, row.id, row.config, before, LOG_LINES),
         "before": before,
         "by_labels": _by_labels(summary),
@@ -171,6 +174,10 @@ def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]
             }
         )
     return workers
+
+
+def _comments(dashboard: DashboardState, row: CampaignRow) -> list[CommentLine]:
+    return comment_lines(dashboard.overview, row, None, COMMENTS_SHOWN)
 
 
 def _leases(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:

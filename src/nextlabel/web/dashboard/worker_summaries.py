@@ -13,10 +13,10 @@ import numpy as np
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.group_truths import truths
 from nextlabel.campaign.overview import Overview, RecentAnswer
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaigns.worker_reports import Skill
-from nextlabel.web.dashboard.state_summary import truths
 
 #: Most workers, and most labels of each, that are considered.
 MOST_WORKERS, MOST_LABELS = 50, 2000

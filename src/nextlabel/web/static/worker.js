@@ -266,6 +266,15 @@
     true,
   );
 
+  // Whoever opens the comment wants to write one.
+  panel.addEventListener(
+    "toggle",
+    (event) => {
+      if (event.target.open && event.target.matches?.(".comment")) event.target.querySelector("textarea").focus();
+    },
+    true,
+  );
+
   panel.addEventListener(
     "error",
     (event) => {

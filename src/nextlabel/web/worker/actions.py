@@ -21,12 +21,14 @@ RETRY_AFTER_S = 2.0
 class WorkerAction(NamedTuple):
     """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number.
 
+    A ``comment`` goes with an answer or a release.
     ``begin`` is a move without a lease: the worker has read the instructions.
     """
 
     move: str
     lease: str
     answer: int = -1
+    comment: str = ""
 
 
 class UndoableAnswer(NamedTuple):
@@ -51,6 +53,7 @@ class WorkerView:
     spent: int
     budget: int
     reply: Lease | NoTask | None
+    comment: str
     seconds_left: float
     labels_given: int | None
     undoable: UndoableAnswer | None
@@ -82,7 +85,7 @@ def act_and_ask(
         row, tally = commands.ledger.row, commands.ledger.find_worker(worker)
         return WorkerView(
             row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
-            row.config.instructions, row.spent, row.budget, reply,
+            row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             None if tally is None else tally.labels,
             undoable, told, note, pending,
@@ -94,6 +97,12 @@ def act_and_ask(
 def version_of(instructions: str) -> str:
     """A short text that changes with the instructions; empty if there are none."""
     return hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16] if instructions else ""
+
+
+def _comment(commands: Commands, reply: Lease | NoTask | None) -> str:
+    """What the worker said about the item before they undid their answer."""
+    held = commands.ledger.lease(reply.id) if isinstance(reply, Lease) else None
+    return (held.comment if held is not None else None) or ""
 
 
 def _reads_first(commands: Commands, worker: str, read: str) -> bool:
@@ -123,10 +132,10 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     repeated = before is not None and before.label is not None  # read now: the row changes below
     try:
         if action.move == "release":
-            return commands.release(action.lease, worker), None
+            return commands.release(action.lease, worker, action.comment), None
         if action.move == "undo":
             return commands.undo(action.lease, worker), None
-        told = commands.tell(action.lease, labels[action.answer], worker)
+        told = commands.tell(action.lease, labels[action.answer], worker, action.comment)
     except NotFoundError:
         return None, "not_yours"
     except ConflictError:

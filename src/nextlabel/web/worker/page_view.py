@@ -8,6 +8,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page, render, replace_surrogates
@@ -75,5 +76,6 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
     return {
         **common, "title": f"{view.question or texts('page.question')} · {view.name}"[:150], "lease": reply,
         "parts": payload_parts(reply.payload), "choices": choices(view.labels), "skip_key": SKIP_KEY,
+        "longest_comment": LONGEST_COMMENT,
         "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
     }  # fmt: skip

@@ -7,7 +7,8 @@ GET  /w/{token}                 a personal link: sets the cookie and redirects t
 GET  /j/{token}?PROLIFIC_PID=   a platform's link, likewise; both accept ``completion=https://...``
                                 to a site of the setting ``completion_hosts``
 GET  /work/{campaign}           the page: an item, or the reason why there is none
-POST /work/{campaign}           ``move`` (tell with ``answer``, release, undo) on ``lease``, then the page; or
+POST /work/{campaign}           ``move`` (tell with ``answer``, release, undo) on ``lease``, with a
+                                ``comment`` if there is one, then the page; or
                                 ``begin`` after the instructions of version ``read``
 POST /work/{campaign}/renew     extends ``lease``; replies with JSON
 =============================== ======================================================================
@@ -34,6 +35,7 @@ from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
 from nextlabel.web.origin import check_origin
+from nextlabel.web.worker import audit
 from nextlabel.web.worker import session as sessions
 from nextlabel.web.worker.actions import WorkerAction, WorkerView, act_and_ask, renewal
 from nextlabel.web.worker.error_pages import error_page, with_error_pages
@@ -54,6 +56,7 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 def mount_worker(app: FastAPI) -> None:
     """Add the routes of the workers' page."""
     app.include_router(router)
+    app.include_router(audit.router)
 
 
 @router.get("/w/{token}")
@@ -156,7 +159,8 @@ def _read_action(form: dict[str, str]) -> WorkerAction:
     answer, move = form.get("answer", ""), form.get("move", "tell")
     if move not in MOVES:
         raise InputError("the form does not say what to do.", "Go back to the page and use its buttons.")
-    return WorkerAction(move, form.get("lease", ""), int(answer) if answer.isdecimal() and len(answer) < 4 else -1)
+    number = int(answer) if answer.isdecimal() and len(answer) < 4 else -1
+    return WorkerAction(move, form.get("lease", ""), number, form.get("comment", ""))
 
 
 def _version(form: dict[str, str]) -> str:

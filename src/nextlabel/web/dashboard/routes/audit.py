@@ -8,6 +8,8 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.service.auth import campaign_id
+from nextlabel.service.links import audit_url, revoke_links
+from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.campaign_form import read_budget
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -35,10 +37,13 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
     service = dashboard_state(request).app.campaign_service
     service.store.row(id)
     try:
+        if ("items" in form or "revoke" in form) and not rights_of(request).changes:
+            raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
         if "items" in form:
-            if not rights_of(request).changes:
-                raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
             service.draw_audit(id, read_budget(form["items"], "the number of items"))
+        elif "revoke" in form:
+            revoke_links(service.store, id, [], join=False, audit=True)
+            dashboard_state(request).app.access.read()
         elif "task" in form:
             service.answer_audit(id, {form["task"]: form.get("label", "")})
         else:
@@ -53,9 +58,12 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
 def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
     dashboard = dashboard_state(request)
     row, items = dashboard.store.row(id), dashboard.app.campaign_service.audit_items(id)
+    rights, base = rights_of(request), link_base(request)
+    token = dashboard.app.links.audit_token(id, len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)
     return page(
-        "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights_of(request), problem=problem,
+        "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights, problem=problem,
+        link=audit_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
         fields=[] if following is None else fields_of(following.payload),
     )  # fmt: skip

@@ -15,11 +15,14 @@ from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
+from nextlabel.web.dashboard.comments import comment_lines
 from nextlabel.web.dashboard.formatting import plural, sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+#: Comments that the page lists.
+COMMENTS_SHOWN = 50
 Count = Annotated[int | None, Query(ge=0, le=10**9)]
 _STANDINGS: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
 
@@ -87,4 +90,5 @@ def _page(request: Request, id: str, name: str, problem: str = "", done: str = "
     return page(
         "dashboard/worker.html", status, row=row, title=title_of(row), worker=report, rights=rights_of(request),
         problem=problem, done=done, meaning=STANDINGS[report.standing],
+        comments=comment_lines(dashboard.overview, row, name, COMMENTS_SHOWN),
     )  # fmt: skip

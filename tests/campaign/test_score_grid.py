@@ -1,0 +1,75 @@
+"""Live campaigns with a model's score for each task: ranked by a grid, believed by their own priors, with no limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.campaign import scoring
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.state import TaskState
+from nextlabel.store.sql_ledger import SqlLedger
+from stores import Clock, opened, service_of_store, simple
+
+STATES = ((0, TaskState(0, 0)), (3, TaskState(7, 1)), (20, TaskState(20 * 21 // 2 + 9, 0)), (1, TaskState(1, 5)))
+
+
+@pytest.mark.parametrize(("policy", "within"), [("index", 0.003), ("uncertainty", 0.003), ("okg", 0.003)])
+@pytest.mark.parametrize("accuracy", [None, 0.8])
+def test_scores_by_the_grid_are_close_to_the_own_ones(policy: str, within: float, accuracy: float | None) -> None:
+    config = CampaignSettings(budget=10, labels=("no", "yes"), policy=policy, strength=4.0, accuracy=accuracy)
+    moved = 0.0
+    for p in np.random.default_rng(1).uniform(0.001, 0.999, 25).tolist():
+        prior = prior_of_score(p, None if accuracy else 4.0, accuracy)
+        for labels, state in STATES:
+            own = scoring.score(config, prior, labels, state)
+            by_grid = scoring.score(config, prior, labels, state, by_grid=True)
+            assert by_grid == pytest.approx(own, abs=within)
+            moved = max(moved, abs(by_grid - own))
+    assert moved > 0
+
+
+def test_other_priors_have_scores_of_their_own() -> None:
+    config = CampaignSettings(budget=10, labels=("no", "yes"), policy="index", strength=4.0)
+    for prior in (Beta(1, 1), Beta(4 * 0.0005, 4 * 0.9995)):
+        fresh = scoring.score(config, prior, 0, TaskState(0, 0))
+        assert scoring.score(config, prior, 0, TaskState(0, 0), by_grid=True) == fresh
+
+
+def test_a_task_is_believed_by_its_own_prior_and_an_ask_reads_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "GRID", 90)
+    scores = np.random.default_rng(2).uniform(0.05, 0.95, 240)
+    read: list[int] = []
+    original = SqlLedger.read_task
+
+    def counted(self: SqlLedger, *given: object) -> object:
+        read.append(1)
+        return original(self, *given)  # type: ignore[arg-type]
+
+    with opened("sqlite", tmp_path) as store:
+        service = service_of_store(store, Clock())
+        tasks = [{"id": f"t{k}", "score": float(p)} for k, p in enumerate(scores)]
+        id = service.create(simple(900, policy="index", strength=3.0), tasks=tasks).id
+        row = store.row(id)
+        assert row.rules.ranked and row.classes == 240 > scoring.GRID
+        assert [tuple(limits) for limits in row.rules.limits] == [(0, 64, 24)]
+        with monkeypatch.context() as patch:
+            patch.setattr(SqlLedger, "read_task", counted)
+            for k in range(40):
+                lease = service.ask(id, f"w{k % 7}")
+                assert lease
+                service.tell(lease.id, "yes" if k % 3 else "no")
+        assert len(read) < 40 * 20
+        labelled = 0
+        for result, p in zip(service.results(id), scores, strict=True):
+            prior = Beta(3.0 * p, 3.0 * (1.0 - p))
+            above = prior.above(0.5, np.array([result.labels]), np.array([result.counts["yes"]]))[0]
+            assert result.probability == pytest.approx(max(above, 1 - above), abs=1e-9)
+            labelled += result.labels
+        assert labelled == 40

@@ -73,7 +73,7 @@ def test_tasks_come_from_every_kind_of_frame() -> None:
 def test_a_campaign_without_labels_has_frames_without_rows() -> None:
     with nl.Campaign.create("memory:", budget=2) as made:
         for library in ("pandas", "polars"):
-            assert made.labels_frame(library).shape == (0, 8) and made.results_frame(library).shape[0] == 0
+            assert made.labels_frame(library).shape == (0, 9) and made.results_frame(library).shape[0] == 0
 
 
 def test_libraries_that_are_not_there(campaign: nl.Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
+from nextlabel.errors import GoneError
+
 T = TypeVar("T")
 PATIENCE, OLDEST_S = 5.0, 60.0
 _log = logging.getLogger("nextlabel.web")
@@ -69,6 +71,8 @@ class BackgroundCache(Generic[T]):
         begin = time.monotonic()
         try:
             value = self._compute(id)
+        except GoneError:  # deleted meanwhile: nobody will look
+            value = self._on_error
         except Exception as error:
             _log.warning("a value of campaign %s could not be computed", id, exc_info=error)
             value = self._on_error

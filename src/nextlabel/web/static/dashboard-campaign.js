@@ -122,7 +122,7 @@ async function poll() {
   const { campaign, seq, seen } = live.dataset;
   const address = `/campaigns/${campaign}/live?after=${seq}&seen=${encodeURIComponent(seen)}`;
   const response = await fetch(address, { headers: { accept: "application/json" } });
-  if (response.status === 401) location.reload();
+  if ([401, 410].includes(response.status)) location.reload(); // signed out, or the campaign was deleted: the page says so
   if (response.status !== 200) return;
   const change = await response.json();
   const postponed = replace(change.parts);

@@ -156,8 +156,8 @@ async def measured(
     ]  # fmt: skip
 
 
-def run(what: str, url: str, folder: Path, rows: int, quiet_s: float, **settings: object) -> str:
-    """One line of the table."""
+def run(what: str, url: str, folder: Path, rows: int, quiet_s: float, **settings: object) -> None:
+    """Write one line of the table, the replay's verdict when it is there: it takes minutes."""
     made = [prepare(url, 20_000, 10**6, WORKERS, **settings) for _ in range(2)]
     store = open_store(url)
     token = first_token(store)
@@ -173,10 +173,13 @@ def run(what: str, url: str, folder: Path, rows: int, quiet_s: float, **settings
         cells = asyncio.run(measured(server, ids, tokens, token, path, quiet_s))
     finally:
         server.stop()
+    sys.stdout.write(" | ".join([f"| {what}", *cells]))
+    sys.stdout.flush()
     service = CampaignService(open_store(url))
     right = all(service.verify(id).right for id in ids)
     service.close()
-    return " | ".join([f"| {what}", *cells, f"{'yes' if right else 'NO'} |"])
+    sys.stdout.write(f" | {'yes' if right else 'NO'} |\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -193,8 +196,7 @@ def main() -> None:
         for what in ("sqlite", "postgresql"):
             if options.only in (None, what):
                 url = f"{folder}/imports.db" if what == "sqlite" else options.postgres or _postgres(folder)
-                sys.stdout.write(run(what, url, Path(folder), options.rows, options.quiet) + "\n")
-                sys.stdout.flush()
+                run(what, url, Path(folder), options.rows, options.quiet)
     sys.stdout.write(f"\n{processor()}, {os.cpu_count()} cores. Load of the machine when it began: {before}.\n")
 
 

@@ -85,7 +85,7 @@ def _detail(reply: httpx.Response) -> str:
     try:
         return str(reply.json()["detail"])
     except (ValueError, KeyError):
-        return reply.text[:100]
+        return "a page"
 
 
 class Soak:

@@ -282,6 +282,7 @@ def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatc
     busy = Problem.identical(4, 10, arrival_rate=10.0)
     monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
     monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PART_WORK", 0)
     missed = index_table(busy, cap=10, flight=10)
     assert not missed.proved
     assert missed.index(0, (0, 0), 2, 4) == pytest.approx(0.007675, abs=1e-5)
@@ -292,11 +293,22 @@ def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatc
     assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
 
 
+def test_rows_with_few_arrivals_left_are_looked_at_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = Problem.identical(4, 10, arrival_rate=10.0)
+    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PART_ROWS", 5)
+    table = index_table(busy, cap=10, flight=10)
+    assert not table.proved
+    assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
+
+
 @pytest.mark.parametrize("r", [4.0, 10.0, 30.0])
 def test_the_usual_search_misses_nothing_here(r: float, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Problem.identical(4, 10, arrival_rate=r)
     proved = index_table(busy, cap=10, flight=10)
     monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index.proof.PART_WORK", 0)
     found = index_table(busy, cap=10, flight=10)
     assert proved.proved and not found.proved
     np.testing.assert_allclose(found.classes[0].rows, proved.classes[0].rows, atol=INDEX)

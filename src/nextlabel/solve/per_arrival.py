@@ -47,7 +47,7 @@ SCHEDULE = (
     (256, 6e-5, 100), (256, 2e-5, 100), (0, 2e-5, 100), (0, 6e-6, 100), (0, 2e-6, 100),
 )  # fmt: skip
 #: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
-ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[6:]
+ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[7:]
 #: From prices that were found in batches (``batched.first_prices``).
 FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
 #: No record of the measure is wanted.

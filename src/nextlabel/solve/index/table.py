@@ -50,7 +50,7 @@ from nextlabel.solve.truncation import Cut, make_cut
 
 TOLERANCE = 1e-7
 #: Rows tried first, and so many more for each label in flight; more until the last ones agree.
-FIRST_ROWS, ROWS_PER_RHO = 64, 20
+FIRST_ROWS, ROWS_PER_RHO = 64, 30
 #: Every n up to the first number has roots of its own; then so many n as n doubles, and lines in log n between them.
 DENSE, PER_DOUBLING = 256, 32
 #: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
@@ -283,7 +283,7 @@ def _class_index(
         settled = _settled_at(table, tolerance)
         if rows == most or 4 * settled <= 3 * rows:
             break
-        rows = most if 6 * rows >= most else 4 * rows
+        rows = most if 3 * rows >= most else 2 * rows
     table = table[: min(settled, len(table))]
     return ClassIndex(
         work.stack.first,

@@ -62,7 +62,9 @@ MANY, SAMPLE, MANY_PRICES, MANY_TOLERANCE = 256, 1024, 20, 1e-6
 #: Labels that lattices reach beyond the furthest task: at first the most of these that make no more nodes than that.
 MARGINS, START = (64, 32, 16, 8), 300_000
 #: Lattices are deepened while their ends may add this share, up to so many nodes; those of more answers are dearer.
-DEPTH_TOLERANCE, MOST_NODES = 1e-8, 250_000_000
+#: One request for a certificate may have this computed: ``benchmarks.live.many_priors`` says what so many nodes take,
+#: and what they leave; ``slack`` says how much the bound could still fall.
+DEPTH_TOLERANCE, MOST_NODES = 1e-8, 20_000_000
 DEAR_DEPTH_TOLERANCE, MOST_DEAR_NODES = 1e-6, 1_200_000
 
 

@@ -53,45 +53,48 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         service = RunningService(f"sqlite:///{folder}/bound.db")
         url = f"http://127.0.0.1:{service.server.port}"
-        assert service.server.process is not None
-        process = service.server.process.pid
-        campaign = HttpCampaign(service, list(range(given.items)), budget=budget, labels=["no", "yes"])
-        asks = [label(campaign, k % WORKERS, rng) for k in range(budget // 2)]
-        before = [one for one in asks if one is not None]
-        with httpx.Client(base_url=url, timeout=120, headers={"origin": url}) as browser:
-            browser.post("/sign-in", data={"token": service.token})
-            browser.get(f"/campaigns/{campaign.id}")
-            begun, (cpu, memory), meanwhile, upper = time.perf_counter(), used(process), [], None
-            most, load = memory, os.getloadavg()[0]
-            while upper is None and time.perf_counter() - begun < given.patience:
-                if len(meanwhile) < budget // 8:
-                    seconds = label(campaign, len(meanwhile) % WORKERS, rng)
-                    meanwhile += [] if seconds is None else [seconds]
-                else:
-                    time.sleep(0.2)
-                browser.get(f"/campaigns/{campaign.id}/live")
-                upper = campaign.call("GET", f"/campaigns/{campaign.id}/certificate")["upper"]
-                most = max(most, used(process)[1])
-            took, after = time.perf_counter() - begun, used(process)[0] - cpu
-        said = "not there" if upper is None else f"{upper:.4f}"
-        print(
-            f"{given.items} items, {len(before)} labels: at most {said} after {took:.0f} s, {after:.0f} s of processor"
-        )
-        print(f"memory {memory:.0f} MB before, {most:.0f} MB at most; load of the machine {load:.1f}")
-        for name, some in (("before", before), ("meanwhile", meanwhile)):
-            half, high = np.quantile(some, [0.5, 0.99]) * 1e3
-            print(f"asks {name}: {len(some)}, median {half:.1f} ms, p99 {high:.1f} ms")
-        if given.screenshot:
-            _picture(url, service.token, campaign.id, given.screenshot)
-        campaign.close()
-        service.close()
+        try:
+            assert service.server.process is not None
+            process = service.server.process.pid
+            campaign = HttpCampaign(service, list(range(given.items)), budget=budget, labels=["no", "yes"])
+            asks = [label(campaign, k % WORKERS, rng) for k in range(budget // 2)]
+            before = [one for one in asks if one is not None]
+            with httpx.Client(base_url=url, timeout=120, headers={"origin": url}) as browser:
+                browser.post("/sign-in", data={"token": service.token})
+                browser.get(f"/campaigns/{campaign.id}")
+                begun, (cpu, memory), meanwhile, upper = time.perf_counter(), used(process), [], None
+                most, load = memory, os.getloadavg()[0]
+                while upper is None and time.perf_counter() - begun < given.patience:
+                    if len(meanwhile) < budget // 8:
+                        seconds = label(campaign, len(meanwhile) % WORKERS, rng)
+                        meanwhile += [] if seconds is None else [seconds]
+                    else:
+                        time.sleep(0.2)
+                    browser.get(f"/campaigns/{campaign.id}/live")
+                    upper = campaign.call("GET", f"/campaigns/{campaign.id}/certificate")["upper"]
+                    most = max(most, used(process)[1])
+                took, after = time.perf_counter() - begun, used(process)[0] - cpu
+            said = "not there" if upper is None else f"{upper:.4f}"
+            print(
+                f"{given.items} items, {len(before)} labels: at most {said} after {took:.0f} s, "
+                f"{after:.0f} s of processor"
+            )
+            print(f"memory {memory:.0f} MB before, {most:.0f} MB at most; load of the machine {load:.1f}")
+            for name, some in (("before", before), ("meanwhile", meanwhile)):
+                half, high = np.quantile(some, [0.5, 0.99]) * 1e3
+                print(f"asks {name}: {len(some)}, median {half:.1f} ms, p99 {high:.1f} ms")
+            if given.screenshot:
+                _picture(url, service.token, campaign.id, given.screenshot)
+            campaign.close()
+        finally:
+            service.close()
 
 
 def _picture(url: str, token: str, id: str, target: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=playwright.chromium.executable_path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(f"{url}/sign-in")
         page.get_by_label("Token").fill(token)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nextlabel.beliefs.beta import Beta
+from nextlabel.campaigns.forecast import forecast
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.level_sweep import sweep_levels
 from nextlabel.kernels.levels import choose_by_levels, clearing_levels
@@ -210,3 +211,13 @@ def test_a_deadline_is_known() -> None:
     curves = [value_curve(cut_short, policy, [240], replications=400, seed=2) for policy in ("auto", "okg-pending")]
     ahead = curves[0].sample[:, 0] - curves[1].sample[:, 0]
     assert ahead.mean() > 2.5 * ahead.std() / np.sqrt(len(ahead))
+
+
+def test_a_forecast_counts_the_tasks_that_there_are() -> None:
+    """A campaign's classes come without numbers of tasks; forty tasks are not planned for as one."""
+    groups = ([0, 0, 0], [0, 1, 4], [1, 0, 2], [20, 10, 10])
+    auto, other = (
+        forecast([TaskClass(1)], groups, 60, policy, arrival_rate=20.0, completion_rate=1.0, replications=200)
+        for policy in ("auto", "okg-pending")
+    )
+    assert auto.mean > other.mean - 0.004

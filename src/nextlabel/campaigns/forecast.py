@@ -20,7 +20,7 @@ Guarantee: unbiased, 95% normal interval; from fresh tasks it is ``simulate`` di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -105,6 +105,9 @@ def forecast(
             "Put tasks with like priors into one class, or ask for the bound alone.",
         )
     begin = perf_counter()
+    if rule.follows_load:
+        there = np.bincount(stand.entry, stand.members, minlength=len(classes))
+        classes = [replace(c, count=max(int(n), 1)) for c, n in zip(classes, there, strict=True)]
     setting = _setting(classes, stand, left, arrival_rate, completion_rate, horizon, label_cost)
     arrays, flight = _arrays(setting, stand, left)
     tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters

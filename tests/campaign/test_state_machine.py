@@ -23,6 +23,8 @@ from hypothesis.stateful import (
 )
 
 from nextlabel.campaign import scoring
+from nextlabel.campaign.rules import Limits
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import imports, service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ClockError, ConflictError, NotFoundError
@@ -32,6 +34,8 @@ WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
 LABELS = st.sampled_from(["no", "yes"])
 WHICH = st.integers(0, 10**6)
 LEASE_S, YEAR_S = 60.0, 365 * 86_400.0
+#: Lower limits of a task: labels, and of them in flight.
+LOW = (2, 1)
 
 
 @dataclass
@@ -46,6 +50,11 @@ class Known:
     counted: bool | None = None
     dropped: bool = False
     free: bool = False
+
+
+def low_limits(config: CampaignSettings, first: int) -> Limits:
+    """Limits of tasks that are lower than those of the campaign."""
+    return Limits(first, min(config.most_labels, LOW[0]), min(config.most_in_flight, LOW[1]))
 
 
 class Machine(RuleBasedStateMachine):
@@ -79,17 +88,19 @@ class Machine(RuleBasedStateMachine):
         """
         keys = [f"t{len(self.tasks) + k}" for k in range(number)]
         more = [{"id": key, **({"score": 0.3 + len(self.tasks) / 1000} if many else {})} for key in keys]
+        self.priors |= {task.get("score") for task in more}
+        # Lower limits hold for tasks that are added when there are many priors, never for those that were there.
+        crossed = len(self.priors) > scoring.FEW_CLASSES
         with pytest.MonkeyPatch.context() as patch:
+            if crossed:
+                patch.setattr(scoring, "limits_for", low_limits)
             if in_steps:
                 patch.setattr(service, "AT_ONCE", 0)
                 patch.setattr(imports, "STEP", 1)
             assert self.campaign_service.add_tasks(self.id, more).added == number
         self.tasks += keys
-        self.priors |= {task.get("score") for task in more}
-        # Lower limits hold for tasks that are added when there are many priors, never for those that were there.
-        crossed = len(self.priors) > scoring.FEW_CLASSES
-        depth, flight = (scoring.DEPTH, scoring.FLIGHT) if crossed else (self.most, self.flight)
-        self.limits |= dict.fromkeys(keys, (min(self.most, depth), min(self.flight, flight)))
+        limits = (min(self.most, LOW[0]), min(self.flight, LOW[1])) if crossed else (self.most, self.flight)
+        self.limits |= dict.fromkeys(keys, limits)
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, LEASE_S, 1000.0]))
     def wait(self, seconds: float) -> None:
@@ -378,19 +389,15 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Machine]]:
-    """With two classes at most in groups, campaigns soon keep tasks by score, and limits are lower from then on."""
+    """With two classes at most in groups, campaigns soon keep tasks by score, and limits are lower from then on, as
+    they were in earlier versions."""
     kind, few = request.param
     monkeypatch.setattr(scoring, "FEW_CLASSES", few)
-    if few == 2:
-        monkeypatch.setattr(scoring, "DEPTH", 2)
-        monkeypatch.setattr(scoring, "FLIGHT", 1)
-    scoring.score.cache_clear()
     with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder)) as store:
         clock = Clock()
         campaign_service = CampaignService(store, clock)
         yield type("M", (Machine,), {"campaign_service": campaign_service, "clock": clock})
         campaign_service.table_cache.close()
-    scoring.score.cache_clear()
 
 
 def test_every_command_in_any_order(machine: type[Machine]) -> None:

@@ -23,6 +23,12 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_SHOWN]) + more
 
 
+def joined(parts: Sequence[str]) -> str:
+    """Parts of a sentence: a, b and c."""
+    *before, last = parts
+    return f"{', '.join(before)} and {last}" if before else last
+
+
 def percent(share: float) -> str:
     """A share as a percentage, with more digits where it is small."""
     return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.2g}%"

@@ -277,7 +277,7 @@ class TestCampaign:
         page.get_by_role("button", name="Save").click()
         expect(page.locator("[data-live=spent]")).to_have_text("0 of 1,234")
         expect(page.locator("#log")).to_contain_text(
-            "changed the budget to 1,234 labels and the deadline to 2 Jan 2090"
+            "changed the budget to 1,234 labels, the deadline to 2 Jan 2090, 03:04 UTC and the lease time to 2 min."
         )
         row = service.campaign_service.store.row("steered")
         assert (row.budget, row.lease_seconds, row.deadline) == (1234, 90.0, 3787009440.0)

@@ -11,7 +11,7 @@ from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rows import LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
-from nextlabel.prose import listed
+from nextlabel.prose import joined, listed
 from nextlabel.web.dashboard.formatting import count, duration, plural, rate, when
 
 #: Characters of a comment that a line shows.
@@ -108,7 +108,7 @@ def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, A
     if "turn_away" in data:
         parts.append(f"turning workers away to {'on' if data['turn_away'] else 'off'}")
     parts += [text(data[name]) for name, text in _PAGE_TEXTS.items() if name in data]
-    return f"The requester changed {listed(parts)}."
+    return f"The requester changed {joined(parts)}."
 
 
 #: Changes to what workers see.

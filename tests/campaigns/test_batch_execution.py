@@ -108,7 +108,7 @@ def pair(
     for question in vars(questions).values():
         if hasattr(question, "cache_clear"):
             question.cache_clear()
-    scoring.score.cache_clear()
+    scoring.score_of_state.cache_clear()
     with opened(kind, tmp_path) as store:
         clock = Clock()
         alone, batch = service_of_store(MemoryStore(), clock), service_of_store(store, clock)
@@ -116,7 +116,7 @@ def pair(
         for service in (alone, batch):
             service.table_cache.close()
     monkeypatch.undo()
-    scoring.score.cache_clear()
+    scoring.score_of_state.cache_clear()
     for question in vars(questions).values():
         if hasattr(question, "cache_clear"):
             question.cache_clear()

@@ -27,7 +27,7 @@ def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> 
 
 def test_the_declaration_names_the_fields_of_the_settings() -> None:
     fields = CampaignSettings.__dataclass_fields__
-    assert list(SETTINGS) == list(fields) == list(SettingOptions.__annotations__)
+    assert list(SETTINGS) == list(fields) and set(SETTINGS) == set(SettingOptions.__annotations__)
     assert [name for name, setting in SETTINGS.items() if setting.default is REQUIRED] == ["budget"]
     made = CampaignSettings(budget=5)
     for name, setting in SETTINGS.items():

@@ -54,10 +54,9 @@ from nextlabel.problem.tables import prior_from, prior_table, reward_from, rewar
 LISTS: Final = ("display_names", "show")
 
 
-class ChangeOptions(TypedDict, total=False):
-    """The settings that may change while a campaign runs, as keyword arguments."""
+class Changeable(TypedDict, total=False):
+    """The settings that need not be given and may change while a campaign runs, as keyword arguments."""
 
-    budget: int
     deadline: datetime | str | float | None
     lease_seconds: float | None
     pay_per_label: float
@@ -71,19 +70,17 @@ class ChangeOptions(TypedDict, total=False):
     turn_away: bool
 
 
-class SettingOptions(TypedDict, total=False):
+class ChangeOptions(Changeable, total=False):
+    """All settings that may change while a campaign runs."""
+
+    budget: int
+
+
+class SettingOptions(Changeable, total=False):
     """A campaign's settings as keyword arguments: the types that ``CampaignSettings.from_dict`` takes."""
 
     budget: Required[int]
     labels: Sequence[str]
-    name: str
-    question: str
-    display_names: Sequence[str] | None
-    instructions: str
-    language: str | None
-    show: Sequence[str] | None
-    deadline: datetime | str | float | None
-    lease_seconds: float | None
     policy: str | Policy
     prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
     threshold: float
@@ -96,9 +93,6 @@ class SettingOptions(TypedDict, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
-    turn_away: bool
-    pay_per_label: float
-    most_labels_per_worker: int | None
 
 
 @dataclass(frozen=True)

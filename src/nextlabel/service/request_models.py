@@ -107,12 +107,9 @@ class PredictionsQuery(QueryParameters):
     task_column: Name | None = Field(None, description="The column or key with the task's id")
 
 
-class CreateCampaignRequest(RequestBody):
-    """A campaign's settings; only the budget is required."""
+class ChangeableSettings(RequestBody):
+    """The settings that need not be given and may change while a campaign runs."""
 
-    id: str | None = Field(None, description="1 to 48 lower-case letters, digits and underscores; random if left out")
-    budget: int = setting_field("budget")
-    labels: list[str] = setting_field("labels")
     name: str = setting_field("name")
     question: str = setting_field("question")
     display_names: list[str] | None = setting_field("display_names")
@@ -121,6 +118,17 @@ class CreateCampaignRequest(RequestBody):
     show: list[str] | None = setting_field("show")
     deadline: str | float | None = setting_field("deadline")
     lease_seconds: float | None = setting_field("lease_seconds")
+    pay_per_label: float = setting_field("pay_per_label")
+    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+    turn_away: bool = setting_field("turn_away")
+
+
+class CreateCampaignRequest(ChangeableSettings):
+    """A campaign's settings; only the budget is required."""
+
+    id: str | None = Field(None, description="1 to 48 lower-case letters, digits and underscores; random if left out")
+    budget: int = setting_field("budget")
+    labels: list[str] = setting_field("labels")
     policy: str = setting_field("policy")
     prior: list[float] | dict[str, Any] | None = setting_field("prior")
     threshold: float = setting_field("threshold")
@@ -133,26 +141,12 @@ class CreateCampaignRequest(RequestBody):
     rho: float = setting_field("rho")
     seed: int = setting_field("seed")
     gold_in_budget: bool = setting_field("gold_in_budget")
-    turn_away: bool = setting_field("turn_away")
-    pay_per_label: float = setting_field("pay_per_label")
-    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
 
 
-class ChangeCampaignRequest(RequestBody):
+class ChangeCampaignRequest(ChangeableSettings):
     """The settings to change; null removes those that may be left out, e.g. a deadline or a limit per worker."""
 
     budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
-    deadline: str | float | None = setting_field("deadline")
-    lease_seconds: float | None = setting_field("lease_seconds")
-    pay_per_label: float = setting_field("pay_per_label")
-    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
-    turn_away: bool = setting_field("turn_away")
-    name: str = setting_field("name")
-    question: str = setting_field("question")
-    display_names: list[str] | None = setting_field("display_names")
-    instructions: str = setting_field("instructions")
-    language: Language | None = setting_field("language")
-    show: list[str] | None = setting_field("show")
 
 
 class GoldRequest(RequestBody):

@@ -154,7 +154,8 @@ def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_worker_first_and_turning_away(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_worker_first_and_turning_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = write(tmp_path, *draw_rows(tasks=20))
     words = ["--gold", str(files[1]), "--labels-per-task", "3", "--replications", "2", "--json"]
     assert run(["backtest", str(files[0]), *words, "--replay", "worker-first", "--turn-away"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -5,7 +5,8 @@
 
 - the share of the items that is right, the expected accuracy, and its bias: the mean of expected less right, with the
   standard error of that mean; what chance alone makes of one campaign, were the probabilities exact (a standard
-  deviation); the campaigns in which the two are within 3 points;
+  deviation); the campaigns in which the two are within 3 points; and the log loss of the probabilities, in nats per
+  item: the less, the better;
 - by tenths of the probabilities: mean probability less the share right, all campaigns together, with the standard
   error that chance alone has; and the campaigns in which each tenth with 30 items or more is within 5 points, beside
   the number of them in which that would be so if the probabilities were exact, found by drawing truths from them.
@@ -111,10 +112,12 @@ def budget_line(share: float, moments: list[Moment]) -> str:
     apart = np.array([one.sure.mean() - one.right.mean() for one in moments])
     chance = np.sqrt(np.mean([(one.sure * (1.0 - one.sure)).mean() / ITEMS for one in moments]))
     error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+    loss = -np.mean([np.log(np.where(one.right > 0, one.sure, np.maximum(1.0 - one.sure, 1e-12))) for one in moments])
     right, expected = (np.mean([part.mean() for part in parts]) for parts in zip(*_turned(moments), strict=True))
     return (
         f"| {share:.0%} | {right:.3f} | {expected:.3f} | {100 * apart.mean():+.1f} ± {100 * error:.1f} "
-        f"| {100 * chance:.1f} | {100 * np.abs(apart).max():.1f} | {np.sum(np.abs(apart) <= EXPECTED_NEAR)} |"
+        f"| {100 * chance:.1f} | {100 * np.abs(apart).max():.1f} | {np.sum(np.abs(apart) <= EXPECTED_NEAR)} "
+        f"| {loss:.4f} |"
     )
 
 
@@ -149,12 +152,13 @@ def main() -> None:
     parser.add_argument("--core", type=float, help="labels per truth that the core is worth; 0: no core, as it was")
     given = parser.parse_args()
     if given.core is not None:
-        recording.CORE_LABELS = given.core  # type: ignore[misc]
+        recording.CORE_LABELS = given.core  # type: ignore[attr-defined]
     played = [play(given.crowd, seed) for seed in range(given.first, given.first + given.seeds)]
     print(f"crowd {given.crowd}, {given.seeds} campaigns; taken for the worst: {', '.join(one for _, one in played)}")
     by_tenth = list(zip(*(moments for moments, _ in played), strict=True))
-    print("\n| budget spent | right | expected | bias, points | chance | largest difference | within 3 points |")
-    print("|---" * 7 + "|")
+    print("\n| budget spent | right | expected | bias, points | chance | largest difference ", end="")
+    print("| within 3 points | log loss |")
+    print("|---" * 8 + "|")
     for k, moments in enumerate(by_tenth, 1):
         print(budget_line(k / 10, list(moments)))
     print("\nprobability less share right, in points (items per campaign), by tenths of the probabilities\n")

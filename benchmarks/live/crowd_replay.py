@@ -251,7 +251,7 @@ def main() -> None:
     if given.http and (given.own_items or given.deadline):
         parser.error("--own-items and --deadline are for replays in this process")
     if given.own_items:
-        crowd_model.GrowingCrowd = OwnItems  # type: ignore[misc]
+        crowd_model.GrowingCrowd = OwnItems  # type: ignore[attr-defined]
     if given.asks_per_label is not None:
         rates.ASKS_PER_LABEL = given.asks_per_label
     more = " arrivals per label, simulator and live |" * given.turn_away

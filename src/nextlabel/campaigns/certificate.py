@@ -170,7 +170,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
         bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, curve=tuple(curve),
-        audit=audited_by_state(row.config, priors, groups, campaign_service.audited_tasks(id)),
+        audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
     )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
     arrivals = expected_arrivals(row, at)
     left = row.left if arrivals is None else min(row.left, math.ceil(arrivals))
     outlook = crowd_outlook(crowd, left + row.reserved, row.budget)
-    audited = campaign_service.audited_truths(id)
+    audited = campaign_service.audits.truths(id)
     certificates = campaign_service.certificates
     bound = certificates.bounds.last(id, row.budget)
     upper = None if bound is None or bound.upper is None else max(bound.upper, outlook.mean, crowd.expected.mean)

@@ -179,16 +179,16 @@ class Campaign:
 
     def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
         """Draw tasks at random for an expert; all that are drawn so far."""
-        self._service.draw_audit(self.id, items, seed)
+        self._service.audits.draw(self.id, items, seed)
         return self.audit_items()
 
     def answer_audit(self, answers: Mapping[str, object]) -> int:
         """The expert's answers by the ids of drawn tasks; the certificate follows them."""
-        return self._service.answer_audit(self.id, answers)
+        return self._service.audits.answer(self.id, answers)
 
     def audit_items(self) -> list[AuditItem]:
         """The tasks that were drawn for an audit, with the answers so far."""
-        return self._service.audit_items(self.id)
+        return self._service.audits.items(self.id)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""

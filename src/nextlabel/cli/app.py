@@ -16,6 +16,7 @@ from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.interrupts import interrupts
+from nextlabel.cli.label_studio import app as label_studio
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
@@ -56,6 +57,7 @@ for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, wo
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
+app.add_typer(label_studio, name="label-studio")
 
 
 def _show_version(asked: bool) -> None:

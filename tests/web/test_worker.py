@@ -752,7 +752,7 @@ def test_error_pages_are_accessible(service: Service, chromium: Browser) -> None
 def test_json_is_only_for_the_script(service: Service) -> None:
     with visitor(service, campaign(service, "asjson")) as http:
         body = http.get("/work/asjson", headers={"accept": "application/json"}).json()
-        assert set(body) == {"panel", "title", "lease", "language"}
+        assert set(body) == {"panel", "title", "lease", "language", "address"}
         json.dumps(body)
 
 

@@ -172,7 +172,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
         most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, bound.seconds + timed.seconds,
         assumes=most.assumes, curve=tuple(curve),
-        audit=audited_by_state(row.config, priors, groups, campaign_service.audited_tasks(id)),
+        audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
     arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
     left = row.left if in_time is None else min(row.left, math.ceil(in_time))
     outlook = crowd_outlook(crowd, left + row.reserved, row.budget)
-    audited = campaign_service.audited_truths(id)
+    audited = campaign_service.audits.truths(id)
     certificates = campaign_service.certificates
     bound = certificates.bounds.last(id, row.budget)
     upper = None if bound is None or bound.upper is None else max(bound.upper, outlook.mean, crowd.expected.mean)

@@ -10,7 +10,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
+from nextlabel.problem.groups import Groups, fresh_groups
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.solve.bound import upper_bound
@@ -18,6 +18,7 @@ from nextlabel.solve.exact import exact_value
 from nextlabel.solve.standing.bound import standing_bound
 from nextlabel.solve.standing.deadline import charged, deadline_bound
 from oracles import Task, joint_optimum
+from task_groups import group_tasks
 from tolerances import ROUNDING
 
 State = tuple[int, int, int]  # ones, zeros, in flight

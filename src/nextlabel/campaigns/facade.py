@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.replies import (
     Added,
     AddedPredictions,
@@ -124,6 +125,13 @@ class Campaign:
     def undo(self, lease: Lease | str) -> Told:
         """Take the worker's answer back."""
         return self._service.undo(lease_id_of(lease))
+
+    def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
+        """Make a worker's answer to a task what another tool says it is, with or without a lease.
+
+        ``None``: the tool has no answer (any more); ``SKIPPED``: the worker passed the task on.
+        """
+        return self._service.set_answer(self.id, worker, task, answer)
 
     def pause(self) -> CampaignStatus:
         """Hand out no tasks until ``resume``."""

@@ -19,6 +19,7 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
+from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
@@ -33,6 +34,7 @@ from nextlabel.campaigns.certificates import Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
+from nextlabel.campaigns.outside_answers import set_answer
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
@@ -189,6 +191,10 @@ class CampaignService:
     def undo(self, lease: str, worker: str | None = None) -> Told:
         """A worker takes an answer back."""
         return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
+
+    def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
+        """Follow what another tool says a worker answered (``campaign.outside_answers``)."""
+        return set_answer(self, id, worker, task, answer)
 
     def pause(self, id: str) -> CampaignRow:
         """No new leases."""

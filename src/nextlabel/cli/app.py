@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nextlabel.cli.annotate import annotate
 from nextlabel.cli.audit import audit
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
@@ -54,7 +55,22 @@ RENAMED = {
 }
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, workers, audit, reproduce, serve, demo):
+for _command in (
+    bound,
+    exact,
+    index,
+    simulate,
+    plan,
+    backtest,
+    prior,
+    rates,
+    workers,
+    audit,
+    reproduce,
+    serve,
+    annotate,
+    demo,
+):
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")

@@ -150,9 +150,16 @@ def backwards(
     return np.concatenate(columns, axis=1)
 
 
-def joint_optimum(task: Task, K: int, U: int, pieces: Sequence[tuple[float, float]], T: float) -> float:
-    """The optimum of K such tasks and U arrivals: ordered tasks (a, b, w), the whole system as one ODE."""
-    start = (((0, 0, 0),) * K, U)
+def joint_optimum(
+    task: Task,
+    K: int,
+    U: int,
+    pieces: Sequence[tuple[float, float]],
+    T: float,
+    begin: tuple[tuple[int, int, int], ...] | None = None,
+) -> float:
+    """The optimum of K such tasks and U arrivals: ordered tasks (a, b, w), fresh or at ``begin``, as one ODE."""
+    start = (begin or ((0, 0, 0),) * K, U)
     number = {start: 0}
     todo = [start]
     ups, terms, now = [], [], []

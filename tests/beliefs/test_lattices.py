@@ -123,15 +123,6 @@ def test_lumping_keeps_values(alpha: float, beta: float | None, d: float, lam: f
     assert lumped.nodes <= lattice.nodes
 
 
-def test_truncated_is_the_shallow_lattice() -> None:
-    deep, shallow = make_lattice(Beta(2, 1.5), 0.4, 20), make_lattice(Beta(2, 1.5), 0.4, 6)
-    cut = deep.truncated(6)
-    assert (cut.depth, cut.nodes, cut.answers) == (6, 28, 2)
-    assert np.array_equal(cut.first, shallow.first) and np.array_equal(cut.child, shallow.child)
-    assert np.abs(cut.reward - shallow.reward).max() <= ROUNDING
-    assert np.abs(cut.prob - shallow.prob).max() <= ROUNDING
-
-
 def test_a_stack_is_its_lattices() -> None:
     priors = [Beta(1, 1), Beta(4, 2), Beta(0.3, 0.9), Beta(12.5, 30)]
     d = [0.5, 0.5, 0.8, 0.25]

@@ -91,6 +91,7 @@ def test_an_old_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: P
 
 #: Kinds of events that logs have had since the recording.
 NEW_KINDS = {
+    "unasked", "withdrawn",
     "clock_accepted", "batch_ended", "rebuilt", "tasks_published", "tasks_ranked", "refitted", "worker_paused",
     "worker_blocked", "worker_restored", "labels_dropped", "labels_restored", "predicted", "refitting",
     "predictions_dropped",

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from nextlabel.campaign import scoring
+from nextlabel.campaign.outside_answers import SKIPPED
 from nextlabel.campaign.rules import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import imports, service
@@ -179,6 +180,12 @@ class Machine(RuleBasedStateMachine):
                 with pytest.raises(ConflictError):
                     self.campaign_service.tell(id, label)
             return
+        told = self.campaign_service.tell(id, label, comment=f"{label}, I think" if which % 3 == 0 else None)
+        self.heard(lease, label)
+        assert (told.status, told.label, told.counted) == (lease.status, label, lease.counted)
+
+    def heard(self, lease: Known, label: str) -> None:
+        """The model has an answer to a lease without one."""
         if lease.task in self.gold:
             counted = (lease.free or self.spent < self.budget) and self.standing.get(lease.worker) != "blocked"
         elif lease.status == "leased":
@@ -187,10 +194,8 @@ class Machine(RuleBasedStateMachine):
             taken = self.labels(lease.task) + self.in_flight(lease.task)
             counted = self.spent + self.out < self.budget and taken < self.limits[lease.task][0]
             counted = counted and self.standing.get(lease.worker) != "blocked"
-        told = self.campaign_service.tell(id, label, comment=f"{label}, I think" if which % 3 == 0 else None)
         lease.status = "labelled" if lease.status == "leased" else "late"
         lease.label, lease.counted = label, counted
-        assert (told.status, told.label, told.counted) == (lease.status, label, counted)
 
     @precondition(lambda self: self.leases)
     @rule(which=WHICH)
@@ -233,6 +238,35 @@ class Machine(RuleBasedStateMachine):
         else:
             with pytest.raises(ConflictError):
                 self.campaign_service.undo(id)
+
+    @precondition(lambda self: self.tasks)
+    @rule(worker=WORKERS, which=WHICH, says=st.sampled_from(["no", "yes", None, SKIPPED]))
+    def follow(self, worker: str, which: int, says: object) -> None:
+        """Another tool says what a worker answered, whether or not they were given the task."""
+        task = self.tasks[which % len(self.tasks)]
+        self.expire()
+        mine = [lease for lease in self.leases.values() if (lease.task, lease.worker) == (task, worker)]
+        told = self.campaign_service.set_answer(self.id, worker, task, says)
+        assert self.campaign_service.set_answer(self.id, worker, task, says) == told  # twice is once
+        if not mine and says is None:
+            assert told is None
+            return
+        if not mine:
+            assert told is not None
+            mine = [Known(task, worker, self.clock.now, "released")]
+            self.leases[told.lease] = mine[0]
+        lease = mine[0]
+        if lease.dropped:
+            assert told is None
+            return
+        assert told is not None
+        if lease.label not in (None, says):
+            lease.status, lease.label, lease.counted = "released", None, None
+        if isinstance(says, str) and lease.label is None:
+            self.heard(lease, says)
+        elif says is SKIPPED and lease.status == "leased":
+            lease.status = "released"
+        assert (told.status, told.label, told.counted) == (lease.status, lease.label, lease.counted)
 
     @rule()
     def pause(self) -> None:

@@ -22,22 +22,22 @@ from stores import everything, simple
 def test_items_are_drawn_at_random_and_answered(service: CampaignService) -> None:
     rows = [{"id": f"t{k}", "text": "x", **({"gold": "yes"} if k < 4 else {})} for k in range(30)]
     id = service.create(simple(), tasks=rows).id
-    assert service.draw_audit(id, 10, seed=1) == 10
-    first = [one.task for one in service.audit_items(id)]
-    assert service.draw_audit(id, 5) == 15
-    items = [one.task for one in service.audit_items(id)]
+    assert service.audits.draw(id, 10, seed=1) == 10
+    first = [one.task for one in service.audits.items(id)]
+    assert service.audits.draw(id, 5) == 15
+    items = [one.task for one in service.audits.items(id)]
     assert items[:10] == first and len(set(items)) == 15
     assert not {"t0", "t1", "t2", "t3"} & set(items)  # controls are not part of what is audited
-    assert service.answer_audit(id, {items[0]: "yes", items[1]: "no"}) == 2
-    assert service.answer_audit(id, {items[0]: "no", items[1]: "no"}) == 1
-    assert sorted(service.audited_truths(id).values()) == [0, 0]
-    assert sum(one.label is not None for one in service.audit_items(id)) == 2
+    assert service.audits.answer(id, {items[0]: "yes", items[1]: "no"}) == 2
+    assert service.audits.answer(id, {items[0]: "no", items[1]: "no"}) == 1
+    assert sorted(service.audits.truths(id).values()) == [0, 0]
+    assert sum(one.label is not None for one in service.audits.items(id)) == 2
     outside = next(f"t{k}" for k in range(4, 30) if f"t{k}" not in items)
     for answers, said in (({outside: "yes"}, NotFoundError), ({items[2]: "maybe"}, InputError), ({}, InputError)):
         with pytest.raises(said):
-            service.answer_audit(id, answers)
+            service.audits.answer(id, answers)
     with pytest.raises(ConflictError, match="11 are left"):
-        service.draw_audit(id, 12)
+        service.audits.draw(id, 12)
     before = everything(service.store, id)
     assert service.verify(id).right
     service.rebuild(id)
@@ -90,9 +90,9 @@ def test_the_audit_of_any_policy_is_in_its_certificate(service: CampaignService)
     for worker in ("ann", "bob"):
         while lease := service.ask(id, worker):
             service.tell(lease.id, "yes" if rng.random() < 0.7 else "no")
-    service.draw_audit(id, 12)
-    truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service.audit_items(id))}
-    service.answer_audit(id, truth)
+    service.audits.draw(id, 12)
+    truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service.audits.items(id))}
+    service.audits.answer(id, truth)
     found = service.certificate(id).audit
     results = [one for one in service.results(id) if not one.control]
     beliefs = np.array([[1 - r.probability, r.probability][:: 1 if r.label == "yes" else -1] for r in results])
@@ -154,4 +154,4 @@ def test_an_expert_answers_in_the_browser_and_the_certificate_follows(tmp_path: 
         with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
             assert browser.post("/sign-in", data={"token": viewer}).status_code == 303
             assert browser.get(f"/campaigns/{id}/audit").status_code == 403
-        assert len(campaigns.audited_truths(id)) == 4
+        assert len(campaigns.audits.truths(id)) == 4

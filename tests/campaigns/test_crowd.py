@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -364,3 +365,15 @@ def test_scores_tilt_beliefs(service: CampaignService) -> None:
 def test_settings_that_mean_nothing_to_it_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         settings(**values)
+
+
+def test_closing_does_not_wait_for_kernels_that_are_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling: Future[None] = Future()
+    monkeypatch.setattr("nextlabel.campaigns.refits.crowd_compiled", lambda: compiling)
+    service = CampaignService(open_store("memory:"))
+    refits = BackgroundRefits(service)
+    refit = refits.later(service.create(settings(), tasks=tasks(0, 3)).id)
+    closing = Thread(target=refits.close, daemon=True)
+    closing.start()
+    closing.join(120)  # no kernel comes, however long it waits
+    assert refit.done() and not closing.is_alive()

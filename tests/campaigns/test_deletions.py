@@ -27,7 +27,7 @@ def start(service: CampaignService, id: str, tasks: int = 30) -> str:
             assert lease
             service.tell(lease.id, "yes")
     service.set_standing(id, "bob", "blocked", "guesses")
-    service.draw_audit(id, 3)
+    service.audits.draw(id, 3)
     return id
 
 

@@ -13,12 +13,13 @@ from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.campaigns.forecast import forecast, replications_for
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
-from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
+from nextlabel.problem.groups import Groups, fresh_groups
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index.table import index_table
 from nextlabel.solve.standing.bound import standing_bound
 from oracles import Task
+from task_groups import group_tasks
 from tolerances import ROUNDING
 
 RATES = {"arrival_rate": 1.0, "completion_rate": 0.4}

@@ -175,6 +175,37 @@ def test_a_crowd_prints_and_predicts() -> None:
     assert one.labels == max(worker.labels for worker in crowd.workers)
 
 
+def test_known_workers_tell_about_other_tasks() -> None:
+    labels, truth = drawn(6, tasks=400, workers=12)
+    table = {name: list(column) for name, column in columns(labels).items()}
+    first = [k for k, task in enumerate(table["task"]) if int(task[1:]) < 300]
+    rest = [k for k, task in enumerate(table["task"]) if int(task[1:]) >= 300]
+    crowd = nl.learn_crowd({name: [column[k] for k in first] for name, column in table.items()})
+    others = {name: [column[k] for k in rest] for name, column in table.items()}
+    beliefs = crowd.predict_proba(others)
+    # Bayes' rule for one task, by hand.
+    by_hand = crowd.fit.share.copy()
+    for task, worker, label in zip(*others.values(), strict=True):
+        if task == others["task"][0]:
+            by_hand *= crowd.by_name[worker].channel[:, crowd.answers.index(str(label))]
+    np.testing.assert_allclose(beliefs[0], by_hand / by_hand.sum())
+    names = list(dict.fromkeys(others["task"]))
+    answers = crowd.predict(pytest.importorskip("pandas").DataFrame(others))
+    right = np.mean([answer == str(truth[int(name[1:])]) for name, answer in zip(names, answers, strict=True)])
+    known = np.mean([p == str(truth[int(n[1:])]) for n, p in zip(crowd.task_names, crowd.predict(), strict=True)])
+    assert right > known - 0.1
+    # Somebody nobody knows says something all the same, and less than the best worker.
+    best = max(crowd.workers, key=lambda one: one.bits).name
+    one, other = ({"task": ["new"], "worker": [who], "label": [1]} for who in (best, "stranger"))
+    assert crowd.fit.share[1] < crowd.predict_proba(other)[0, 1] < crowd.predict_proba(one)[0, 1]
+
+
+def test_answers_that_the_crowd_never_gave_are_refused() -> None:
+    crowd = nl.learn_crowd(columns(drawn(1)[0]))
+    with pytest.raises(InputError, match="never given the answer maybe; it was learnt from 0, 1"):
+        crowd.predict({"task": ["new", "new"], "worker": ["a", "b"], "label": ["maybe", 1]})
+
+
 def test_bias_has_the_sign_of_the_answer_given_too_often() -> None:
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 2, 300)

@@ -19,12 +19,13 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.groups import Groups, fresh_groups, group_tasks
+from nextlabel.problem.groups import Groups, fresh_groups
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.standing import bound as standing
 from nextlabel.solve.standing.bound import standing_bound
 from oracles import Task, joint_optimum
+from task_groups import group_tasks
 from tolerances import BOUND, ODE, ROUNDING
 
 State = tuple[int, int, int]  # ones, zeros, in flight

@@ -60,14 +60,6 @@ class Lattice(Levels):
         """Number of possible answers J."""
         return int(self.prob.shape[1])
 
-    def truncated(self, depth: int) -> Lattice:
-        """The same lattice with its levels above ``depth`` cut off."""
-        n, inner = int(self.first[depth + 1]), int(self.first[depth])
-        child = self.child[:n].copy()
-        child[inner:] = 0
-        alike = None if self.alike is None else self.alike[:n]
-        return Lattice(self.first[: depth + 2], self.reward[:n], self.ceiling[:n], self.prob[:n], child, alike)
-
 
 def lump(lattice: Lattice) -> tuple[Lattice, Ints]:
     """Merge the nodes that are ``alike``; return the smaller lattice and the map old node -> new node.

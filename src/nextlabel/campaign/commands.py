@@ -120,6 +120,10 @@ class Commands(Recording):
             self.record("renewed", {"lease": id, "expires_at": until})
         return self._told(get_lease(self.ledger, id))
 
+    def told(self, id: str) -> Told:
+        """What has become of a lease."""
+        return self._told(get_lease(self.ledger, id))
+
     def undo(self, id: str, worker: str | None = None) -> Told:
         """Take an answer back while its lease would still be out; the worker has the task again."""
         self.expire()

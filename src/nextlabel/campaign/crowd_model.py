@@ -163,6 +163,11 @@ class CrowdModel:
             self.crowd.give_up(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.take_back(lease_number(data["lease"]))
+        elif kind == "unasked":
+            self.crowd.hold(data["task"], self._number_of(data["worker"]))
+        elif kind == "withdrawn":
+            if data["counted"]:
+                self._change_labels([[data["lease"], data["label"]]], drop=True)
         elif kind == "turned_away":
             self._turned_away(data["worker"], data["model"], event.at)
         elif kind == "predicted":
@@ -181,13 +186,16 @@ class CrowdModel:
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
-        if name not in self.workers:
-            self.workers[name] = self.crowd.add_worker()
-        self.crowd.lease(data["task"], self.workers[name])
+        self.crowd.lease(data["task"], self._number_of(name))
         self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
         version, (last, visits) = data.get("model", 0), self._visits.get(name, (0, 0))
         if version > last:
             self._visits[name] = version, visits + 1
+
+    def _number_of(self, worker: str) -> int:
+        if worker not in self.workers:
+            self.workers[worker] = self.crowd.add_worker()
+        return self.workers[worker]
 
     def _turned_away(self, worker: str, version: int, at: float) -> None:
         self.turned_by[worker] = version

@@ -28,6 +28,8 @@ expired      lease
 released     lease, comment
 renewed      lease, expires_at
 undone       lease, label
+unasked      lease, task, worker: the worker took the task without being given it; a lease that is over stands for it
+withdrawn    lease, label, counted: the label was deleted where it was given; the budget has its price back
 paused       --
 resumed      --
 changed      the new value of each setting that changed (``campaign.amendments``)
@@ -66,7 +68,7 @@ from typing import Any, Final
 KINDS: Final = (
     "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late",
     "predicted", "expired",
-    "released", "renewed", "undone",
+    "released", "renewed", "undone", "unasked", "withdrawn",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",

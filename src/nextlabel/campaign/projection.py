@@ -221,6 +221,33 @@ def _undone(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.save_lease(lease)
 
 
+def _unasked(ledger: Ledger, event: Event, rank: Rank) -> None:
+    """Nothing was reserved and nothing is in flight: the lease is over as it begins."""
+    data, at = event.data, event.at
+    ledger.row.given += 1
+    ledger.add_lease(LeaseRow(data["lease"], data["task"], data["worker"], RELEASED, at, at, event.seq, at))
+    tally = ledger.worker(data["worker"])
+    tally.given += 1
+    tally.last_at = at
+
+
+def _withdrawn(ledger: Ledger, event: Event, rank: Rank) -> None:
+    lease, row = get_lease(ledger, event.data["lease"]), ledger.row
+    tally = ledger.worker(lease.worker)
+    row.kept -= 1
+    tally.labels -= 1
+    if lease.status == LATE:
+        row.late -= 1
+        tally.late -= 1
+    else:
+        tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
+    if lease.counted:
+        _buy(ledger, lease, -1)
+        take_label(ledger, event, lease, event.data["label"], False, rank)
+    lease.status, lease.ended_at, lease.label, lease.counted = RELEASED, event.at, None, None
+    ledger.save_lease(lease)
+
+
 def _paused(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.row.paused = True
 
@@ -305,6 +332,8 @@ _PROJECTIONS: dict[str, Projection] = {
     "released": _released,
     "renewed": _renewed,
     "undone": _undone,
+    "unasked": _unasked,
+    "withdrawn": _withdrawn,
     "paused": _paused,
     "resumed": _resumed,
     "changed": _changed,

@@ -97,6 +97,25 @@ def labels_before_deadline(row: CampaignRow, now: float) -> int:
     return max(min(row.left, math.ceil(r * (row.deadline - now))), 1)
 
 
+def expected_arrivals(row: CampaignRow, now: float) -> float | None:
+    """Workers expected before the deadline, None where none is set or their rate is not known."""
+    if row.deadline is None:
+        return None
+    if now >= row.deadline:
+        return 0.0
+    rate = arrival_rate(row)
+    return None if rate is None else rate * (row.deadline - now)
+
+
+def labels_in_time(row: CampaignRow, now: float) -> float | None:
+    """Labels of those workers that are expected to come in before the deadline: the last ones are too late."""
+    come, mu = expected_arrivals(row, now), completion_rate(row)
+    if come is None or mu is None or row.deadline is None or now >= row.deadline:
+        return come
+    lifetimes = mu * (row.deadline - now)
+    return come * (1.0 + math.expm1(-lifetimes) / lifetimes)
+
+
 def expected_asks(row: CampaignRow, now: float) -> float | None:
     """Asks that are expected until the end, if all of them were served; None where nobody is turned away."""
     if not row.config.turn_away:

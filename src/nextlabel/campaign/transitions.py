@@ -10,6 +10,8 @@
          expire │ │ release
                 ▼ ▼          tell
     expired, released ─────────────►  late
+        ▲
+        └── withdraw ── labelled, late    another tool deleted the label (``campaign.outside_answers``)
 
 ======== ======== ====== =======================================================================
 move     reserved spent  note
@@ -20,6 +22,7 @@ expire   -1
 release  -1
 tell              +1     from expired or released: late, counted while reserved + spent < budget
 undo     +1       -1
+withdraw          -1     from labelled or late, at any time; the task may go to somebody else
 ======== ======== ====== =======================================================================
 
 Repeating a command changes nothing and gets the same reply (``REPEATS``); everything else is a conflict.
@@ -46,10 +49,15 @@ TRANSITIONS: Final[dict[tuple[LeaseStatus, str], LeaseStatus]] = {
     (EXPIRED, "tell"): LATE,
     (RELEASED, "tell"): LATE,
     (LABELLED, "undo"): LEASED,
+    (LABELLED, "withdraw"): RELEASED,
+    (LATE, "withdraw"): RELEASED,
 }
 
 #: Moves that were made before, or that time made: nothing changes, and the reply is the same.
-REPEATS: Final = frozenset({(LABELLED, "tell"), (LATE, "tell"), (RELEASED, "release"), (EXPIRED, "release")})
+REPEATS: Final = frozenset({
+    (LABELLED, "tell"), (LATE, "tell"), (RELEASED, "release"), (EXPIRED, "release"), (LEASED, "withdraw"),
+    (RELEASED, "withdraw"), (EXPIRED, "withdraw"),
+})  # fmt: skip
 
 
 def after(status: LeaseStatus, move: str) -> LeaseStatus | None:
@@ -58,7 +66,7 @@ def after(status: LeaseStatus, move: str) -> LeaseStatus | None:
         return TRANSITIONS[status, move]
     if (status, move) in REPEATS:
         return None
-    allowed = sorted(m for s, m in TRANSITIONS if s == status and m != "expire")
+    allowed = sorted(m for s, m in TRANSITIONS if s == status and m not in ("expire", "withdraw"))
     raise ConflictError(
         f"the lease is {status}: {move} is not possible.",
         f"Possible: {', '.join(allowed)}." if allowed else "Nothing more can be done with it.",

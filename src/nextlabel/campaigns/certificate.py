@@ -10,7 +10,7 @@ audit     the accuracy as audited items correct it, with an interval that holds 
 forecast  expected at the end of the budget, with its 90% range forecast_low to forecast_high (policy ``crowd``)
 assumes   what ``upper`` assumes, in a sentence
 history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
-upper     at most this in the end, whatever is asked next: budget left, deadline through the learnt arrival rate
+upper     at most this in the end, whatever is asked next: budget left, deadline (``campaigns.deadline_bounds``)
 gap       upper - now
 price     what one more label can add at most, summed over the tasks
 ceiling   the value if all truths were known
@@ -23,7 +23,7 @@ plan, the curve is the forecast by budget, and ceiling and slack are None. ``upp
 (``solve.crowd.from_labels``), which takes a minute: it is computed after the rest, for small campaigns, and None until
 then. A bound for workers who are alike would be none for a policy that tells them apart.
 
-Guarantee: that of ``solve.standing``; with a deadline it is as good as the arrival rate. Cost: some hundred sweeps over
+Guarantee: that of ``solve.standing``; with a deadline it is as good as the rates. Cost: some hundred sweeps over
 lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python share one class and one cache,
 ``CampaignService.certificates``, so that they cannot disagree.
 """
@@ -41,10 +41,11 @@ from nextlabel.arrays import Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
-from nextlabel.campaign.rates import arrival_rate
+from nextlabel.campaign.rates import expected_arrivals, labels_in_time
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaigns.audited_accuracy import AuditedAccuracy, audited_accuracy, audited_by_state
 from nextlabel.campaigns.crowd_outlook import crowd_outlook
+from nextlabel.campaigns.deadline_bounds import IF_ALIKE, bound_before_deadline
 from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
 from nextlabel.solve.standing.bound import standing_bound
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 MORE = (100, 500)
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48
-#: What certificates of policies that do not tell workers apart rest on.
-IF_ALIKE = "This holds if workers are alike and the prior is right."
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
 BY_LABELS = (
     "This rests on the labels alone: how good each worker is was learnt from how they agree with each other. Where "
@@ -153,24 +152,27 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     at, row, groups, priors = campaign_service.run(id, look)
     if not groups:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
-    arrivals = expected_arrivals(row, at)
+    arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     bound = standing_bound(
         [row.config.class_of(prior) for prior in priors],
         tuple(table.T),
         row.left,
         label_cost=row.config.label_cost,
-        mean_arrivals=math.inf if arrivals is None else arrivals,
+        mean_arrivals=math.inf if in_time is None else in_time,
     )
+    timed = bound_before_deadline(row, at, priors, tuple(table.T))
+    most = timed.combined(bound)
     extra = (*MORE, max(math.ceil(row.budget / 10), 1))
-    uppers = bound.curve(np.array(extra, dtype=np.float64))
-    more = tuple(More(n, float(u), max(float(u) - bound.upper, 0.0)) for n, u in zip(extra, uppers, strict=True))
+    uppers = most.curve(np.array(extra))
+    more = tuple(More(n, float(u), max(float(u) - most.upper, 0.0)) for n, u in zip(extra, uppers, strict=True))
     points = _points(row)
-    curve = zip(points.tolist(), bound.curve(points.astype(np.float64)).tolist(), strict=True)
+    curve = zip(points.tolist(), most.curve(points).tolist(), strict=True)
     return Certificate(
-        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, bound.upper, bound.gap,
-        bound.price, bound.ceiling, bound.slack, arrivals, more, bound.seconds, curve=tuple(curve),
-        audit=audited_by_state(row.config, priors, groups, campaign_service.audited_tasks(id)),
+        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
+        most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, bound.seconds + timed.seconds,
+        assumes=most.assumes, curve=tuple(curve),
+        audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
     )  # fmt: skip
 
 
@@ -186,15 +188,15 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
     at, row, crowd = campaign_service.run(id, look)
     if crowd is None:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
-    arrivals = expected_arrivals(row, at)
-    left = row.left if arrivals is None else min(row.left, math.ceil(arrivals))
+    arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
+    left = row.left if in_time is None else min(row.left, math.ceil(in_time))
     outlook = crowd_outlook(crowd, left + row.reserved, row.budget)
-    audited = campaign_service.audited_truths(id)
+    audited = campaign_service.audits.truths(id)
     certificates = campaign_service.certificates
     bound = certificates.bounds.last(id, row.budget)
     upper = None if bound is None or bound.upper is None else max(bound.upper, outlook.mean, crowd.expected.mean)
     if certificates.watched:
-        certificates.bounds.order(id, row.budget, left + row.reserved, crowd)
+        certificates.bounds.order(id, row.budget, left + row.reserved, crowd, in_time)
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
         None if upper is None else upper - crowd.expected.mean, outlook.price, None, None, arrivals, (),
@@ -210,16 +212,6 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
-
-
-def expected_arrivals(row: CampaignRow, now: float) -> float | None:
-    """Workers expected before the deadline, None where none is set or their rate is not known."""
-    if row.deadline is None:
-        return None
-    if now >= row.deadline:
-        return 0.0
-    rate = arrival_rate(row)
-    return None if rate is None else rate * (row.deadline - now)
 
 
 def most_extra(row: CampaignRow) -> int:

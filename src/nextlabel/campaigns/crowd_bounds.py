@@ -32,14 +32,18 @@ class CrowdBound:
     budget: int
     labels: int
     upper: float | None
+    in_time: float | None = None  # labels that are expected to come in before the deadline
 
     @property
     def assumes(self) -> str:
         """What it assumes, in a sentence."""
+        before = ""
+        if self.in_time is not None:
+            before = f" Before the deadline {self.in_time:,.0f} more labels were expected to come in."
         return (
             "No rule can be expected to do better if each worker answers in a way of their own, independently of the "
             f"others, and the same workers keep coming as often as they did; as of {self.labels:,} labels. Real crowds "
-            "are not quite so, and an audit does not correct it."
+            f"are not quite so, and an audit does not correct it.{before}"
         )
 
 
@@ -56,8 +60,11 @@ class CrowdBounds:
         found = self._last.get(id)
         return found if found is not None and found.budget == budget and found.upper is not None else None
 
-    def order(self, id: str, budget: int, left: int, crowd: CrowdSnapshot) -> None:
-        """Have a bound computed, if the campaign is small and the last one is old."""
+    def order(self, id: str, budget: int, left: int, crowd: CrowdSnapshot, in_time: float | None = None) -> None:
+        """Have a bound computed, if the campaign is small and the last one is old.
+
+        ``in_time``: labels that are expected to come in before the deadline, which ``left`` knows of already.
+        """
         labels, last = int(crowd.labels.sum()), self._last.get(id)
         if left < 1 or not FEWEST_LABELS <= labels <= MOST_LABELS:
             return
@@ -69,14 +76,14 @@ class CrowdBounds:
             if self._under_way:  # one at a time, for all campaigns
                 return
             self._under_way.add(id)
-        Thread(target=self._compute, args=(id, budget, left, crowd), name="crowd-bound", daemon=True).start()
+        Thread(target=self._compute, args=(id, budget, left, crowd, in_time), name="crowd-bound", daemon=True).start()
 
-    def _compute(self, id: str, budget: int, left: int, crowd: CrowdSnapshot) -> None:
+    def _compute(self, id: str, budget: int, left: int, crowd: CrowdSnapshot, in_time: float | None) -> None:
         try:
             labels, unknown = crowd.answers, np.full(len(crowd.beliefs), -1, dtype=np.int64)
             found = bound_from_crowd_labels(labels, unknown, left, arrivals=left, every=EVERY)
             upper = found.per_task if found.converged else None
-            self._last[id] = CrowdBound(budget, len(labels.task), upper)
+            self._last[id] = CrowdBound(budget, len(labels.task), upper, in_time)
         except Exception as error:
             _log.warning("no bound for %s", id, exc_info=error)
             self._last[id] = CrowdBound(budget, int(crowd.labels.sum()), None)

@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.replies import (
     Added,
     AddedPredictions,
@@ -125,6 +126,13 @@ class Campaign:
         """Take the worker's answer back."""
         return self._service.undo(lease_id_of(lease))
 
+    def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
+        """Make a worker's answer to a task what another tool says it is, with or without a lease.
+
+        ``None``: the tool has no answer (any more); ``SKIPPED``: the worker passed the task on.
+        """
+        return self._service.set_answer(self.id, worker, task, answer)
+
     def pause(self) -> CampaignStatus:
         """Hand out no tasks until ``resume``."""
         return status_of(self._service.pause(self.id))
@@ -171,16 +179,16 @@ class Campaign:
 
     def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
         """Draw tasks at random for an expert; all that are drawn so far."""
-        self._service.draw_audit(self.id, items, seed)
+        self._service.audits.draw(self.id, items, seed)
         return self.audit_items()
 
     def answer_audit(self, answers: Mapping[str, object]) -> int:
         """The expert's answers by the ids of drawn tasks; the certificate follows them."""
-        return self._service.answer_audit(self.id, answers)
+        return self._service.audits.answer(self.id, answers)
 
     def audit_items(self) -> list[AuditItem]:
         """The tasks that were drawn for an audit, with the answers so far."""
-        return self._service.audit_items(self.id)
+        return self._service.audits.items(self.id)
 
     def accept_clock(self) -> bool:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""

@@ -16,15 +16,13 @@ campaign's log has already, so that two processes that take the same import for 
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from threading import Event, Lock
+from threading import Event
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
@@ -37,13 +35,14 @@ from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.task_records import publish_tasks, rank_tasks, record_batch, record_hidden_tasks
+from nextlabel.campaigns.import_owners import ImportOwners, this_process
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store.disk_keys import KeysOnDisk
 
-#: Seconds after which a process that was not heard of has lost its import, and between two signs of life.
-SILENT_S, BEAT_S = 60.0, 1.0
+#: Seconds between two signs of life.
+BEAT_S = 1.0
 #: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
 STEP, RANKED, CLEARED = 250, 250, 40
 #: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
@@ -54,9 +53,6 @@ REMEMBERED_S = 86_400.0
 T = TypeVar("T")
 #: Called with the import, and with the number of its tasks that are in the log.
 Progress = Callable[[ImportRow, int], None]
-#: Imports that threads of this process are at work on.
-_OWN: set[str] = set()
-_OWN_LOCK = Lock()
 
 
 class Imports:
@@ -64,6 +60,7 @@ class Imports:
 
     def __init__(self, store: Store, tables: TableCache, clock: Callable[[], float]) -> None:
         self._store, self._tables, self._clock = store, tables, clock
+        self._owners = ImportOwners(store)
         self._stopping = Event()
 
     def stop(self) -> None:
@@ -98,7 +95,7 @@ class Imports:
         """Finish or throw away the imports (into one campaign, or all) that have lost their process; returns them."""
         found = []
         for row in self._store.imports.active():
-            if campaign in (None, row.campaign) and self._is_orphan(row) and self._claim(row):
+            if campaign in (None, row.campaign) and self._owners.is_orphan(row) and self._owners.claim(row):
                 found.append(row)
                 with self._owned(row):
                     if row.state == "staging":
@@ -113,12 +110,10 @@ class Imports:
     def _begin(self, campaign: str, batch: str | None, config: CampaignSettings | None) -> ImportRow:
         self.recover(campaign)
         now, text = self._store.clock(), None if config is None else config.to_json()
-        row = ImportRow(secrets.token_hex(8), campaign, batch, "staging", _process(), now, now, config=text)
-        with _OWN_LOCK:
-            _OWN.add(row.id)
+        row = ImportRow(secrets.token_hex(8), campaign, batch, "staging", this_process(), now, now, config=text)
+        self._owners.add(row)
         if not self._store.imports.begin(row):
-            with _OWN_LOCK:
-                _OWN.discard(row.id)
+            self._owners.discard(row)
             raise being_imported(campaign)
         return row
 
@@ -275,8 +270,7 @@ class Imports:
                     self._store.imports.save(row)
             raise
         finally:
-            with _OWN_LOCK:
-                _OWN.discard(row.id)
+            self._owners.discard(row)
 
     def _fail(self, row: ImportRow, why: str) -> None:
         row.state, row.error, row.beat_at = "failed", why, self._store.clock()
@@ -310,44 +304,3 @@ class Imports:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.1)
-
-    def _claim(self, row: ImportRow) -> bool:
-        with _OWN_LOCK:
-            if row.id in _OWN or not self._store.imports.claim(row, _process(), self._store.clock()):
-                return False
-            _OWN.add(row.id)
-            return True
-
-    def _is_orphan(self, row: ImportRow) -> bool:
-        """Whether nobody is at work on an import: its process is gone, or has been silent for long."""
-        with _OWN_LOCK:
-            if row.id in _OWN:
-                return False
-        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
-            return True
-        machine, _, process = row.owner.rpartition("/")
-        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
-
-
-def _process() -> str:
-    return f"{_machine()}/{os.getpid()}"
-
-
-def _machine() -> str:
-    """This machine, or the container in which processes have numbers of their own."""
-    names = ""
-    with suppress(OSError):
-        names = os.readlink("/proc/self/ns/pid")
-    return f"{socket.gethostname()}/{names}"
-
-
-def _runs(process: int) -> bool:
-    if os.name != "posix":
-        return True  # until it has been silent for long
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

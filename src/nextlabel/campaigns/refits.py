@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event as Signal
 from threading import Lock
 from time import perf_counter
@@ -85,7 +86,7 @@ class BackgroundRefits:
 
     def _work(self, id: str, future: Future[None]) -> None:
         try:
-            crowd_compiled().result()
+            self._wait_for_kernels()
             while not self._closed.is_set():
                 with self._lock:
                     self._again.discard(id)
@@ -106,6 +107,14 @@ class BackgroundRefits:
         finally:
             with self._lock:
                 self._under_way.pop(id, None)
+
+    def _wait_for_kernels(self) -> None:
+        """Until they are compiled, which may take a minute, or nobody needs them any more."""
+        compiled = crowd_compiled()
+        while not self._closed.is_set():
+            with suppress(TimeoutError):
+                compiled.result(LOOK_S)
+                return
 
     def _step(self, id: str) -> float | None:
         """One refit, if one is due; returns the seconds after which to look again, None if there is nothing to do."""

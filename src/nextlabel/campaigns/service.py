@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.deletions import taken_by_deleted
@@ -20,25 +19,27 @@ from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaig
 from nextlabel.campaign.intake import ManyScoresError, add_tasks
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
+from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.policy_tables import load_of
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
 from nextlabel.campaign.results import Result, results_of
 from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
-from nextlabel.campaign.rules import NOT_ANSWERED
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.standing import Standing
 from nextlabel.campaign.verification import Verification
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_worker, restore_labels, set_standing
+from nextlabel.campaigns.audits import Audits
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.certificates import Certificates
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
-from nextlabel.campaigns.overview import overview_of
+from nextlabel.campaigns.outside_answers import set_answer
 from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
@@ -64,8 +65,9 @@ class CampaignService:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
-        self.certificates = Certificates(self)
+        self.audits, self.certificates = Audits(self), Certificates(self)
         self.worker_reports = WorkerReports(self)
+        self.visits = PlatformVisits(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
         self.deletions = Deletions(store)
 
@@ -190,6 +192,10 @@ class CampaignService:
         """A worker takes an answer back."""
         return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
 
+    def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
+        """Follow what another tool says a worker answered (``campaign.outside_answers``)."""
+        return set_answer(self, id, worker, task, answer)
+
     def pause(self, id: str) -> CampaignRow:
         """No new leases."""
         self.run(id, Commands.pause)
@@ -283,36 +289,6 @@ class CampaignService:
     def certificate(self, id: str) -> Certificate:
         """What the campaign is worth now, and what can come of the labels left."""
         return self.certificates.of(id)
-
-    def audited_truths(self, id: str) -> Mapping[int, int]:
-        """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
-        audit = self.store.row(id).rules.audit
-        return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
-
-    def audited_tasks(self, id: str) -> list[tuple[TaskRow, int]]:
-        """Audited tasks with their true answers."""
-        truths = self.audited_truths(id)
-        tasks = overview_of(self.store).tasks_numbered(id, truths)
-        return [(tasks[number], answer) for number, answer in truths.items()]
-
-    def draw_audit(self, id: str, items: int, seed: int = 0) -> int:
-        """Draw tasks at random for an audit (``campaign.audits``); returns how many are drawn now."""
-        return self.run(id, lambda commands: draw_audit(commands, items, seed))
-
-    def answer_audit(self, id: str, answers: Mapping[str, object]) -> int:
-        """What an expert found of tasks that were drawn; returns how many answers are new or corrected."""
-        return self.run(id, lambda commands: answer_audit(commands, answers))
-
-    def audit_items(self, id: str) -> list[AuditItem]:
-        """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
-        row = self.store.row(id)
-        tasks = overview_of(self.store).tasks_numbered(id, [task for task, _ in row.rules.audit])
-        return [
-            AuditItem(
-                tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
-            )
-            for task, answer in row.rules.audit
-        ]
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""

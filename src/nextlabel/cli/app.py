@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nextlabel.cli.annotate import annotate
 from nextlabel.cli.audit import audit
 from nextlabel.cli.backtest import backtest
 from nextlabel.cli.bound import bound
@@ -16,8 +17,11 @@ from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.interrupts import interrupts
+from nextlabel.cli.label_studio import app as label_studio
+from nextlabel.cli.mturk import app as mturk
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
+from nextlabel.cli.prolific import app as prolific
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
@@ -52,10 +56,28 @@ RENAMED = {
 }
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
-for _command in (bound, exact, index, simulate, plan, backtest, prior, rates, workers, audit, reproduce, serve, demo):
+for _command in (
+    bound,
+    exact,
+    index,
+    simulate,
+    plan,
+    backtest,
+    prior,
+    rates,
+    workers,
+    audit,
+    reproduce,
+    serve,
+    annotate,
+    demo,
+):
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
+app.add_typer(label_studio, name="label-studio")
+app.add_typer(prolific, name="prolific")
+app.add_typer(mturk, name="mturk")
 
 
 def _show_version(asked: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from contextlib import suppress
 from typing import Annotated, Literal
@@ -52,6 +54,18 @@ def serve(
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
         run(settings, db, pages=mount_pages, show_token=show_token)
     say("nextlabel serve ended.")
+    _leave()
+
+
+def _leave() -> None:
+    """End this process without waiting for tables and kernels that are being made in its threads.
+
+    They may take a minute, and the next start makes them again; everything that counts is in the database.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def show_token(token: str) -> None:

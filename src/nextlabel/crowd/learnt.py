@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,11 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdFit
+from nextlabel.crowd.predict import beliefs_of
 from nextlabel.crowd.skill import intervals
+from nextlabel.files.frames import Frame
+from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import as_label_table
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.prose import counted
 
@@ -148,13 +153,21 @@ class LearntCrowd:
         """The workers by their names."""
         return {one.name: one for one in self.workers}
 
-    def predict_proba(self) -> Floats:
-        """(K, C) probability of each answer for each task."""
-        return self.fit.beliefs.copy()
+    def predict_proba(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> Floats:
+        """(K, C) probability of each of ``answers`` for each task, in the order of ``task_names``.
 
-    def predict(self) -> list[str]:
-        """The most probable answer of each task; of answers alike, the first one."""
-        return [self.answers[k] for k in np.argmax(self.fit.beliefs, axis=1)]
+        With ``labels``, in any form that ``learn_crowd`` takes, for the tasks there, in the order of their first
+        labels: from what is known of the workers, without learning anything new. A worker who is not known counts as
+        one of this crowd's strangers.
+        """
+        if labels is None:
+            return self.fit.beliefs.copy()
+        channels = {one.name: one.channel for one in self.workers}
+        return beliefs_of(as_label_table(labels), self.answers, channels, self.fit)
+
+    def predict(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> list[str]:
+        """The most probable answer of each task (see ``predict_proba``); of answers alike, the first one."""
+        return [self.answers[k] for k in np.argmax(self.predict_proba(labels), axis=1)]
 
     @property
     def expected_accuracy(self) -> float:

@@ -109,7 +109,10 @@ def come_in(lattices: Lattices, b: int, grid: Grid, x: float, best: Floats, V: F
 def batch_backward(
     lattices: Lattices, grid: Grid, batches: Batches, lam: Floats, eps: float, edge: Edge, V: Floats
 ) -> None:
-    """Fill V for 0 .. M batches left; states on the edge are worth what ``edge`` says as long as arrivals are left."""
+    """Fill V for 0 .. M batches left; states on the edge are worth what ``edge`` says as long as arrivals are left.
+
+    Where that is -inf they are offered no label.
+    """
     first, reward = lattices.first, lattices.reward
     C, W, off = grid.C, grid.W, grid.off
     B, _, states = V.shape
@@ -127,7 +130,8 @@ def batch_backward(
             worth = edge.value[b, min(batches.left[at], edge.value.shape[1]) - 1]
             for w in range(W + 1):
                 for s in range(off[w] + (first[C - w] if w < W else 0), off[w + 1]):
-                    V[b, k, s] = worth[s]
+                    if worth[s] > -np.inf:
+                        V[b, k, s] = worth[s]
 
 
 class Plan(NamedTuple):

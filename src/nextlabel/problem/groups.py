@@ -60,14 +60,6 @@ def fresh_groups(classes: Sequence[TaskClass]) -> Groups:
     return Groups(np.arange(len(classes), dtype=np.int64), none, none.copy(), members)
 
 
-def group_tasks(entry: Any, node: Any, w: Any) -> Groups:
-    """Groups from one row per task, in the order of (class, node, w)."""
-    rows = np.column_stack([_whole(entry), _whole(node), _whole(w)])
-    states, members = np.unique(rows, axis=0, return_counts=True)
-    entries, nodes, flights = (np.ascontiguousarray(states[:, k]) for k in range(3))
-    return Groups(entries, nodes, flights, members.astype(np.int64))
-
-
 def check_groups(groups: Sequence[Any], classes: Sequence[TaskClass]) -> Groups:
     """Groups of tasks of ``classes``, the empty ones left out, or a ProblemError."""
     if not classes:

@@ -41,6 +41,7 @@ from nextlabel.service.routes import (
     labels,
     links,
     log,
+    platforms,
     predictions,
     results,
     tasks,
@@ -53,7 +54,8 @@ from nextlabel.version import __version__
 
 #: Work comes first: its routes are called most, and routes are tried in order.
 ROUTERS = tuple(
-    part.router for part in (work, campaigns, tasks, predictions, links, results, labels, workers, audit, log, health)
+    part.router
+    for part in (work, campaigns, tasks, predictions, links, results, labels, workers, platforms, audit, log, health)
 )
 
 

@@ -14,10 +14,9 @@ Links for workers are credentials: only a requester sees them.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from nextlabel.campaign.access import Role
-from nextlabel.errors import InputError
 
 
 class Rights(NamedTuple):
@@ -35,14 +34,6 @@ ROLES: dict[Role, Rights] = {
 #: Paths of the API, without its prefix, that a viewer may read.
 _AUDIT = re.compile(r"/campaigns/[^/]+/audit/answers")
 _VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
-
-
-def checked_role(role: str) -> Role:
-    """A role by its name."""
-    for known in get_args(Role):
-        if role == known:
-            return known  # type: ignore[no-any-return]
-    raise InputError(f"role {role[:40]!r} is unknown.", f"Use one of {', '.join(ROLES)}.")
 
 
 def may_call(role: Role, method: str, path: str) -> bool:

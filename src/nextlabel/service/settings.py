@@ -10,11 +10,14 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from nextlabel.errors import InputError
+from nextlabel.integrations.prolific import MEANINGS, normal_status
 
 LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
+#: A host is reached by https, unless its address says http, for tests.
+_ORIGIN = re.compile(rf"(?:https?://)?{_HOST.pattern}")
 
 
 class ServiceSettings(BaseSettings):
@@ -25,7 +28,10 @@ class ServiceSettings(BaseSettings):
     ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
-    commas, to which a link may send workers when they finish.
+    commas, to which a link may send workers when they finish. ``frame_hosts`` are those that may show the workers' page
+    in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.frame``).
+    ``prolific_secret`` is the secret of Prolific's webhooks, or several; ``prolific_drops`` are statuses of submissions
+    whose labels are dropped, beside REJECTED.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -51,6 +57,12 @@ class ServiceSettings(BaseSettings):
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""
     completion_hosts: str = "app.prolific.com, app.prolific.co"
+    frame_hosts: str = (
+        "worker.mturk.com, workersandbox.mturk.com, www.mturk.com, requester.mturk.com, requestersandbox.mturk.com"
+    )
+    submit_hosts: str = "www.mturk.com, workersandbox.mturk.com"
+    prolific_secret: str = ""
+    prolific_drops: str = ""
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""
@@ -95,6 +107,24 @@ class ServiceSettings(BaseSettings):
                 raise InputError(f"completion host {name!r} is not a host name.", "Give e.g. app.prolific.com.")
         return ", ".join(names)
 
+    @field_validator("frame_hosts", "submit_hosts")
+    @classmethod
+    def _check_origins(cls, hosts: str) -> str:
+        names = [name.lower().rstrip("/") for name in _listed(hosts)]
+        for name in names:
+            if _ORIGIN.fullmatch(name) is None:
+                raise InputError(f"{name!r} is not a host name.", "Give e.g. worker.mturk.com, separated by commas.")
+        return ", ".join(names)
+
+    @field_validator("prolific_drops")
+    @classmethod
+    def _check_drops(cls, statuses: str) -> str:
+        names = [normal_status(name) for name in _listed(statuses)]
+        for name in names:
+            if MEANINGS.get(name) not in ("ends", "rejects"):
+                raise InputError(f"{name!r} is not a status that ends a submission.", "Give e.g. RETURNED.")
+        return ", ".join(names)
+
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
         if self.cookie_secure is None:
@@ -104,6 +134,26 @@ class ServiceSettings(BaseSettings):
     def completes_at(self, host: str) -> bool:
         """Whether a link may send workers to a host when they finish."""
         return host.lower() in self.completion_hosts.split(", ")
+
+    @property
+    def frame_origins(self) -> tuple[str, ...]:
+        """The sites that may show the workers' page in a frame."""
+        return _origins(self.frame_hosts)
+
+    @property
+    def submit_origins(self) -> tuple[str, ...]:
+        """The sites to which the workers' page hands an assignment back."""
+        return _origins(self.submit_hosts)
+
+    @property
+    def prolific_secrets(self) -> tuple[str, ...]:
+        """The secrets with one of which Prolific signs its webhooks."""
+        return tuple(_listed(self.prolific_secret))
+
+    @property
+    def drop_statuses(self) -> tuple[str, ...]:
+        """Statuses of Prolific's submissions whose labels are dropped, beside REJECTED."""
+        return tuple(_listed(self.prolific_drops))
 
     @property
     def is_https(self) -> bool:
@@ -120,3 +170,12 @@ class ServiceSettings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """The variables from which another process reads the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in self.model_dump().items()}
+
+
+def _listed(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _origins(hosts: str) -> tuple[str, ...]:
+    return tuple(name if "://" in name else f"https://{name}" for name in _listed(hosts))

@@ -26,6 +26,7 @@ from nextlabel.store.memory_access import MemoryAccess
 from nextlabel.store.memory_deletions import MemoryDeletions
 from nextlabel.store.memory_imports import MemoryImports
 from nextlabel.store.memory_ledger import MemoryLedger, new_row
+from nextlabel.store.memory_visits import MemoryVisits
 
 R = TypeVar("R")
 
@@ -45,6 +46,7 @@ class MemoryStore:
         self._index_tables: dict[str, bytes] = {}
         self._lock = RLock()
         self.access = MemoryAccess()
+        self.visits = MemoryVisits()
         self.imports = MemoryImports(self._lock)
         self.deletions = MemoryDeletions(self._lock, self._remove)
 
@@ -196,6 +198,7 @@ class MemoryStore:
         self._ledger(id)
         del self._ledgers[id]
         self.access.forget_links(id)
+        self.visits.forget(id)
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:
         """The campaign as its first events say."""

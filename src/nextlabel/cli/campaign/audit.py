@@ -52,10 +52,10 @@ def audit(
     with service_at(db) as service:
         row = service.store.row(id)
         if draw is not None:
-            service.draw_audit(id, draw, seed)
+            service.audits.draw(id, draw, seed)
         if found is not None:
-            service.answer_audit(id, found)
-        items = service.audit_items(id)
+            service.audits.answer(id, found)
+        items = service.audits.items(id)
         address, warning = _link(service, id, public_url) if link else (None, "")
         if target is not None:
             import json

@@ -189,6 +189,15 @@ class GrowingCrowd(CrowdAllocator):
         history.size[0] = k + 1
         self._count(task, worker, 1)
 
+    def hold(self, task: int, worker: int) -> None:
+        """The worker has had the task outside of the plan: it is not given to them again, and nothing is in flight."""
+        entry, planned = self.entries, self.planned
+        self.planned = planned and task < self.tasks  # a new task has its place from the next ``learn`` on
+        self.reserve_tasks(task + 1)
+        self.lease(task, worker)
+        self.give_up(entry)
+        self.planned = planned
+
     def label(self, entry: int, answer: int) -> None:
         """The label of that entry has come in and counts, perhaps after it was given up."""
         history = self.campaign.history

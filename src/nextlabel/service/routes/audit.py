@@ -23,24 +23,24 @@ router = APIRouter(tags=["audit"])
 @router.get("/campaigns/{campaign}/audit", responses=problems(404), response_model=AuditResponse)
 def show_audit(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show the items that were drawn, with the answers so far, and without what the campaign believes of them."""
-    items = app_state(request).campaign_service.audit_items(campaign_id(campaign))
+    items = app_state(request).campaign_service.audits.items(campaign_id(campaign))
     return {"items": [to_json(one) for one in items]}
 
 
 @router.post("/campaigns/{campaign}/audit/draw", responses=problems(404, 409), response_model=AuditResponse)
 async def draw_audit(campaign: CampaignId, body: DrawAuditRequest, request: Request) -> dict[str, Any]:
     """Draw items at random, beside those that were drawn before."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
-    await to_thread.run_sync(service.draw_audit, id, body.items, body.seed)
-    items = await to_thread.run_sync(service.audit_items, id)
+    audits, id = app_state(request).campaign_service.audits, campaign_id(campaign)
+    await to_thread.run_sync(audits.draw, id, body.items, body.seed)
+    items = await to_thread.run_sync(audits.items, id)
     return {"items": [to_json(one) for one in items]}
 
 
 @router.post("/campaigns/{campaign}/audit/answers", responses=problems(404), response_model=GoldResponse)
 async def answer_audit(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
     """Say what the truth of drawn items is; the certificate follows. Auditors may do this too."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
-    return {"changed": await to_thread.run_sync(service.answer_audit, id, body.answers)}
+    audits, id = app_state(request).campaign_service.audits, campaign_id(campaign)
+    return {"changed": await to_thread.run_sync(audits.answer, id, body.answers)}
 
 
 @router.post("/campaigns/{campaign}/audit/link", responses=problems(404, 409), response_model=AuditLinkResponse)

@@ -111,11 +111,19 @@ class PriceSolver:
     """Solves for prices again and again while a campaign runs; what does not change is made once.
 
     ``problem`` gives classes, rates, deadline and the cost of a label. Its budget and its numbers of tasks set the
-    truncation; the numbers that a solve is about come with each call.
+    truncation; the numbers that a solve is about come with each call. ``closed``: a task is given no more labels than
+    the truncation has, so that ``value`` is no bound. Near a deadline labels cost next to nothing, and an edge that
+    does not know of it makes them dear.
     """
 
     def __init__(
-        self, problem: Problem, *, cap: int | None = None, flight: int | None = None, batches: int = BATCHES
+        self,
+        problem: Problem,
+        *,
+        cap: int | None = None,
+        flight: int | None = None,
+        batches: int = BATCHES,
+        closed: bool = False,
     ) -> None:
         refuse_workers(problem, "a price from the present state")
         if problem.budget < 1:
@@ -124,14 +132,15 @@ class PriceSolver:
         self.cut = make_cut(self.problem, cap, flight)
         self.batches = whole("number of batches", batches, 1, "Give at least one, e.g. 96.")
         self.stack = stack_classes(self.problem.classes, self.cut.depth, ENDLESS)
-        self._sweeps = Sweeps(
+        self.sweeps = Sweeps(
             self.stack.arrays,
             make_grid(self.stack.first, self.cut.cap, self.cut.flight),
             late_tail(self.problem, self.cut.depth),
             self.problem.label_cost,
             float(self.stack.spread.max()),
+            closed,
         )
-        self._outside = OutsideTasks(self.problem, self.cut.depth)
+        self.outside = OutsideTasks(self.problem, self.cut.depth)
 
     def solve(
         self,
@@ -150,15 +159,15 @@ class PriceSolver:
         """
         begin = perf_counter()
         n = whole("arrivals left", left, 1, "Give the number of labels that may still be given out.")
-        tasks, outside = self._place(check_groups(groups, self.problem.classes))
+        tasks, outside = self.place(check_groups(groups, self.problem.classes))
         time = self.problem.horizon if time_left is None else time_left
         batches = make_batches(self.problem, n, time, self.batches)
-        search = BatchSearch(self._sweeps, batches, tasks)
+        search = BatchSearch(self.sweeps, batches, tasks)
         if isinstance(start, BatchPrices):
             search.follow(start.at(batches.left - 0.5 * (batches.size - 1.0)) / self.unit, tolerance)
         else:
             search.begin(search.common_price() if start is None else start / self.unit, tolerance)
-        above, below = self._outside.worth(outside, float(search.best.min()) + self.problem.label_cost)
+        above, below = self.outside.worth(outside, float(search.best.min()) + self.problem.label_cost)
         return BatchPrices(
             size=batches.size.astype(np.int64),
             prices=self.unit * search.best,
@@ -180,20 +189,20 @@ class PriceSolver:
         """No policy earns more from these states on: B at these prices, arrival by arrival, without a deadline."""
         if self.problem.finite:
             raise ProblemError("a sweep arrival by arrival knows no deadline.", "Use upper_bound.")
-        tasks, outside = self._place(check_groups(groups, self.problem.classes))
+        tasks, outside = self.place(check_groups(groups, self.problem.classes))
         lam = found.at(np.arange(found.left, 0, -1.0)) / self.unit
         paid = lam + self.problem.label_cost
         lowest = float(paid.min())
-        lattices, grid, edge = self._sweeps.lattices, self._sweeps.grid, self._sweeps.edge(lowest)
+        lattices, grid, edge = self.sweeps.lattices, self.sweeps.grid, self.sweeps.edge(lowest)
         steps = make_timeline(self.problem).steps(self.problem.completion_rate)
         V = np.empty((len(tasks), 2, 1, grid.states))
         backward(lattices, grid, steps, paid, 0.0, False, edge, np.full(len(tasks), np.inf), V, V[:0])
-        above, _ = self._outside.worth(outside, lowest)
+        above, _ = self.outside.worth(outside, lowest)
         return self.unit * float((tasks * V[:, found.left % 2, 0]).sum() + lam.sum() + above)
 
-    def _place(self, groups: Groups) -> tuple[Floats, Groups]:
+    def place(self, groups: Groups) -> tuple[Floats, Groups]:
         """(classes, states) tasks in each state of the sweep, and the groups past it."""
-        grid = self._sweeps.grid
+        grid = self.sweeps.grid
         inside = (groups.w <= grid.W) & (groups.levels(self.problem.answers) + groups.w <= grid.C)
         tasks = np.zeros((len(self.problem.classes), grid.states))
         state = grid.off[groups.w[inside]] + self.stack.node_of[groups.node[inside]]

@@ -44,9 +44,13 @@ class Sweeps(NamedTuple):
     tail: Floats
     cost: float
     spread: float
+    closed: bool = False  # states on the edge are offered no label
 
     def edge(self, lowest: float) -> Edge:
         """States on the edge of the grid at the lowest price, its cost included."""
+        if self.closed:
+            nothing = np.full((len(self.lattices.reward), 1, self.grid.states), -inf)
+            return Edge(nothing, nothing)
         return no_delay_edge(self.lattices, self.grid, lowest, self.tail)
 
 

@@ -120,6 +120,7 @@ _PAGE_TEXTS: dict[str, Callable[[Any], str]] = {
     ),
     "instructions": lambda new: "the instructions" if new else "the instructions to none",
     "language": lambda new: f"the language to {LANGUAGES.get(new, 'that of each browser')}",
+    "completion_code": lambda new: f"the completion code to {new}" if new else "the completion code to none",
     "show": lambda new: "the columns to the usual ones" if new is None else f"the columns to {listed(new)}",
 }
 
@@ -158,6 +159,10 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "released": lambda c, who, what, d: f"{who} skipped {what}.{_said(d)}",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
     "undone": lambda c, who, what, d: f"{who} undid the label {_label(c, d)} of {what}.",
+    "unasked": lambda c, who, what, d: f"{who} took {what} without having been given it.",
+    "withdrawn": lambda c, who, what, d: (
+        f"The label {_label(c, d)} of {who} for {what} was deleted where it was given."
+    ),
     "paused": lambda c, who, what, d: "The requester paused the campaign.",
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,

@@ -15,6 +15,7 @@ from nextlabel.web.dashboard.routes import (
     edit,
     help,
     links,
+    platforms,
     predictions,
     sign_in,
     task,
@@ -39,5 +40,7 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, edit, delete, help, audit):
+    for module in (
+        sign_in, campaign, commands, predictions, task, worker, links, platforms, create, edit, delete, help, audit,
+    ):  # fmt: skip
         app.include_router(module.router)

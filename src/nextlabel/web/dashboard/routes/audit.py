@@ -40,12 +40,12 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
         if ("items" in form or "revoke" in form) and not rights_of(request).changes:
             raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
         if "items" in form:
-            service.draw_audit(id, read_budget(form["items"], "the number of items"))
+            service.audits.draw(id, read_budget(form["items"], "the number of items"))
         elif "revoke" in form:
             revoke_links(service.store, id, [], join=False, audit=True)
             dashboard_state(request).app.access.read()
         elif "task" in form:
-            service.answer_audit(id, {form["task"]: form.get("label", "")})
+            service.audits.answer(id, {form["task"]: form.get("label", "")})
         else:
             raise InputError("the form does not say what to do.", "Use one of its buttons.")
     except (NotFoundError, NotAllowedError):
@@ -57,7 +57,7 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
 
 def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
     dashboard = dashboard_state(request)
-    row, items = dashboard.store.row(id), dashboard.app.campaign_service.audit_items(id)
+    row, items = dashboard.store.row(id), dashboard.app.campaign_service.audits.items(id)
     rights, base = rights_of(request), link_base(request)
     token = dashboard.app.links.audit_token(id, len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)

@@ -1,0 +1,151 @@
+"""``nextlabel annotate``: a model labels the tasks of a campaign as one more worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.cli.campaign.common import Id, number_of
+from nextlabel.cli.options import DB, Db, Json, positive, refuse_idle, text, whole
+from nextlabel.cli.output import print_json, say, working
+from nextlabel.cli.serve import needs_service
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.client.annotation.campaign import AnnotatedCampaign
+    from nextlabel.client.annotation.outcome import Outcome
+
+TOKEN = "NEXTLABEL_TOKEN"
+#: Times that a request to a service is sent before the run ends: some minutes, so that a restart does not end it.
+TRIES = 25
+
+
+def annotate(
+    context: typer.Context,
+    id: Id,
+    model: Annotated[
+        str, text("--model", "NAME", "module:name of the function, or object with fit and predict_proba, that labels.")
+    ],
+    name: Annotated[
+        str | None, text("--as", "NAME", "It labels as worker model:NAME. Default: the module's name.")
+    ] = None,
+    column: Annotated[
+        str | None, text("--column", "NAME", "Give it this column of a task. Default: all that workers are shown.")
+    ] = None,
+    batch: Annotated[
+        int | None, whole("--batch", "N", 1, "16", "Give the function lists of up to N tasks.", show_default=False)
+    ] = None,
+    cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
+    buy: Annotated[
+        bool, typer.Option("--buy", help="Ask for tasks one by one and buy each label like a person's.")
+    ] = False,
+    most: Annotated[
+        int | None, whole("--most", "N", 1, "500", "Label at most N tasks in this run.", show_default=False)
+    ] = None,
+    per_minute: Annotated[
+        float | None, positive("--per-minute", "N", "60", "Label at most N tasks in a minute.", show_default=False)
+    ] = None,
+    tries: Annotated[int, whole("--tries", "N", 1, "4", "Call a function that fails up to N times for a task.")] = 4,
+    refit_every: Annotated[
+        int, whole("--refit-every", "N", 1, "100", "Fit a learner again after N more labels of people.")
+    ] = 100,
+    once: Annotated[bool, typer.Option("--once", help="Fit a learner once, and end.")] = False,
+    url: Annotated[
+        str | None,
+        text("--url", "URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
+    ] = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Have a function or a learner of yours label tasks as worker model:NAME. Ctrl-C stops it; nothing is lost."""
+    needs_service()
+    from nextlabel.client.annotation.buying import buy_labels
+    from nextlabel.client.annotation.calls import ModelCalls, Pace
+    from nextlabel.client.annotation.learning import Learning, learn_along
+    from nextlabel.client.annotation.model_loading import default_name, is_learner, load_model
+    from nextlabel.client.annotation.predicting import predict_tasks
+
+    found, called, price = load_model(model), name or default_name(model), number_of("--cost", cost)
+    if is_learner(found):
+        refuse_idle(context, ["batch", "cost", "buy", "most", "per_minute", "tries"], "a function, not with a learner")
+    else:
+        refuse_idle(context, ["refit_every", "once"], "a learner, an object with fit and predict_proba")
+    if buy:
+        refuse_idle(context, ["cost", "batch"], "predictions, not with --buy")
+
+    def run(campaign: AnnotatedCampaign, progress: Callable[[float], None]) -> Outcome:
+        if is_learner(found):
+            learning = Learning(campaign, called, found, refit_every, column, say)
+            return learn_along(learning, once=once, progress=progress)
+        labels = campaign.status.settings.labels
+        calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
+        if buy:
+            return buy_labels(campaign, called, calls, most=most, progress=progress)
+        return predict_tasks(campaign, called, calls, cost=price, most=most, batch=batch or 1, progress=progress)
+
+    with _opened(url, db, id) as campaign, _terminated_like_interrupted(), working("Annotating") as progress:
+        outcome = run(campaign, progress)
+    if as_json:
+        print_json(asdict(outcome))
+    else:
+        say(f"{_summary(outcome)} {outcome.ended}")
+
+
+def _summary(outcome: Outcome) -> str:
+    """What the run has done, in one sentence."""
+    more = [
+        f"{counted(outcome.charged, 'label')} of the budget" if outcome.charged else "",
+        f"{counted(outcome.known, 'task')} answered before" if outcome.known else "",
+        f"{counted(outcome.passed, 'task')} without an answer" if outcome.passed else "",
+        f"{counted(outcome.failed, 'task')} given up" if outcome.failed else "",
+        f"version {outcome.version}" if outcome.version else "",
+    ]
+    rest = "".join(f", {part}" for part in more if part)
+    return f"model:{outcome.model}: {counted(outcome.labels, 'label')}{rest}."
+
+
+@contextmanager
+def _opened(url: str | None, db: str, id: str) -> Iterator[AnnotatedCampaign]:
+    """The campaign behind a service's address, or on a database."""
+    if url is None:
+        from nextlabel.campaigns.facade import Campaign
+
+        with Campaign.open(db, id) as campaign:
+            yield campaign
+        return
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise InputError(
+            f"there is no token for {url}.", f"Put the requester's token into the environment variable {TOKEN}."
+        )
+    from nextlabel.client.annotation.campaign import ServiceCampaign
+    from nextlabel.client.client import Client
+
+    with Client(url, token, tries=TRIES) as client:
+        yield ServiceCampaign(client, id)
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM, by which containers are stopped, does what Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> Any:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread, which signals do not reach
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,89 @@
+"""An upper bound on one task's value before a deadline, at a price that depends on the time alone.
+
+========= ========= ============== ======================================================================
+symbol    code      shape          meaning
+========= ========= ============== ======================================================================
+tau       tau       (m + 1,)       time left, 0 = tau_0 < tau_1 .. < tau_m
+p_k       price     (m,)           price of a label given within step k, from tau_k down to tau_{k-1} left
+r_k       rate      (m,)           workers per unit of time within step k, at most
+P^j S     after     (B, G, W+1, N) expected no-delay value after j more labels, at G prices
+--        group     (m,)           which of the prices serves the edge in step k
+Phi       V         (B, states)    at least the value with tau_m left
+========= ========= ============== ======================================================================
+
+Within a step of length h, with w labels in flight, let
+
+    E = sum_j p_j Phi_k(child_j, w-1),      b = Phi_k(i,w+1) - p_k,      Phi_0(i,w) = R(i):
+
+what happens within the step counts as if it had happened at its beginning, when more time was left. Then Phi_k(i,w) is
+at least what x' = mu w (E - x) + r_k max{0, b - x} makes of x = Phi_{k-1}(i,w) in the time h. States on the edge
+(level + w = C, or w = W) go on without delay: each of the labels in flight comes in with the chance 1 - e^{-mu tau}.
+Guarantee: upper bound for any step; error of first order in it (docs/theory.md, section 7).
+Cost: 12 + 2 J flops for each state and step, whatever the number of tasks and arrivals.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.inputs import Grid, Lattices
+from nextlabel.kernels.jit import jit
+
+
+@jit
+def grown(x: float, b: float, E: float, busy: float, r: float, h: float) -> float:
+    """At least x after a time h in which it grows by busy (E - x) + r max{0, b - x}."""
+    hold = np.exp(-busy * h)
+    waiting: float = hold * x + (1.0 - hold) * E
+    if r <= 0.0:
+        return waiting
+    if x >= b:
+        return max(waiting, b) if b > E else waiting
+    both = np.exp(-(busy + r) * h)
+    share = (1.0 - both) / (busy + r)
+    taking: float = both * x + share * (busy * E + r * b)
+    if taking <= b:
+        return taking
+    reached: float = hold * b + (1.0 - hold) * E
+    return reached
+
+
+@jit
+def backward_deadline(
+    lattices: Lattices, grid: Grid, mu: float, tau: Floats, rate: Floats, price: Floats, group: Ints, after: Floats,
+    V: Floats,
+) -> None:  # fmt: skip
+    """Fill V (B, states) with Phi at tau_m."""
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    B, J = V.shape[0], prob.shape[2]
+    chance = np.zeros((W + 1, W + 1))
+    chance[0, 0] = 1.0
+    for b in range(B):
+        for w in range(W + 1):
+            for i in range(first[C - w + 1]):
+                V[b, off[w] + i] = reward[b, i]
+        for k in range(price.shape[0]):
+            h, p = tau[k + 1] - tau[k], price[k]
+            q = -np.expm1(-mu * tau[k + 1])
+            for w in range(1, W + 1):  # chance[w, j]: j of w labels in flight come in
+                chance[w, w] = q * chance[w - 1, w - 1]
+                for j in range(w - 1, 0, -1):
+                    chance[w, j] = q * chance[w - 1, j - 1] + (1.0 - q) * chance[w - 1, j]
+                chance[w, 0] = (1.0 - q) * chance[w - 1, 0]
+            for given in range(C, -1, -1):
+                for w in range(min(given, W) + 1):
+                    o, up = off[w], off[w + 1]
+                    for i in range(first[given - w], first[given - w + 1]):
+                        if given == C or w == W:
+                            worth = 0.0
+                            for j in range(w + 1):
+                                worth += chance[w, j] * after[b, group[k], j, i]
+                            V[b, o + i] = worth
+                            continue
+                        mean = 0.0
+                        if w > 0:
+                            for j in range(J):
+                                mean += prob[b, i, j] * V[b, off[w - 1] + child[i, j]]
+                        V[b, o + i] = grown(V[b, o + i], V[b, up + i] - p, mean, mu * w, rate[k], h)

@@ -1,0 +1,275 @@
+"""What no policy can pass before a deadline, from where the tasks stand: labels that come too late are lost.
+
+=========== ============= ======================================================================================
+symbol      code          meaning
+=========== ============= ======================================================================================
+i_x, w_x    groups        belief node of task x and its labels in flight, tasks in groups
+n           labels_left   labels that may still be given out
+r(t), mu    problem       workers come as a Poisson process of rate r(t); a label takes Exp(mu)
+T           problem       time until the deadline (``Problem.horizon``)
+p(t)        price         price of a label that is given out at time t, at least 0
+q(t)        comes_in      chance 1 - e^{-mu (T - t)} that it comes in before the deadline
+c           label_cost    what a label costs, in the unit of the reward, paid when it comes in
+=========== ============= ======================================================================================
+
+    E[final reward - c (labels to come in)]  <=  sum_x V_x(i_x, w_x) - c f q(0) + int_0^inf E[min(n, N_y)] dy,
+
+where V_x is the best value of task x alone if it may be given any arriving worker, for p(t) + c q(t) each, f are the
+labels in flight, and N_y the workers who come at times with p(t) > y. *Proof.* Fix any policy and p. By the definition
+of V_x the reward is at most sum_x V_x and the prices paid, in expectation. At a price above y no more labels are given
+out than min(n, N_y), and a price p(t) is the integral of 1{p(t) > y} over y. QED. N_y is Poisson, so that the charge is
+a sum over the steps of p. Prices that depend on the time need no count of the workers still to come, so that the cost
+does not grow with the tasks and the labels.
+
+V_x is bounded by ``kernels.deadline``. Prices are those of ``solve.batched``, where workers come evenly, and are then
+moved one knot after another as long as that lowers the bound.
+Guarantee: upper bound, whatever prices, steps and truncation, if rates are right and no label in flight lapses.
+``slack`` is its distance from a plan of the relaxed problem with workers who come evenly: an estimate, not a bound.
+Cost: a solve for the prices, then some 90 sweeps: a second or two for each class of tasks, whatever their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import exp, inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.special import pdtr, pdtrc
+
+from nextlabel.arrays import Floats
+from nextlabel.errors import ProblemError
+from nextlabel.kernels.deadline import backward_deadline
+from nextlabel.kernels.inputs import Grid, Lattices
+from nextlabel.kernels.no_delay import no_delay
+from nextlabel.problem.groups import Groups, check_groups
+from nextlabel.problem.problem import Problem, TaskClass, whole
+from nextlabel.problem.units import in_units
+from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
+
+#: Steps of the search for prices, and at most: they are doubled until that takes off less than this share of the value.
+STEPS, MOST_STEPS, STEP_TOLERANCE = 512, 8192, 2e-5
+#: The prices found in batches are multiplied by factors at these times left, in lifetimes of a label; logarithms of the
+#: factors move by these steps, one knot after another.
+KNOTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 12.8)
+MOVES = (0.4, 0.24, 0.14, 0.08, 0.05)
+#: Prices of the edge are rounded down to these steps of their logarithm.
+LEVEL = 0.05
+#: Classes of tasks that are there, at most: a solve takes as many times as long.
+MOST_CLASSES = 16
+#: A label that is given out so late that it comes in with a smaller chance says nothing about the price of one.
+SURE = 1e-3
+#: A price above 0, so that it has a logarithm.
+LEAST_PRICE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineBound:
+    """Per task: at most ``upper`` at the deadline; ``slack`` is an estimate of what better prices could take off.
+
+    ``price``: what a label that is given out now would have to add, over all tasks.
+    """
+
+    tasks: int
+    labels_left: int
+    mean_arrivals: float
+    upper: float
+    price: float
+    slack: float
+    steps: int
+    seconds: float
+    base: float = field(repr=False)
+    prices: Floats = field(repr=False)
+    come: Floats = field(repr=False)
+
+    def curve(self, extra: Any) -> Floats:
+        """``upper`` if there were ``extra`` more labels to give out, for an array of such numbers, at these prices."""
+        left = self.labels_left + np.asarray(extra, dtype=np.int64)
+        if np.any(left < 0):
+            raise ProblemError("there are not so many labels left to take away.", f"Only {self.labels_left} are left.")
+        return np.array([self.base + charged(self.prices, self.come, int(n)) for n in left]) / self.tasks
+
+
+def deadline_bound(problem: Problem, groups: Sequence[Any], labels_left: int) -> DeadlineBound:
+    """Bound what any policy can make of tasks that stand in ``groups`` before the problem's horizon, counted from now.
+
+    The problem gives classes, rates and the cost of a label; its budget and its numbers of tasks do not matter.
+    """
+    begin = perf_counter()
+    if not problem.finite:
+        raise ProblemError("there is no deadline.", "Give a finite horizon, or use standing_bound.")
+    stand = check_groups(groups, problem.classes)
+    left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
+    used, entry = np.unique(stand.entry, return_inverse=True)
+    if len(used) > MOST_CLASSES:
+        raise ProblemError(
+            f"the tasks are of {len(used)} kinds, and at most {MOST_CLASSES} are allowed.", "Use standing_bound."
+        )
+    stand = stand._replace(entry=entry.astype(np.int64))
+    members = np.bincount(stand.entry, stand.members)
+    classes = tuple(_counted(problem.classes[int(c)], int(k)) for c, k in zip(used, members, strict=True))
+    # Labels that were given before count for the truncation: a task's lattice begins with its first label.
+    given = int((stand.levels(problem.answers) + stand.w) @ stand.members)
+    there, unit = in_units(replace(problem, classes=classes, budget=max(left + given, 1)))
+    sweep = _Sweep(there, stand, left)
+    value, steps = sweep.best()
+    upper = value.total
+    return DeadlineBound(
+        tasks=stand.tasks,
+        labels_left=left,
+        mean_arrivals=there.mean_arrivals,
+        upper=unit * upper / stand.tasks,
+        price=unit * sweep.price_now,
+        slack=unit * max(upper - sweep.lower, 0.0) / stand.tasks,
+        steps=steps,
+        seconds=perf_counter() - begin,
+        base=unit * value.base,
+        prices=unit * value.prices,
+        come=value.come,
+    )
+
+
+def _counted(entry: TaskClass, count: int) -> TaskClass:
+    return replace(entry, count=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A bound without and with the charge for its prices, step by step."""
+
+    base: float
+    prices: Floats
+    come: Floats
+    total: float
+
+
+class _Sweep:
+    """Prices, and the bound at multiples of them with more and more steps."""
+
+    def __init__(self, problem: Problem, groups: Groups, left: int) -> None:
+        self.problem, self.left = problem, left
+        self.solver = PriceSolver(problem, closed=True)
+        self.tasks, self.outside = self.solver.place(groups)
+        self.in_flight = groups.in_flight
+        starts, rates = problem.rate_pieces
+        self._knots = np.append(starts, problem.horizon)
+        self._come = np.append(0.0, np.cumsum(rates * np.diff(self._knots)))
+        # With nothing to give out no label is bought at a price that none is worth.
+        self._at, self._worth = np.zeros(1), np.full(1, 1.0 + float(self.solver.stack.spread.max()))
+        self._edges: dict[int, Floats] = {}
+        self.lower = -inf
+        if left > 0:
+            found = self.solver.solve(groups, left)
+            self.lower = found.lower / self.solver.unit
+            self._at, self._worth = self._per_label_in_time(found)
+
+    @property
+    def price_now(self) -> float:
+        """Price of a label that is given out now."""
+        return float(self._worth[0] * self._comes_in(self.problem.horizon)) if self.left > 0 else 0.0
+
+    def best(self) -> tuple[_Value, int]:
+        """The least bound that was found, with the steps that it took."""
+        steps, factors = STEPS, np.zeros(len(KNOTS))
+        value = self._bound(factors, steps)
+        for move in MOVES if self.left > 0 else ():
+            for knot in range(len(KNOTS)):
+                for way in (move, -move):
+                    other = factors.copy()
+                    other[knot] += way
+                    trial = self._bound(other, steps)
+                    if trial.total < value.total:
+                        value, factors = trial, other
+                        break
+        scale = max(abs(value.total), float(self.tasks.sum()) * self.solver.sweeps.spread)
+        while steps < MOST_STEPS:
+            steps *= 2
+            finer = self._bound(factors, steps)
+            less = value.total - finer.total
+            value = finer if less > 0 else value
+            if less <= STEP_TOLERANCE * scale:
+                break
+        return value, steps
+
+    def _comes_in(self, tau: Floats | float) -> Any:
+        """Chance that a label given out with ``tau`` left comes in."""
+        return -np.expm1(-self.problem.completion_rate * np.asarray(tau))
+
+    def _per_label_in_time(self, found: BatchPrices) -> tuple[Floats, Floats]:
+        """Prices for each label that comes in, p(t) / q(t), and their times: smooth up to the deadline."""
+        at = np.interp(np.cumsum(found.size), self._come, self._knots)  # the workers of a batch come at its end
+        chance = self._comes_in(self.problem.horizon - at)
+        sure = chance > SURE
+        sure[0] = True
+        worth = found.prices / self.solver.unit / np.maximum(chance, SURE)
+        return at[sure], np.maximum(worth[sure], 0.0)
+
+    def _bound(self, factors: Floats, steps: int) -> _Value:
+        """The bound at the prices times e to the ``factors``, which are given at ``KNOTS``."""
+        T, mu, cost = self.problem.horizon, self.problem.completion_rate, self.problem.label_cost
+        tau = spaced(T, mu, steps)
+        chance = self._comes_in(tau)
+        worth = np.interp(T - tau[1:], self._at, self._worth) * np.exp(np.interp(mu * tau[1:], KNOTS, factors))
+        price = worth * chance[1:]
+        paid = price + cost * chance[:-1]
+        lowest = np.minimum.accumulate(paid / chance[1:])  # of a label that comes in, given out from then on
+        stack, grid = self.solver.stack, self.solver.sweeps.grid
+        levels, group = np.unique(np.floor(np.log(np.maximum(lowest, LEAST_PRICE)) / LEVEL), return_inverse=True)
+        after = np.stack([self._after(int(level)) for level in levels], axis=1)
+        V = np.empty((len(self.tasks), grid.states))
+        backward_deadline(stack.arrays, grid, mu, tau, self._most_rate(tau), paid, group.astype(np.int64), after, V)
+        above = self.solver.outside.worth(self.outside, float(lowest[-1]))[0] if len(self.outside.entry) else 0.0
+        owed = cost * self.in_flight * float(chance[-1])
+        come = np.diff(np.interp(T - tau, self._knots, self._come)[::-1])[::-1]
+        base = float((self.tasks * V).sum()) + above - owed
+        return _Value(base, price, come, base + charged(price, come, self.left))
+
+    def _most_rate(self, tau: Floats) -> Floats:
+        """The largest arrival rate within each step."""
+        starts, rates = self.problem.rate_pieces
+        at = self.problem.horizon - tau
+        first = np.maximum(np.searchsorted(starts, at[1:], side="right") - 1, 0)
+        last = np.maximum(np.searchsorted(starts, at[:-1], side="left") - 1, first)
+        return np.array([rates[a : b + 1].max() for a, b in zip(first, last, strict=True)])
+
+    def _after(self, level: int) -> Floats:
+        """(B, W+1, nodes) what the edge is worth at a level of the price."""
+        if level not in self._edges:
+            self._edges[level] = no_delay_after(self.solver.stack.arrays, self.solver.sweeps.grid, exp(LEVEL * level))
+        return self._edges[level]
+
+
+def spaced(length: float, mu: float, steps: int) -> Floats:
+    """Times left from 0 to ``length``: half of the steps even, half of them closer to the deadline."""
+    fine = np.expm1(np.linspace(0.0, np.log1p(mu * length), 4096)) / mu
+    fine[-1] = length
+    share = 0.5 * (fine / length + np.log1p(mu * fine) / np.log1p(mu * length))
+    return np.interp(np.linspace(0.0, 1.0, steps + 1), share, fine)
+
+
+def charged(price: Floats, come: Floats, left: int) -> float:
+    """int E[min(n, N_y)] dy for prices of steps in which ``come`` workers are expected."""
+    order = np.argsort(-price, kind="stable")
+    mean = np.cumsum(come[order])
+    given = left * pdtrc(left - 1, mean) + mean * pdtr(left - 2, mean) if left > 1 else min(left, 1) * -np.expm1(-mean)
+    return float(given @ -np.diff(price[order], append=0.0))
+
+
+def no_delay_after(lattices: Lattices, grid: Grid, lowest: float) -> Floats:
+    """(B, W+1, nodes) P^j S at the lowest price of a label that comes in."""
+    B, nodes = lattices.reward.shape
+    inner = int(lattices.first[-2])
+    reach = int(lattices.first[grid.C + 1])
+    out = np.empty((B, grid.W + 1, nodes))
+    for b in range(B):
+        S = np.empty((3, nodes))
+        one = Lattices(*lattices[:2], *(part[b : b + 1] for part in lattices[2:]))
+        no_delay(one, lowest, np.zeros(len(lattices.first) - 1), S, np.empty((1, 4)))
+        out[b, 0] = S[0]
+        for j in range(1, grid.W + 1):
+            out[b, j] = out[b, j - 1]
+            later = out[b, j - 1][lattices.child[:inner]]
+            out[b, j, :inner] = np.sum(lattices.prob[b, :inner] * later, axis=1)
+    return out[:, :, :reach]

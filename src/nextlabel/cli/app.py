@@ -24,6 +24,7 @@ from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
+from nextlabel.cli.webhook import app as webhook
 from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
@@ -72,6 +73,7 @@ for _command in (
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
+app.add_typer(webhook, name="webhook")
 
 
 def _show_version(asked: bool) -> None:

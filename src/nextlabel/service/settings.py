@@ -25,7 +25,8 @@ class ServiceSettings(BaseSettings):
     ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
-    commas, to which a link may send workers when they finish.
+    commas, to which a link may send workers when they finish. ``webhook_hosts`` are hosts, perhaps with a port, that
+    webhooks may go to although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -51,6 +52,8 @@ class ServiceSettings(BaseSettings):
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""
     completion_hosts: str = "app.prolific.com, app.prolific.co"
+    webhook_hosts: str = ""
+    webhook_seconds: float = Field(10.0, ge=1, le=60)
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""
@@ -89,11 +92,12 @@ class ServiceSettings(BaseSettings):
     @field_validator("completion_hosts")
     @classmethod
     def _check_hosts(cls, hosts: str) -> str:
-        names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
-        for name in names:
-            if _HOST.fullmatch(name) is None:
-                raise InputError(f"completion host {name!r} is not a host name.", "Give e.g. app.prolific.com.")
-        return ", ".join(names)
+        return _checked_hosts("completion host", hosts, "Give e.g. app.prolific.com.")
+
+    @field_validator("webhook_hosts")
+    @classmethod
+    def _check_webhook_hosts(cls, hosts: str) -> str:
+        return _checked_hosts("webhook host", hosts, "Give e.g. hooks.internal:8080.")
 
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
@@ -120,3 +124,12 @@ class ServiceSettings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """The variables from which another process reads the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in self.model_dump().items()}
+
+
+def _checked_hosts(role: str, hosts: str, hint: str) -> str:
+    """Host names between commas."""
+    names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
+    for name in names:
+        if _HOST.fullmatch(name) is None:
+            raise InputError(f"{role} {name!r} is not a host name.", hint)
+    return ", ".join(names)

@@ -18,6 +18,7 @@ from nextlabel.web.dashboard.routes import (
     predictions,
     sign_in,
     task,
+    webhooks,
     worker,
 )
 from nextlabel.web.dashboard.session import DashboardSessions
@@ -39,5 +40,19 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (sign_in, campaign, commands, predictions, task, worker, links, create, edit, delete, help, audit):
+    for module in (
+        sign_in,
+        campaign,
+        commands,
+        predictions,
+        task,
+        worker,
+        links,
+        create,
+        edit,
+        delete,
+        help,
+        audit,
+        webhooks,
+    ):
         app.include_router(module.router)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, expect, sync_playwright
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -37,10 +37,10 @@ def executable() -> str:
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
-    """The browser."""
+def launched(*more: str) -> Iterator[Browser]:
+    """The browser, with more arguments."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=executable(), args=[*ARGUMENTS, *more])
         try:
             yield browser
         finally:
@@ -72,7 +72,7 @@ def at(browser: Browser, size: dict[str, int] = DESKTOP, **options: Any) -> Iter
         yield windows.new_page()
 
 
-def check_accessible(page: Page, *rules: str) -> None:
+def check_accessible(page: Page | Frame, *rules: str) -> None:
     """No finding of axe that is serious or critical, once everything stands still; by all rules or those named."""
     page.evaluate("Promise.allSettled(document.getAnimations().map(animation => animation.finished))")
     if not page.evaluate("'axe' in window"):

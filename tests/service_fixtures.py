@@ -23,14 +23,14 @@ from nextlabel.service.routes import log, work
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
-from nextlabel.web.worker import routes as worker_routes
+from nextlabel.web.worker import steps as worker_steps
 
 #: Seconds after which a test that waits gives up: far more than the slowest machine needs.
 PATIENCE_S = 300.0
 #: How long a request waits for what is being computed before it is told to come back: a slow machine would be told so
 #: where a test looks at something else.
 WAITS: tuple[tuple[Any, str], ...] = (
-    (work, "TABLES_WAIT_S"), (worker_routes, "TABLES_WAIT_S"), (log, "CERTIFICATE_S"),
+    (work, "TABLES_WAIT_S"), (worker_steps, "TABLES_WAIT_S"), (log, "CERTIFICATE_S"),
     (service_module, "READ_PATIENCE_S"), (worker_reports, "WAIT_S"),
 )  # fmt: skip
 for module, constant in WAITS:

@@ -111,7 +111,8 @@ def test_links_are_the_same_each_time_and_join_by_platform(service: Service, lin
     assert made[0]["links"][0]["url"] == f"{service.url}/w/{made[0]['links'][0]['token']}"
     join = made[0]["join"]
     assert join["url"] == f"{service.url}/j/{join['token']}"
-    assert join["prolific"].endswith("?PROLIFIC_PID={{%PROLIFIC_PID%}}")
+    assert join["prolific"].startswith(join["url"] + "?PROLIFIC_PID={{%PROLIFIC_PID%}}&")
+    assert join["frame"] == f"{service.url}/f/{join['token']}"
     token = links.joined(join["token"], {"PROLIFIC_PID": "5f", "STUDY_ID": "x"})
     assert links.read_worker(token) == ("demo", "prolific:5f")
     with service.http(token) as http:

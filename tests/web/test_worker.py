@@ -19,7 +19,7 @@ from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
-from nextlabel.web.worker import routes
+from nextlabel.web.worker import steps
 from nextlabel.web.worker.choices import choices
 from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
 from nextlabel.web.worker.session import LAST_LEASE_COOKIE, SESSION_COOKIE, checked_completion
@@ -285,7 +285,7 @@ def test_an_answer_is_saved_while_tables_are_worked_out(service: Service, monkey
 
         with monkeypatch.context() as patch:
             patch.setattr(NonBlockingTableCache, "ready", pending)
-            patch.setattr(routes, "TABLES_WAIT_S", 0.01)
+            patch.setattr(steps, "TABLES_WAIT_S", 0.01)
             saved = http.post("/work/tables", data={"lease": lease[1], "answer": "1"})
             assert saved.headers["location"] == "/work/tables"
             waiting = http.get("/work/tables")
@@ -752,7 +752,7 @@ def test_error_pages_are_accessible(service: Service, chromium: Browser) -> None
 def test_json_is_only_for_the_script(service: Service) -> None:
     with visitor(service, campaign(service, "asjson")) as http:
         body = http.get("/work/asjson", headers={"accept": "application/json"}).json()
-        assert set(body) == {"panel", "title", "lease", "language"}
+        assert set(body) == {"panel", "title", "lease", "language", "address"}
         json.dumps(body)
 
 

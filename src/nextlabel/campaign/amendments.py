@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nextlabel.campaign.page_settings import (
     check_names_fit,
+    checked_completion_code,
     checked_display_names,
     checked_instructions,
     checked_language,
@@ -44,6 +45,7 @@ AMENDABLE: Final[dict[str, Callable[[Any], Any]]] = {
     "pay_per_label": checked_pay, "most_labels_per_worker": checked_quota, "name": checked_name,
     "question": checked_question, "display_names": checked_display_names, "instructions": checked_instructions,
     "language": checked_language, "show": checked_show, "turn_away": partial(checked_switch, "turn_away"),
+    "completion_code": checked_completion_code,
 }  # fmt: skip
 NOTHING: Final = "{}"
 

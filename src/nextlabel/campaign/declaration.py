@@ -18,6 +18,8 @@ MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26
 LONGEST_INSTRUCTIONS = 20_000
 #: Characters of a worker's comment on a task.
 LONGEST_COMMENT = 1000
+#: Characters of a completion code.
+LONGEST_CODE = 64
 #: A lease lasts at least a second and at most thirty days.
 LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
@@ -123,6 +125,10 @@ SETTINGS: Final[dict[str, Setting]] = {
     ),
     "most_labels_per_worker": Setting(
         "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
+    ),
+    "completion_code": Setting(
+        "Code that workers get when they have finished, to show a platform such as Prolific that they have.",
+        "", {"max_length": LONGEST_CODE}, "C1A2B3C4",
     ),
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ from nextlabel.campaign.imports import ImportRecords
 from nextlabel.campaign.needs import Need
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.visits import VisitRecords
 from nextlabel.problem.state import TaskState
 
 if TYPE_CHECKING:
@@ -193,6 +194,11 @@ class Store(Protocol):
     @property
     def access(self) -> AccessRecords:
         """Who may use the store."""
+        ...
+
+    @property
+    def visits(self) -> VisitRecords:
+        """Visits of workers whom a platform sends."""
         ...
 
     @property

@@ -14,7 +14,7 @@ from nextlabel.campaign.rules import Limits
 #: Values of settings that a log may lack because they were added later.
 LEGACY_SETTINGS: Final[dict[str, Any]] = {
     "language": None, "show": ["*"], "gold_in_budget": False, "pay_per_label": 0.0, "most_labels_per_worker": None,
-    "display_names": None, "instructions": "", "turn_away": False,
+    "display_names": None, "instructions": "", "turn_away": False, "completion_code": "",
 }  # fmt: skip
 #: Observations that the rates remembered.
 RATE_MEMORY: Final = 500

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from nextlabel.campaign.declaration import (
     LANGUAGES,
+    LONGEST_CODE,
     LONGEST_INSTRUCTIONS,
     LONGEST_LABEL,
     LONGEST_NAME,
@@ -74,6 +76,17 @@ def checked_language(language: Any) -> str | None:
         known = ", ".join(f"{code} ({name})" for code, name in LANGUAGES.items())
         raise InputError(f"language {str(language)[:40]!r} is not one of the workers' page.", f"Give one of {known}.")
     return None if language is None else str(language)
+
+
+def checked_completion_code(code: Any) -> str:
+    """What workers show a platform when they have finished; may be empty."""
+    text = _text("completion code", code, LONGEST_CODE, "Give the platform's code, e.g. C1A2B3C4.")
+    if text and re.fullmatch(r"[A-Za-z0-9_-]+", text) is None:
+        raise InputError(
+            f"completion code {text!r} has other characters than letters, digits, - and _.",
+            "Give the platform's code, e.g. C1A2B3C4.",
+        )
+    return text
 
 
 def checked_show(columns: Any) -> tuple[str, ...] | None:

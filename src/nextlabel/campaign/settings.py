@@ -24,6 +24,7 @@ from nextlabel.campaign.declaration import (
 from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
 from nextlabel.campaign.page_settings import (
     check_names_fit,
+    checked_completion_code,
     checked_display_names,
     checked_instructions,
     checked_labels,
@@ -61,6 +62,7 @@ class Changeable(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    completion_code: str
     name: str
     question: str
     display_names: Sequence[str] | None
@@ -124,6 +126,7 @@ class CampaignSettings:
     turn_away: bool = SETTINGS["turn_away"].default
     pay_per_label: float = SETTINGS["pay_per_label"].default
     most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
+    completion_code: str = SETTINGS["completion_code"].default
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -147,6 +150,7 @@ class CampaignSettings:
         set_(self, "turn_away", checked_switch("turn_away", self.turn_away))
         set_(self, "pay_per_label", checked_pay(self.pay_per_label))
         set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
+        set_(self, "completion_code", checked_completion_code(self.completion_code))
         set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
         most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
         set_(self, "most_labels", at_most("most_labels", self.most_labels, most, self.most_labels == MOST_LABELS))

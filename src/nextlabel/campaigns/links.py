@@ -16,11 +16,15 @@ class WorkerLink:
 
 @dataclass(frozen=True, slots=True)
 class JoinLink:
-    """The link to which a platform adds the worker's id; ``prolific`` has Prolific's placeholder for it."""
+    """The link to which a platform adds the worker's id.
+
+    ``prolific`` has Prolific's placeholders; ``frame`` may be framed by Mechanical Turk.
+    """
 
     token: str
     url: str
     prolific: str
+    frame: str = ""
 
 
 @dataclass(frozen=True, slots=True)

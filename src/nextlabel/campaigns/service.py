@@ -39,6 +39,7 @@ from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
 
@@ -66,6 +67,7 @@ class CampaignService:
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.audits, self.certificates = Audits(self), Certificates(self)
         self.worker_reports = WorkerReports(self)
+        self.visits = PlatformVisits(self)
         self.imports = Imports(store, self._tables_at_hand, self.clock)
         self.deletions = Deletions(store)
 

@@ -17,8 +17,10 @@ from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.interrupts import interrupts
+from nextlabel.cli.mturk import app as mturk
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
+from nextlabel.cli.prolific import app as prolific
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
@@ -74,6 +76,8 @@ for _command in (
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
 app.add_typer(webhook, name="webhook")
+app.add_typer(prolific, name="prolific")
+app.add_typer(mturk, name="mturk")
 
 
 def _show_version(asked: bool) -> None:

@@ -41,6 +41,10 @@ def plan(
     replications: Annotated[
         int | None, whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
     ] = None,
+    policy: Annotated[
+        Literal["index", "auto"] | None,
+        typer.Option(help="The policy to simulate. Default: auto with a deadline (--horizon), else index."),
+    ] = None,
     turn_away: Annotated[
         bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")
     ] = False,
@@ -70,8 +74,8 @@ def plan(
             span = budget_range(problem, learnt.learnt, goal, seed)
         found = make_plan(
             replace(problem, label_cost=0.0), target=goal, most=most, label_cost=problem.label_cost or None,
-            value=value, replications=replications, seed=seed, turn_away=turn_away, engine=Engine(jobs=jobs),
-            progress=progress,
+            value=value, replications=replications, seed=seed, turn_away=turn_away, policy=policy,
+            engine=Engine(jobs=jobs), progress=progress,
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
     warnings = [] if learnt is None else learnt.warnings()

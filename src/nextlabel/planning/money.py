@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from nextlabel.planning.index_curve import index_curve
+from nextlabel.planning.bounds import plan_bounds
 from nextlabel.planning.result import Money
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.curve import ValueCurve
-from nextlabel.simulation.engine import Engine
-from nextlabel.solve.curve import bound_curve
 
 
 def where_to_stop(
@@ -17,17 +16,15 @@ def where_to_stop(
     curve: ValueCurve,
     cost: float,
     value: float,
-    count: int,
-    seed: int,
-    engine: Engine | None,
+    at_cost: Callable[[Problem, int], ValueCurve],
 ) -> Money:
-    """Along the curve, and with the policy that may stop."""
+    """Along the curve, and with the policy that may stop, whose value with one budget ``at_cost`` simulates."""
     K = problem.tasks
     net = value * K * curve.mean - cost * curve.labels_used
     best = int(net.argmax())
     stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
-    stopped = index_curve(stops, stops.budget, count, seed, engine, largest_alone=True)
-    most = float(bound_curve(stops).value(curve.budgets[-1:])[0])
+    stopped = at_cost(stops, stops.budget)
+    most = float(plan_bounds(stops).value(curve.budgets[-1:])[0])
     return Money(
         label_cost=cost,
         value=value,

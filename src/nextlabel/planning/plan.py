@@ -4,14 +4,15 @@
 symbol    code         meaning
 ========= ============ ==========================================================================
 U         budgets      labels to buy; the curve has some dozen of them
---        index        value per task of the index policy (``simulation.curve``), cut at B(U), with half-widths
-B(U)      bound        if workers are alike, no policy has more (``solve.curve``)
+--        index        value per task of the policy (``simulation.curve``), cut at B(U), with half-widths
+B(U)      bound        if workers are alike, no policy has more (``planning.bounds``)
 lam(U)    price        the price of the bound: its slope, B(U + 1) - B(U) times the tasks, to first order
 --        overlap      value per task of 1, 3, 5, 7 labels for every task
 ========= ============ ==========================================================================
 
-The index table is solved once, for the largest budget; every replication plays one campaign that passes through all
-budgets. With a deadline the index is the patient one, of a campaign without deadline; labels not in by then are lost.
+The policy is the index, or with a deadline ``auto``, which knows of it; labels not in by then are lost. The index table
+is solved once, for the largest budget, and every replication plays one campaign that passes through all budgets; a
+deadline it does not know. ``auto`` plays each budget of a coarser grid by itself (``planning.auto_curve``).
 Guarantee: the simulated values are unbiased, with 95% intervals. Where the index nearly reaches the bound (with 10,000
 tasks by less than 600 campaigns can tell) half of them come out above it, by chance, and are cut there. ``needed`` is
 where the interpolated curve reaches the target, between ``needed_low`` and ``needed_high`` where the ends of the
@@ -22,22 +23,27 @@ may be flatter there than what that policy gains by a label.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
 from nextlabel.errors import InputError
+from nextlabel.planning.auto_curve import auto_curve, auto_replications
+from nextlabel.planning.bounds import plan_bounds, useful_budget
 from nextlabel.planning.crowd_plan import plan_with_workers
 from nextlabel.planning.index_curve import index_curve
 from nextlabel.planning.money import where_to_stop
 from nextlabel.planning.result import Plan, needed_labels
 from nextlabel.policies.budget_rollout import POINTS
+from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.sampled import sample_tasks
-from nextlabel.solve.curve import bound_curve, ceiling_value, overlap_values
+from nextlabel.solve.curve import ceiling_value, overlap_values
 from nextlabel.solve.progress import Progress, part
 
+POLICIES = ("index", "auto")
 OVERLAPS = (1, 3, 5, 7)
 #: Labels per task at the end of the curve when neither budget nor target says how far.
 SHOWN_LABELS_A_TASK = 8
@@ -59,15 +65,21 @@ def plan(
     replications: int | None = None,
     seed: int = 0,
     turn_away: bool = False,
+    policy: str | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Plan ``problem``, whose own budget is not looked at; ``most`` is the largest budget of the curve.
 
-    With workers who differ the policy is ``crowd``; ``turn_away`` lets it give an arrival nothing.
+    ``policy`` is ``index`` or ``auto``: by default ``auto`` where there is a deadline. With workers who differ it is
+    ``crowd``; ``turn_away`` lets it give an arrival nothing.
     """
     begin = perf_counter()
     if problem.workers:
+        if policy not in (None, "crowd"):
+            raise InputError(
+                f"with workers who differ a plan simulates the policy crowd, and not {policy!r}.", "Leave it out."
+            )
         if label_cost is not None:
             raise InputError(
                 "with workers who differ a label's cost belongs to the type of worker.",
@@ -83,26 +95,31 @@ def plan(
             "Add [[workers]] to the problem file, or leave --turn-away out.",
         )
     _check(problem, target, most)
+    rule = _policy(problem, policy)
+    simulated = auto_curve if rule == "auto" else index_curve
     count = replications
-    if count is None:
+    if count is None and rule == "auto":
+        count = auto_replications(problem.tasks)
+    elif count is None:
         count = int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
     ample = with_ample_budget(problem) if most is None else problem.with_budget(most)
-    bounds = bound_curve(ample, part(progress, 0, 2))
+    bounds = plan_bounds(ample, part(progress, 0, 2))
     needed_by_any = None if target is None else bounds.budget_for(target)
     top = _first_top(problem, target, needed_by_any) if most is None else most
-    curve = index_curve(problem, top, count, seed, engine, part(progress, 1, 2))
+    curve = simulated(problem, top, count, seed, engine, part(progress, 1, 2))
     for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
-        further = min(int(1.5 * top), _last_top(problem))
+        further = min(int(1.5 * top), useful_budget(problem))
         if target is None or curve.mean[-1] - curve.half_width[-1] >= target or further <= top:
             break
         top = further
-        curve = index_curve(problem, top, count, seed, engine, part(progress, 1, 2))
+        curve = simulated(problem, top, count, seed, engine, part(progress, 1, 2))
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
     needs = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
     money = None
     if label_cost is not None:
-        money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, count, seed, engine)
+        at_cost = partial(simulated, count=count, seed=seed, engine=engine, largest_alone=True)
+        money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, at_cost)
     if progress is not None:
         progress(1.0)
     return Plan(
@@ -121,8 +138,18 @@ def plan(
         seed=seed,
         seconds=perf_counter() - begin,
         simulated=curve.mean,
+        policy=rule,
         sample=sample_tasks(problem)[1],
     )
+
+
+def _policy(problem: Problem, asked: str | None) -> str:
+    """The policy to simulate; with more kinds of tasks than tables can hold ``auto`` is the index."""
+    if asked not in (None, *POLICIES):
+        raise InputError(f"a plan does not know the policy {asked!r}.", f"Use {' or '.join(POLICIES)}.")
+    if len(problem.classes) > FEW_CLASSES:
+        return "index"
+    return asked or ("auto" if problem.finite else "index")
 
 
 def with_ample_budget(problem: Problem) -> Problem:
@@ -160,11 +187,4 @@ def _first_top(problem: Problem, target: float | None, needed_by_any: int | None
     top = SHOWN_LABELS_A_TASK * K
     if target is not None and needed_by_any is not None:
         top = int(1.25 * needed_by_any) + K // 2 + 1
-    return max(min(top, _last_top(problem)), POINTS)
-
-
-def _last_top(problem: Problem) -> int:
-    """The largest budget worth a look: with a deadline more labels than workers can come."""
-    if not problem.finite:
-        return LARGEST
-    return min(int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1, LARGEST)
+    return max(min(top, useful_budget(problem)), POINTS)

@@ -27,7 +27,7 @@ class Money:
     best_budget: int
     best_net: float
     best_value: float
-    #: The index policy that turns workers away when no task is worth the cost: labels it buys, its net value.
+    #: The policy that turns workers away when no task is worth the cost: labels it buys, its net value.
     stopping_labels: float
     stopping_net: float
     stopping_half_width: float
@@ -114,17 +114,17 @@ class Plan:
         return int((self.simulated > self.bound + ROUNDING).sum())
 
     def value_at(self, budget: float) -> float:
-        """The index's value per task, interpolated."""
+        """The policy's value per task, interpolated."""
         return float(np.interp(budget, self.budgets, self.index))
 
     def next_labels(self, budget: int, more: int = 100) -> float | None:
-        """What ``more`` labels add to ``budget`` under the index policy; None if the curve ends before."""
+        """What ``more`` labels add to ``budget`` under the policy; None if the curve ends before."""
         if budget + more > self.budgets[-1]:
             return None
         return self.problem.tasks * (self.value_at(budget + more) - self.value_at(budget))
 
     def budget_like(self, overlap: int) -> int | None:
-        """The budget at which the index is as good as that overlap; None if the curve does not get there."""
+        """The budget at which the policy is as good as that overlap; None if the curve does not get there."""
         value = self.overlap[self.overlaps.index(overlap)]
         return crossing(self.budgets, self.index, float(value))
 

@@ -96,7 +96,7 @@ def assumptions(plan: Plan) -> list[str]:
     out += _sample(plan)
     if plan.assumes:
         out.append(f"The bound assumes: {plan.assumes}")
-    if problem.finite and not problem.workers:
+    if problem.finite and plan.policy == "index":
         out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")
     return out
 

@@ -43,7 +43,7 @@ class BudgetRollout(NamedTuple):
         """The tables of ``policy`` for the largest budget."""
         setting = Setting.of(problem.with_budget(max(int(budgets[-1]), 1)))
         tables = make_policy_arrays(setting, policy)
-        if tables.mode == BY_DEFICIT or (tables.mode == BY_LEVELS and len(budgets) > 1):
+        if tables.mode in (BY_DEFICIT, BY_LEVELS):
             raise InputError(
                 f"policy {policy.name!r} plans for one budget and has no curve.",
                 "Use index, okg-pending or another rule.",

@@ -42,6 +42,7 @@ from nextlabel.service.routes import (
     labels,
     links,
     log,
+    platforms,
     predictions,
     results,
     tasks,
@@ -64,7 +65,7 @@ ROUTERS = tuple(
     part.router
     for part in (
         *(work, campaigns, tasks, predictions, links, results),
-        *(labels, workers, audit, webhook_routes, log, health),
+        *(labels, workers, platforms, audit, webhook_routes, log, health),
     )
 )
 

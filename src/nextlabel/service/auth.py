@@ -4,6 +4,7 @@
 path                                         open to
 ============================================ ===========================================================
 healthz, openapi.json; all outside the API   everybody
+hooks/prolific                               everybody: the request is signed by Prolific
 campaigns/{id}/ask, leases/{id}/...          requesters, and workers with a link to that campaign
 everything else                              requesters; auditors and viewers may read (``service.roles``)
 ============================================ ===========================================================
@@ -31,7 +32,8 @@ from nextlabel.service.tokens import PREFIX
 from nextlabel.store.memory import no_campaign
 
 API = "/api/v1"
-_OPEN = frozenset({"/healthz", f"{API}/healthz", f"{API}/openapi.json"})
+#: Prolific signs what it sends to its address.
+_OPEN = frozenset({"/healthz", f"{API}/healthz", f"{API}/openapi.json", f"{API}/hooks/prolific"})
 _STATIC = "/static/"
 _METRICS = frozenset({"/metrics", f"{API}/metrics"})
 _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|renew|undo))")

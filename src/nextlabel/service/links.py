@@ -30,19 +30,23 @@ from nextlabel.campaign.access import AUDIT_LINK, JOIN_LINK
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.ledger import Store
 from nextlabel.errors import InputError, TokenError
+from nextlabel.integrations import mturk, prolific
 from nextlabel.service.access import AccessState, read_access
 from nextlabel.service.key_file import signing_key
 
 WORKER, JOIN, AUDIT = "w3", "j3", "a3"
 #: The parameters in which platforms pass the worker's id, and the prefix of the worker's name: nobody can join under
 #: the name of a worker who has a personal link.
-PLATFORMS = {"PROLIFIC_PID": "prolific", "workerId": "mturk", "participant": "participant", "worker": "joined"}
+PLATFORMS = {
+    prolific.PARTICIPANT: prolific.PLATFORM,
+    mturk.WORKER: mturk.PLATFORM,
+    "participant": "participant",
+    "worker": "joined",
+}
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
-#: What Prolific's study address needs at the end of a platform's link.
-PROLIFIC = "?PROLIFIC_PID={{%PROLIFIC_PID%}}"
 #: Tokens of a service, for logs that must not show them.
-TOKEN_PATTERN = r"\b(?:[wja]\d\.[\w.-]+|nl_[\w-]+)"
+TOKEN_PATTERN = r"\b(?:[wjaf]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 INVALID_LINK = (
     "this link was not issued by this service, or is no longer valid.",
@@ -122,7 +126,7 @@ class LinkSigner:
         for name, platform in PLATFORMS.items():
             participant = parameters.get(name)
             if participant is not None:
-                if _PARTICIPANT.fullmatch(participant) is None:
+                if not is_participant(participant):
                     raise InputError(f"{name} is not a worker's id.", "Use 1 to 128 letters, digits and . _ @ -.")
                 return self.worker_token(campaign, f"{platform}:{participant}")
         raise InputError("the address does not say who joins.", f"Add one of {', '.join(PLATFORMS)} to it.")
@@ -151,6 +155,11 @@ class LinkSigner:
         )
 
 
+def is_participant(text: str) -> bool:
+    """Whether a text can be an id that a platform has given."""
+    return _PARTICIPANT.fullmatch(text) is not None
+
+
 def worker_url(base: str, token: str) -> str:
     """The address of the worker's page."""
     return f"{base}/w/{token}"
@@ -159,6 +168,11 @@ def worker_url(base: str, token: str) -> str:
 def join_url(base: str, token: str) -> str:
     """The address for a platform, which adds one of the parameters of ``PLATFORMS``."""
     return f"{base}/j/{token}"
+
+
+def frame_url(base: str, token: str) -> str:
+    """The address of an external question of Mechanical Turk, which shows it in a frame."""
+    return f"{base}/f/{token}"
 
 
 def audit_url(base: str, token: str) -> str:

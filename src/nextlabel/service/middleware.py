@@ -23,12 +23,13 @@ from nextlabel.service.metrics import Metrics
 from nextlabel.service.problem_details import problem_response
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+X_FRAME_OPTIONS = b"x-frame-options"
 #: Added to every response that does not set them itself; pages have a policy of their own.
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"x-frame-options", b"DENY"),
+    (X_FRAME_OPTIONS, b"DENY"),
     (b"cache-control", b"no-store"),
 )
 #: Added where browsers come by https: for a year they will not come by http, in which a cookie could be read.
@@ -40,6 +41,7 @@ class RequestContext:
     """What the log says about one request; ``principal`` is None where no token is needed.
 
     ``cause`` is the error behind a response with status 503, which says no more than that the database does not answer.
+    ``framed`` is for pages whose own policy says who may frame them, in place of the header that forbids it to all.
     """
 
     request_id: str
@@ -49,6 +51,7 @@ class RequestContext:
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
     cause: BaseException | None = None
+    framed: bool = False
 
 
 def request_context(request: Request) -> RequestContext:
@@ -86,7 +89,7 @@ class RequestMiddleware:
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
-                message["headers"] = self._with_security(message.get("headers", ()), context.request_id)
+                message["headers"] = self._with_security(message.get("headers", ()), context)
             elif not message.get("more_body", False):
                 self._record(scope, context)
             await send(message)
@@ -105,13 +108,15 @@ class RequestMiddleware:
         finally:
             self._record(scope, context)
 
-    def _with_security(self, headers: Any, request_id: str) -> list[tuple[bytes, bytes]]:
+    def _with_security(self, headers: Any, context: RequestContext) -> list[tuple[bytes, bytes]]:
         present = {name for name, _ in headers}
         if present.isdisjoint(self._security_names):
             missing = self._security_headers
         else:
             missing = tuple(pair for pair in self._security_headers if pair[0] not in present)
-        return [*headers, *missing, (b"x-request-id", request_id.encode())]
+        if context.framed:
+            missing = tuple(pair for pair in missing if pair[0] != X_FRAME_OPTIONS)
+        return [*headers, *missing, (b"x-request-id", context.request_id.encode())]
 
     def _record(self, scope: Scope, context: RequestContext) -> None:
         """Count and log a request once."""

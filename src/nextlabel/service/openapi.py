@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from nextlabel.service.auth import API
 from nextlabel.service.problem_details import MEDIA_TYPE
-from nextlabel.service.request_models import AskRequest, ReleaseRequest, TellRequest
+from nextlabel.service.request_models import AskRequest, ProlificEventRequest, ReleaseRequest, TellRequest
 from nextlabel.service.response_models import ProblemDetails
 
 _SCHEMAS = "#/components/schemas/"
@@ -27,9 +27,15 @@ _DESCRIPTIONS = {
     500: "Internal error",
     503: "The database does not answer",
 }
-_OPEN = (f"{API}/healthz",)
+_OPEN = (f"{API}/healthz", f"{API}/hooks/prolific")
 #: Models that FastAPI does not see because routes parse them themselves.
-_EXTRA: tuple[type[BaseModel], ...] = (ProblemDetails, AskRequest, TellRequest, ReleaseRequest)
+_EXTRA: tuple[type[BaseModel], ...] = (
+    ProblemDetails,
+    AskRequest,
+    TellRequest,
+    ReleaseRequest,
+    ProlificEventRequest,
+)
 
 Responses = dict[int | str, dict[str, Any]]
 

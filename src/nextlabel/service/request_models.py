@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 from nextlabel.campaign.standing import LONGEST_REASON, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES
+from nextlabel.campaigns.visits import Platform
 
 B = TypeVar("B", bound="RequestBody")
 #: Cursors fit into the whole numbers of JavaScript.
@@ -86,6 +87,29 @@ class WorkersQuery(QueryParameters):
     format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all workers")
 
 
+class VisitsQuery(QueryParameters):
+    """Which visits of platforms' workers."""
+
+    platform: Platform | None = Field(None, description="Left out: of all platforms")
+    limit: int = Field(1000, ge=1, le=100_000)
+
+
+class BonusesQuery(QueryParameters):
+    """Whose workers are paid, and what the platform pays them for a visit already."""
+
+    platform: Platform
+    reward: float = Field(0.0, ge=0, le=100_000, allow_inf_nan=False)
+
+
+class ProlificEventRequest(BaseModel):
+    """An event as Prolific sends it (docs.prolific.com, Webhooks, Receiving); others than this one change nothing."""
+
+    event_type: str = Field(examples=["submission.status.change"])
+    resource_id: str = Field(description="The submission, that is the SESSION_ID of the study link")
+    participant_id: str
+    status: str = Field(examples=["RETURNED"])
+
+
 class TasksQuery(QueryParameters):
     """How tasks are read."""
 
@@ -121,6 +145,7 @@ class ChangeableSettings(RequestBody):
     lease_seconds: float | None = setting_field("lease_seconds")
     pay_per_label: float = setting_field("pay_per_label")
     most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
+    completion_code: str = setting_field("completion_code")
     turn_away: bool = setting_field("turn_away")
 
 

@@ -15,17 +15,25 @@ from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Told
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
+from nextlabel.campaign.visits import Visit
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
 from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
 from nextlabel.campaigns.links import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.visits import Effect
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.service.times import iso_or_none
 
 _NEXT = "``next`` is the ``after`` of the following page, null on the last."
 Time = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-07-01T12:00:00.000Z"])]
+
+
+class HookResponse(BaseModel):
+    """What an event of a platform has done; ``unknown``: it is about nothing that began here."""
+
+    effect: Effect
 
 
 def is_time(name: str) -> bool:
@@ -207,6 +215,8 @@ class GoldResponse(BaseModel):
 AuditResponse = _list(
     "AuditResponse", "Items that were drawn for an audit.", items=_model(AuditItem, "An item, and the expert's answer.")
 )
+VisitResponse = _model(Visit, "A submission or assignment by which a platform sent a worker.")
+VisitsResponse = _list("VisitsResponse", "Visits to one campaign, newest first.", visits=VisitResponse)
 
 WebhookResponse = _model(
     Webhook,

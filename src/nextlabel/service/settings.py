@@ -10,11 +10,14 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from nextlabel.errors import InputError
+from nextlabel.integrations.prolific import MEANINGS, normal_status
 
 LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
+#: A host is reached by https, unless its address says http, for tests.
+_ORIGIN = re.compile(rf"(?:https?://)?{_HOST.pattern}")
 
 
 class ServiceSettings(BaseSettings):
@@ -25,8 +28,11 @@ class ServiceSettings(BaseSettings):
     ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
-    commas, to which a link may send workers when they finish. ``webhook_hosts`` are hosts, perhaps with a port, that
-    webhooks may go to although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.
+    commas, to which a link may send workers when they finish. ``frame_hosts`` are those that may show the workers' page
+    in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.frame``).
+    ``prolific_secret`` is the secret of Prolific's webhooks, or several; ``prolific_drops`` are statuses of submissions
+    whose labels are dropped, beside REJECTED. ``webhook_hosts`` are hosts, perhaps with a port, that webhooks may go to
+    although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -52,6 +58,12 @@ class ServiceSettings(BaseSettings):
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""
     completion_hosts: str = "app.prolific.com, app.prolific.co"
+    frame_hosts: str = (
+        "worker.mturk.com, workersandbox.mturk.com, www.mturk.com, requester.mturk.com, requestersandbox.mturk.com"
+    )
+    submit_hosts: str = "www.mturk.com, workersandbox.mturk.com"
+    prolific_secret: str = ""
+    prolific_drops: str = ""
     webhook_hosts: str = ""
     webhook_seconds: float = Field(10.0, ge=1, le=60)
 
@@ -99,6 +111,24 @@ class ServiceSettings(BaseSettings):
     def _check_webhook_hosts(cls, hosts: str) -> str:
         return _checked_hosts("webhook host", hosts, "Give e.g. hooks.internal:8080.")
 
+    @field_validator("frame_hosts", "submit_hosts")
+    @classmethod
+    def _check_origins(cls, hosts: str) -> str:
+        names = [name.lower().rstrip("/") for name in _listed(hosts)]
+        for name in names:
+            if _ORIGIN.fullmatch(name) is None:
+                raise InputError(f"{name!r} is not a host name.", "Give e.g. worker.mturk.com, separated by commas.")
+        return ", ".join(names)
+
+    @field_validator("prolific_drops")
+    @classmethod
+    def _check_drops(cls, statuses: str) -> str:
+        names = [normal_status(name) for name in _listed(statuses)]
+        for name in names:
+            if MEANINGS.get(name) not in ("ends", "rejects"):
+                raise InputError(f"{name!r} is not a status that ends a submission.", "Give e.g. RETURNED.")
+        return ", ".join(names)
+
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
         if self.cookie_secure is None:
@@ -108,6 +138,26 @@ class ServiceSettings(BaseSettings):
     def completes_at(self, host: str) -> bool:
         """Whether a link may send workers to a host when they finish."""
         return host.lower() in self.completion_hosts.split(", ")
+
+    @property
+    def frame_origins(self) -> tuple[str, ...]:
+        """The sites that may show the workers' page in a frame."""
+        return _origins(self.frame_hosts)
+
+    @property
+    def submit_origins(self) -> tuple[str, ...]:
+        """The sites to which the workers' page hands an assignment back."""
+        return _origins(self.submit_hosts)
+
+    @property
+    def prolific_secrets(self) -> tuple[str, ...]:
+        """The secrets with one of which Prolific signs its webhooks."""
+        return tuple(_listed(self.prolific_secret))
+
+    @property
+    def drop_statuses(self) -> tuple[str, ...]:
+        """Statuses of Prolific's submissions whose labels are dropped, beside REJECTED."""
+        return tuple(_listed(self.prolific_drops))
 
     @property
     def is_https(self) -> bool:
@@ -133,3 +183,12 @@ def _checked_hosts(role: str, hosts: str, hint: str) -> str:
         if _HOST.fullmatch(name) is None:
             raise InputError(f"{role} {name!r} is not a host name.", hint)
     return ", ".join(names)
+
+
+def _listed(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _origins(hosts: str) -> tuple[str, ...]:
+    return tuple(name if "://" in name else f"https://{name}" for name in _listed(hosts))

@@ -26,6 +26,7 @@ from nextlabel.store.memory_access import MemoryAccess
 from nextlabel.store.memory_deletions import MemoryDeletions
 from nextlabel.store.memory_imports import MemoryImports
 from nextlabel.store.memory_ledger import MemoryLedger, new_row
+from nextlabel.store.memory_visits import MemoryVisits
 from nextlabel.store.memory_webhooks import MemoryWebhooks
 
 R = TypeVar("R")
@@ -46,6 +47,7 @@ class MemoryStore:
         self._index_tables: dict[str, bytes] = {}
         self._lock = RLock()
         self.access = MemoryAccess()
+        self.visits = MemoryVisits()
         self.imports = MemoryImports(self._lock)
         self.webhooks = MemoryWebhooks(self._lock, lambda id: self._ledger(id).row.seq)
         self.deletions = MemoryDeletions(self._lock, self._remove)
@@ -199,6 +201,7 @@ class MemoryStore:
         del self._ledgers[id]
         self.access.forget_links(id)
         self.webhooks.forget(id)
+        self.visits.forget(id)
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:
         """The campaign as its first events say."""

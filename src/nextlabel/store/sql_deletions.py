@@ -23,6 +23,7 @@ from nextlabel.store.tables import (
     link_versions,
     metadata,
     payloads,
+    visits,
 )
 
 Begin = Callable[[], AbstractContextManager[Connection]]
@@ -55,6 +56,7 @@ class SqlDeletions:
                 insert(deleted_campaigns).values(id=id, number=number, deleted_at=now, rows=rows)
             )  # fmt: skip
             connection.execute(delete(link_versions).where(link_versions.c.campaign == id))
+            connection.execute(delete(visits).where(visits.c.campaign == id))
         self._forget(id)
         return Deletion(id, now, rows)
 

@@ -6,6 +6,7 @@ table        holds
 settings     settings of the whole database, such as the database's part of the key of workers' links
 access_tokens, sessions, link_versions
              who may use the database (``campaign.access``); nothing in them is a secret
+visits       visits of workers whom a platform sends (``campaign.visits``)
 shelf        index tables, which take long to solve
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
@@ -25,8 +26,8 @@ held_counts  how many tasks of each state some workers have held (``store.held_c
 webhooks     addresses that are told what happens, and how far that has got (``campaign.webhooks``)
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, imports, deletions and webhooks
-follow from the events and payloads. Times are seconds since 1970, UTC.
+All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, visits, imports, deletions and
+webhooks follow from the events and payloads. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -105,6 +106,23 @@ link_versions = Table(
     Column("worker", String(200), nullable=False),
     Column("version", Integer, nullable=False),
     PrimaryKeyConstraint("campaign", "worker"),
+)
+
+#: By the campaign's id too: a platform does not say which campaign its submission belongs to.
+visits = Table(
+    "visits",
+    metadata,
+    Column("platform", String(16), nullable=False),
+    Column("id", String(128), nullable=False),
+    Column("campaign", String(48), nullable=False),
+    Column("worker", String(200), nullable=False),
+    Column("study", String(128), nullable=False),
+    Column("begun_at", Double, nullable=False),
+    Column("labels_before", BigInteger, nullable=False),
+    Column("status", String(128), nullable=False),
+    Column("status_at", Double),
+    PrimaryKeyConstraint("platform", "id", "campaign"),
+    Index("ix_visits_worker", "campaign", "worker"),
 )
 
 campaigns = Table(

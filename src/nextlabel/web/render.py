@@ -56,10 +56,15 @@ def replace_surrogates(text: str) -> str:
 
 
 def page(
-    template: str, status: int = 200, headers: Mapping[str, str] | None = None, media: bool = False, **context: Any
+    template: str,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    media: bool = False,
+    own_policy: Mapping[str, str] | None = None,
+    **context: Any,
 ) -> HTMLResponse:
-    """A page; with ``media`` it may show pictures and play sounds from other sites."""
-    policy = {**POLICY, **MEDIA} if media else POLICY
+    """A page; with ``media`` it may show pictures and play sounds from other sites, ``own_policy`` wins over ours."""
+    policy = {**POLICY, **(MEDIA if media else {}), **(own_policy or {})}
     safe = {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "referrer-policy": REFERRER,

@@ -37,6 +37,9 @@ def change(
     most_labels_per_worker: Annotated[
         str | None, _option("N", "Most labels that one worker may give; none for no limit.")
     ] = None,
+    completion_code: Annotated[
+        str | None, _option("CODE", f"{declared('completion_code').help} none: no code.")
+    ] = None,
     turn_away: Annotated[
         bool | None, typer.Option("--turn-away/--serve-all", help=declared("turn_away").help, show_default=False)
     ] = None,
@@ -65,6 +68,8 @@ def change(
         values["most_labels_per_worker"] = (
             None if none else number_of("--most-labels-per-worker", most_labels_per_worker)
         )
+    if completion_code is not None:
+        values["completion_code"] = "" if completion_code == NONE else completion_code
     if turn_away is not None:
         values["turn_away"] = turn_away
     if not values:

@@ -63,6 +63,7 @@ def create(
         str, _setting("pay_per_label", "P", shown=True)
     ] = f"{declared('pay_per_label').default:g}",
     most_labels_per_worker: Annotated[str | None, _setting("most_labels_per_worker", "N")] = None,
+    completion_code: Annotated[str, _setting("completion_code", "CODE")] = declared("completion_code").default,
     id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
@@ -102,6 +103,7 @@ def create(
         "most_labels_per_worker": None
         if most_labels_per_worker is None
         else number_of("--most-labels-per-worker", most_labels_per_worker),
+        "completion_code": completion_code,
     }
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (

@@ -6,9 +6,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.integrations.prolific import STUDY_QUERY
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
-from nextlabel.service.links import PROLIFIC, join_url, revoke_links, worker_url
+from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
 from nextlabel.service.openapi import problems
 from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.service.request_models import CreateLinksRequest, RevokeLinksRequest
@@ -48,6 +49,6 @@ def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:
     return CampaignLinks(
         id,
         tuple(WorkerLink(worker, token, worker_url(base, token)) for worker, token in tokens),
-        JoinLink(join, url, url + PROLIFIC),
+        JoinLink(join, url, url + STUDY_QUERY, frame_url(base, join)),
         link_warning(base) or None,
     )

@@ -120,6 +120,7 @@ _PAGE_TEXTS: dict[str, Callable[[Any], str]] = {
     ),
     "instructions": lambda new: "the instructions" if new else "the instructions to none",
     "language": lambda new: f"the language to {LANGUAGES.get(new, 'that of each browser')}",
+    "completion_code": lambda new: f"the completion code to {new}" if new else "the completion code to none",
     "show": lambda new: "the columns to the usual ones" if new is None else f"the columns to {listed(new)}",
 }
 

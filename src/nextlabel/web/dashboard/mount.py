@@ -15,6 +15,7 @@ from nextlabel.web.dashboard.routes import (
     edit,
     help,
     links,
+    platforms,
     predictions,
     sign_in,
     task,
@@ -41,18 +42,7 @@ def mount_dashboard(app: FastAPI) -> None:
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
     for module in (
-        sign_in,
-        campaign,
-        commands,
-        predictions,
-        task,
-        worker,
-        links,
-        create,
-        edit,
-        delete,
-        help,
-        audit,
+        sign_in, campaign, commands, predictions, task, worker, links, platforms, create, edit, delete, help, audit,
         webhooks,
-    ):
+    ):  # fmt: skip
         app.include_router(module.router)

@@ -10,8 +10,8 @@
   const texts = JSON.parse(panel.dataset.texts);
   const plurals = new Intl.PluralRules(document.documentElement.lang);
   const statusLine = document.getElementById("status");
-  const address = panel.dataset.address;
-  const KEPT = "nextlabel:" + address;
+  let address = panel.dataset.address; // in a frame, without cookies, it says what was read and answered last
+  const KEPT = "nextlabel:" + address.split("?")[0];
   const SHORTCUTS_OFF = "nextlabel:shortcuts-off";
   const TIMEOUT_MS = 15000;
   const RETRY_MS = [500, 1000, 2000, 4000, 8000];
@@ -27,8 +27,10 @@
   let nextRenewal = 0;
   let retryTimer = 0;
 
-  const stored = (storage, name, value) => {
+  // Storage by its name: in a frame of another site, even to look at it may be forbidden.
+  const stored = (kind, name, value) => {
     try {
+      const storage = window[kind];
       if (value === undefined) return storage.getItem(name);
       if (value === null) storage.removeItem(name);
       else storage.setItem(name, value);
@@ -82,6 +84,10 @@
       return;
     }
     panel.innerHTML = body.panel;
+    if (body.address !== address) {
+      address = body.address;
+      history.replaceState(null, "", address);
+    }
     panel.classList.add("fresh");
     document.title = body.title;
     scrollTo(0, 0);
@@ -135,7 +141,7 @@
   const send = async (fields) => {
     if (sending) return;
     setSending(true);
-    stored(sessionStorage, KEPT, fields);
+    stored("sessionStorage", KEPT, fields);
     let reply = null;
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -147,7 +153,7 @@
       announce(texts.status.not_sent, true);
       await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]);
     }
-    stored(sessionStorage, KEPT, null);
+    stored("sessionStorage", KEPT, null);
     setSending(false);
     if (!reply.ok) {
       if (LOST.includes(reply.status)) location.reload();
@@ -223,7 +229,7 @@
   const renew = async (lease) => {
     nextRenewal = Date.now() + 5000;
     try {
-      const reply = await call(`${address}/renew`, new URLSearchParams({ lease }));
+      const reply = await call(panel.dataset.renew, new URLSearchParams({ lease }));
       if (!reply.ok || lease !== currentLease()) return;
       const left = Number(reply.body.left) * 1000;
       if (Date.now() + left <= leaseUntil + 1000) nextRenewal = Date.now() + 60000; // the deadline allows no more
@@ -245,9 +251,10 @@
     if (left > 0 && left < leaseFull / 2 && Date.now() >= nextRenewal && !sending && isActive()) renew(lease);
   };
 
-  const shortcutsOn = () => stored(localStorage, SHORTCUTS_OFF) !== "1";
+  const shortcutsOn = () => stored("localStorage", SHORTCUTS_OFF) !== "1";
 
   panel.addEventListener("submit", (event) => {
+    if ("leaves" in event.target.dataset) return; // back to the platform
     event.preventDefault();
     const button = event.submitter;
     const answering = event.target.id === "answers";
@@ -307,16 +314,16 @@
   const followSwitch = () => document.documentElement.classList.toggle("shortcuts", shortcutsOn());
   keysSwitch.checked = shortcutsOn();
   keysSwitch.addEventListener("change", () => {
-    stored(localStorage, SHORTCUTS_OFF, keysSwitch.checked ? null : "1");
+    stored("localStorage", SHORTCUTS_OFF, keysSwitch.checked ? null : "1");
     followSwitch();
   });
   document.getElementById("keys-switch").hidden = false;
   followSwitch();
 
-  if (location.search) history.replaceState(null, "", address);
+  if (location.search && location.pathname + location.search !== address) history.replaceState(null, "", address);
   setInterval(tick, 1000);
   settle();
   shownAt = -SETTLE_MS;
-  const kept = stored(sessionStorage, KEPT);
+  const kept = stored("sessionStorage", KEPT);
   if (kept) send(kept);
 })();

@@ -56,6 +56,7 @@ class WorkerView:
     comment: str
     seconds_left: float
     labels_given: int | None
+    completion_code: str
     undoable: UndoableAnswer | None
     told: Told | None
     note: str | None
@@ -87,7 +88,7 @@ def act_and_ask(
             row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
             row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
-            None if tally is None else tally.labels,
+            None if tally is None else tally.labels, row.config.completion_code,
             undoable, told, note, pending,
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from nextlabel.errors import NextlabelError
+from nextlabel.service.app_state import app_state
 from nextlabel.service.links import INVALID_LINK
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_type
@@ -44,6 +45,15 @@ def with_error_pages(handler: Handler) -> Handler:
     return handle
 
 
+def framed_policy(request: Request) -> dict[str, str]:
+    """What a page in a frame may do that others may not: be framed by these sites, and send a form to them."""
+    settings = app_state(request).settings
+    framing = " ".join(settings.frame_origins) or "'none'"
+    # Browsers hold redirects after a form to the same rule, and the sites of a platform redirect to one another.
+    sites = dict.fromkeys(("'self'", *settings.submit_origins, *settings.frame_origins))
+    return {"frame-ancestors": framing, "form-action": " ".join(sites)}
+
+
 def _error_key(error: Exception, status: int) -> str:
     """The section of the texts' errors that says what happened."""
     if getattr(error, "message", "") == INVALID_LINK[0]:
@@ -61,8 +71,9 @@ def error_page(
     """A page in the browser's language; what a form or link has wrong is said in English as well."""
     texts = texts_for(None, accepted_languages(request))
     detail = str(error) if key == "refused" and isinstance(error, NextlabelError) else ""
+    policy = framed_policy(request) if request_context(request).framed else None
     return page(
-        "worker/error.html", status, headers, texts=texts, heading=texts(f"errors.{key}.heading"),
+        "worker/error.html", status, headers, own_policy=policy, texts=texts, heading=texts(f"errors.{key}.heading"),
         text=texts(f"errors.{key}.text"), detail=detail[:1].upper() + detail[1:],
         completion=completion_of(request) if key == "deleted" else None,
     )  # fmt: skip

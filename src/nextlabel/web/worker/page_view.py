@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -15,8 +16,12 @@ from nextlabel.web.render import page, render, replace_surrogates
 from nextlabel.web.worker.actions import WorkerView, version_of
 from nextlabel.web.worker.choices import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices
 from nextlabel.web.worker.payload_view import payload_parts
-from nextlabel.web.worker.session import WorkerSession, instructions_read
+from nextlabel.web.worker.session import WorkerSession
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
+from nextlabel.web.worker.ways_out import way_out
+
+if TYPE_CHECKING:
+    from nextlabel.web.worker.frame import FrameSession
 
 
 def wants_json(request: Request) -> bool:
@@ -29,12 +34,21 @@ def accepted_languages(request: Request) -> str:
     return request.headers.get("accept-language", "")
 
 
-def page_or_panel(request: Request, session: WorkerSession, view: WorkerView) -> Response:
-    """The page, or its changing part with what the script needs to know about it."""
+def page_or_panel(
+    request: Request,
+    session: WorkerSession | FrameSession,
+    view: WorkerView,
+    read: str,
+    own_policy: Mapping[str, str] | None = None,
+) -> Response:
+    """The page, or its changing part with what the script needs to know about it.
+
+    ``read`` is the version of the instructions that the worker had read before.
+    """
     retry = view.reply.retry_after if isinstance(view.reply, NoTask) else None
     headers = {} if retry is None else {"retry-after": str(int(retry))}
     texts = texts_for(view.language, accepted_languages(request))
-    context = _context(texts, session, view, instructions_read(request))
+    context = _context(texts, session, view, read)
     if wants_json(request):
         lease = view.reply.id if isinstance(view.reply, Lease) else None
         body = {
@@ -42,12 +56,13 @@ def page_or_panel(request: Request, session: WorkerSession, view: WorkerView) ->
             "title": replace_surrogates(context["title"]),
             "lease": lease,
             "language": texts.tag,
+            "address": session.address,
         }
         return JSONResponse(body, headers=headers)
-    return page("worker/page.html", headers=headers, media=True, **context)
+    return page("worker/page.html", headers=headers, media=True, own_policy=own_policy, **context)
 
 
-def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read: str) -> dict[str, Any]:
+def _context(texts: WorkerTexts, session: WorkerSession | FrameSession, view: WorkerView, read: str) -> dict[str, Any]:
     """The context of the templates."""
     reply = view.reply
     common: dict[str, Any] = {
@@ -56,6 +71,7 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
         "last_answer": Markup('<strong dir="auto">{}</strong>').format(view.undoable.label if view.undoable else ""),
         "percent": min(100, int(100 * view.spent / view.budget)),
         "instructions": safe_html(view.instructions), "instructions_key": INSTRUCTIONS_KEY, "retry": None,
+        "code": Markup('<strong class="code" dir="ltr">{}</strong>').format(view.completion_code),
     }  # fmt: skip
     if reply is None:
         heading = texts("instructions.changed" if read else "instructions.heading")
@@ -66,11 +82,10 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
         }  # fmt: skip
     if isinstance(reply, NoTask):
         heading, final = texts(f"reasons.{reply.reason}.heading"), reply.reason in FINAL_REASONS
-        leave = bool(session.completion) and (final or bool(view.labels_given))
         return {
             **common, "title": f"{heading} · {view.name}", "lease": None, "reading": False, "heading": heading,
             "final": final,
-            "text": texts(f"reasons.{reply.reason}.text"), "leave": leave,
+            "text": texts(f"reasons.{reply.reason}.text"), "way": way_out(session, view, final),
             "retry": reply.retry_after and int(reply.retry_after),
         }  # fmt: skip
     return {

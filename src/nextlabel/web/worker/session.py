@@ -45,7 +45,8 @@ class Completion(NamedTuple):
 class WorkerSession(NamedTuple):
     """One worker on one campaign; ``completion`` is the https address to go to at the end, or empty.
 
-    ``joined`` is the version of the platforms' link by which the worker came, None for a personal link.
+    ``joined`` is the version of the platforms' link by which the worker came, None for a personal link; ``before`` is
+    what they had labelled before they came by it.
     """
 
     campaign: str
@@ -53,6 +54,12 @@ class WorkerSession(NamedTuple):
     completion: str
     version: int
     joined: int | None
+    before: int = 0
+
+    @property
+    def key(self) -> WorkerKey:
+        """Who works on what."""
+        return WorkerKey(self.campaign, self.worker)
 
     @property
     def address(self) -> str:
@@ -60,18 +67,28 @@ class WorkerSession(NamedTuple):
         return f"/work/{self.campaign}"
 
     @property
+    def renew_address(self) -> str:
+        """The address that extends a lease."""
+        return f"{self.address}/renew"
+
+    @property
+    def assignment(self) -> None:
+        """There is nothing to hand back: the page is in a window of its own."""
+        return None
+
+    @property
     def completion_site(self) -> str:
         """The host of the completion link, for display."""
         return urlsplit(self.completion).hostname or ""
 
 
-def session_from_link(request: Request, key: WorkerKey, joined: bool) -> WorkerSession:
+def session_from_link(request: Request, key: WorkerKey, joined: bool, before: int = 0) -> WorkerSession:
     """The session of somebody who opened a personal link or, with ``joined``, that of a platform."""
     state = app_state(request)
     links, given = state.links, request.query_params.get(COMPLETION, "")
     completion = checked_completion(given, state.settings)
     by_platform = links.version(key.campaign, JOIN_LINK) if joined else None
-    return WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform)
+    return WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform, before)
 
 
 def session_from_cookie(request: Request, campaign: str) -> WorkerSession:

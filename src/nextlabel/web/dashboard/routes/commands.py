@@ -72,9 +72,11 @@ def _changes(row: CampaignRow, fields: dict[str, str]) -> dict[str, Any]:
     if "most_labels_per_worker" in fields:
         most = fields["most_labels_per_worker"]
         changes["most_labels_per_worker"] = read_budget(most, "the limit per worker") if most else None
+    if "completion_code" in fields:
+        changes["completion_code"] = fields["completion_code"]
     if "turn_away" in fields:
         changes["turn_away"] = fields["turn_away"] == "on"
-    amended = ("pay_per_label", "most_labels_per_worker", "turn_away")
+    amended = ("pay_per_label", "most_labels_per_worker", "completion_code", "turn_away")
     same = {name for name in amended if changes.get(name) == getattr(config, name)}
     return {name: value for name, value in changes.items() if name not in same}
 

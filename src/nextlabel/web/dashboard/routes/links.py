@@ -9,10 +9,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nextlabel.errors import InputError
+from nextlabel.integrations.prolific import STUDY_QUERY
 from nextlabel.prose import listed
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.links import PLATFORMS, PROLIFIC, join_url, revoke_links, worker_url
+from nextlabel.service.links import PLATFORMS, join_url, revoke_links, worker_url
 from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -91,5 +92,5 @@ def _page(
     join = join_url(link_base(request), state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        done=done, new=new, join=join, prolific=join + PROLIFIC, platforms=PLATFORMS, warning=link_warning(join),
+        done=done, new=new, join=join, prolific=join + STUDY_QUERY, platforms=PLATFORMS, warning=link_warning(join),
     )  # fmt: skip

@@ -15,8 +15,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import process_time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,9 +27,14 @@ from benchmarks.timing import seconds as in_words
 
 #: Flops for a state and arrival (and layer of time) in a sweep, and for a state, arrival and price of a table.
 SWEEP, TABLE = 20, 16
+#: The same with layers of time to spare, for each of them.
+LAYER = 32
 FLOP = 0.25e-9
 #: Prices of a table are side by side, so that several are done at once.
 LANES = 6
+
+if TYPE_CHECKING:
+    from nextlabel.kernels.index import Brackets
 
 Answer = dict[str, float | str]
 
@@ -52,6 +59,33 @@ def index() -> Answer:
         "seconds": taken,
         "floor": work[0] * TABLE * FLOP / LANES,
         "answer": f"settled at {table.settled} arrivals left",
+    }
+
+
+def index_deadline() -> Answer:
+    """The index table of K = 100, U = 300 with 25 labels in flight and a deadline at T = 60."""
+    nl.index_table(nl.Problem.identical(tasks=10, budget=12), tolerance=1e-6)
+    nl.index_table(nl.Problem.identical(tasks=2, budget=3, horizon=10.0), tolerance=1e-6)
+    problem = nl.Problem.identical(tasks=100, budget=300, arrival_rate=10.0, horizon=60.0)
+    updates = [0.0]
+    with suppress(ImportError):  # versions that had no layers of time to spare have no count
+        from nextlabel.solve.index import spare
+
+        nl.index_table(nl.Problem.identical(tasks=100, budget=50, arrival_rate=10.0, horizon=60.0), tolerance=1e-2)
+        narrow = spare.SpareWork._sweep
+
+        def counted(self: spare.SpareWork, prices: np.ndarray, at: np.ndarray, *rest: Brackets) -> None:
+            updates[0] += len(prices) * int(at[-1]) * self.states * self.layers
+            narrow(self, prices, at, *rest)
+
+        spare.SpareWork._sweep = counted  # type: ignore[assignment, method-assign]
+    begun = process_time()
+    table = nl.index_table(problem, tolerance=1e-6)
+    taken = process_time() - begun
+    return {
+        "seconds": taken,
+        "floor": updates[0] * LAYER * FLOP / LANES,
+        "answer": f"{len(table.tau)} layers, error {table.error:.1e}",
     }
 
 
@@ -113,6 +147,7 @@ def warm() -> Answer:
 
 JOBS: dict[str, tuple[str, Callable[[], Answer]]] = {
     "index": ("index table, K=1000, U=3000, r/mu=25", index),
+    "index-deadline": ("index table, K=100, U=300, r/mu=25, T=60", index_deadline),
     "per-arrival": ("per-arrival bound, K=1000, U=3000, r=100", per_arrival),
     "deadline": ("per-arrival bound, K=10, U=30, r=1, T=40", deadline),
     "warm": ("prices again after 100 labels, 100,000 tasks", warm),

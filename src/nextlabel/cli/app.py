@@ -17,6 +17,7 @@ from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.interrupts import interrupts
+from nextlabel.cli.label_studio import app as label_studio
 from nextlabel.cli.mturk import app as mturk
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
@@ -76,6 +77,7 @@ for _command in (
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
 app.add_typer(webhook, name="webhook")
+app.add_typer(label_studio, name="label-studio")
 app.add_typer(prolific, name="prolific")
 app.add_typer(mturk, name="mturk")
 

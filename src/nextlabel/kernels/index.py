@@ -13,7 +13,8 @@ Ties count as 'assign': with many arrivals left, taking the label now or after t
 Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket. A
 root above lo is missed if 'assign' is optimal only between two prices that were tried; ``rule_out`` proves that there
 is none.
-Cost: one backward sweep (values and labels) per price; without a horizon the prices of a block are swept side by side.
+Cost: one backward sweep (values and labels) per price; without a horizon, and with time to spare, the prices of a block
+are swept side by side.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
 from nextlabel.kernels.price_block import BlockRoom, fill_edges, next_row
+from nextlabel.kernels.spare_block import SpareSteps, last_row, next_spare_row
 from nextlabel.kernels.ties import TIED, TIED_VALUES
 
 
@@ -271,3 +273,43 @@ def gittins(
                     break
                 lam += gain / bought
             out[root] = lam
+
+
+@jit
+def narrow_spare(
+    lattices: Lattices, grid: Grid, steps: SpareSteps, prices: Floats, at: Ints, room: BlockRoom, out: Brackets
+) -> None:
+    """The same with layers of time to spare y (``spare_block``): row m is for a time left of y + (at[m] - 1) / r."""
+    lo, hi, ends = out
+    pairs = offered(lattices.first, grid)
+    P, layers = room.S.shape[1], steps.x.shape[0]
+    for start in range(0, prices.shape[0], P):
+        block = prices[start : start + P]
+        size = block.shape[0]
+        fill_edges(lattices, grid, block, room)
+        m = 0
+        for n in range(at[-1]):
+            if n == 0:
+                last_row(lattices, grid, steps.x, size, room)
+            else:
+                next_spare_row(lattices, grid, steps, block, n, room)
+            if at[m] != n + 1:
+                continue
+            V, N = room.V[n % 2], room.N[n % 2]
+            for s, u in pairs:
+                for k in range(layers):
+                    p = count_from(block, hi[m, s, k])
+                    while p < size and block[p] > lo[m, s, k]:
+                        c = k * size + p
+                        g = V[u, c] - block[p] - V[s, c]
+                        slope = N[s, c] - 1.0 - N[u, c]
+                        if g >= -TIED_VALUES:
+                            lo[m, s, k] = block[p]
+                            ends[0, m, s, k] = g
+                            ends[1, m, s, k] = slope
+                        else:
+                            hi[m, s, k] = block[p]
+                            ends[2, m, s, k] = g
+                            ends[3, m, s, k] = slope
+                        p += 1
+            m += 1

@@ -28,7 +28,7 @@ from nextlabel.kernels.gap import GapTables, lagrangian_loss
 from nextlabel.kernels.groups import link, unlink
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, layer_at, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
 from nextlabel.kernels.uncounted import uncounted
 
@@ -181,9 +181,7 @@ def play_events(
             n = budget - ell
             layer, share = 0, 0.0
             if layers > 1:
-                left = timing.horizon - now
-                layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), layers - 2)
-                share = (left - policy.tau[layer]) / (policy.tau[layer + 1] - policy.tau[layer])
+                layer, share = layer_at(policy, n, timing.horizon - now)
             elif policy.mode == BY_LEVELS:
                 share = float(n)
                 if timing.horizon < np.inf:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from nextlabel.kernels.levels import LevelTables
 from nextlabel.kernels.ties import TIED
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.units import reward_unit
+
+if TYPE_CHECKING:
+    from nextlabel.solve.index.spare import Spare
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
@@ -140,7 +144,8 @@ class ScoreTables:
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
     number of labels that the relaxed solution gives each core state: ties then go to the largest deficit. ``facts``
     and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.choice``). ``levels`` of the first
-    class serve all classes, whose ``static`` scores break ties.
+    class serve all classes, whose ``static`` scores break ties. ``tau`` are times left, or what ``spare`` makes
+    of them.
     """
 
     static: Floats
@@ -151,6 +156,7 @@ class ScoreTables:
     facts: Floats | None = None
     quantiles: Floats | None = None
     levels: LevelTables | None = None
+    spare: Spare | None = None
 
     def with_left(self, n: int) -> Floats:
         """[w, node] scores with n arrivals left."""

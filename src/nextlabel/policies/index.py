@@ -40,4 +40,6 @@ def solve_table(problem: Problem, cap: int | None = None, progress: Progress | N
 def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> ScoreTables:
     """Index rows of one class as score tables."""
     own = view.lattice.first
-    return ScoreTables(one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau)
+    return ScoreTables(
+        one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau, spare=table.spare
+    )

@@ -83,6 +83,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
     least = cost - tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
+    spare = next((s.spare for s in scores if s.spare is not None), None)
     return PolicyArrays(
         static=static,
         rows=rows,
@@ -96,6 +97,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),
         levels=no_levels() if scores[0].levels is None else scores[0].levels,
+        spare=(1.0, 0.0) if spare is None else (spare.arrivals, spare.rate),
     )
 
 

@@ -46,6 +46,7 @@ class IndexWork:
 
     def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, line: Timeline) -> None:
         self.problem, self.entry, self.cut, self.line = problem, entry, cut, line
+        self.layers = line.layers
         self.stack = stack_classes([entry], cut.depth, problem.budget)
         self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
         self.off, self.states = self.grid.off, self.grid.states
@@ -60,7 +61,7 @@ class IndexWork:
 
     def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
         """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
-        shape = (len(at), self.states, self.line.layers)
+        shape = (len(at), self.states, self.layers)
         root = np.zeros(shape)
         todo = np.zeros(shape, dtype=bool)
         for w in range(self.cut.flight):
@@ -74,7 +75,7 @@ class IndexWork:
         self._search(at, np.array([prices[-1], 0.0]), todo & (root <= prices[-1]), low, tolerance, progress)
         np.maximum(root, low, out=root)
         for _ in range(SEARCHES):
-            higher, complete = look_above(self, at, root, tolerance)
+            higher, complete = self.look_above(at, root, tolerance)
             todo = higher > root + tolerance
             if not todo.any():
                 return root, complete
@@ -132,6 +133,10 @@ class IndexWork:
             room = make_block_room(self.stack.nodes, self.states, len(prices))
             steps = self.line.steps(self.problem.completion_rate)
             narrow(self.stack.arrays, self.grid, steps, prices, at, room, out)
+
+    def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
+        """Greater roots that were missed, and whether there are no others (``proof``)."""
+        return look_above(self, at, root, tolerance)
 
     def advantages(self, rows: int, lam: float) -> Floats:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""

@@ -4,7 +4,7 @@
 symbol      code      shape              meaning
 =========== ========= ================== ==================================================================
 lam*        rows      (n, states, layers) greatest price at which 'assign' is optimal, n arrivals left
-tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite)
+tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite); with ``spare`` -x instead
 --          beyond    (w, nodes)         index past the cap: no-delay continuation, any n
 =========== ========= ================== ==================================================================
 
@@ -16,7 +16,8 @@ labels came at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] 
 over the nodes that the w labels in flight can lead to.
 Guarantee: 1e-7 of the rewards' unit (``problem.units``) for n up to DENSE, of the greatest root found (of the greatest
 root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
-piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. Interpolated
+piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. A large problem
+whose deadline comes after its last arrival has layers of time to spare instead (``spare``). Interpolated
 rows are within some 1e-6 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
 they are between the two.
 """
@@ -39,10 +40,11 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.core_states import core_columns, over_own_lattice
+from nextlabel.solve.index import spare as spare_time
 from nextlabel.solve.index.roots import ROOT, IndexWork
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.timeline import Timeline, halve_steps, make_timeline
@@ -59,6 +61,8 @@ TABLE_SIZE = 600_000
 #: Levels past the cap on which the no-delay index looks ahead, fewer if the lattice would have more nodes than that.
 BEYOND, BEYOND_NODES = 72, 30_000
 FORMAT = "nextlabel index table 1"
+#: Of tables with layers of time to spare, which earlier versions cannot read.
+SPARE_FORMAT = "nextlabel index table 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,8 @@ class IndexTable:
     classes: tuple[ClassIndex, ...]
     budget: int
     left: int
+    #: If there is a deadline after the last arrival: what the layers ``tau`` stand for.
+    spare: spare_time.Spare | None = None
 
     @property
     def settled(self) -> int:
@@ -126,7 +132,7 @@ class IndexTable:
 
     @property
     def error(self) -> float:
-        """Estimated error of the indices (time steps; finite horizon)."""
+        """Estimated error of the indices (layers of time; finite horizon)."""
         return max(c.error for c in self.classes)
 
     @property
@@ -147,13 +153,19 @@ class IndexTable:
         if not 1 <= n <= self.left:
             raise ProblemError(f"the table has no row for {n} arrivals left.", f"Ask for 1 to {self.left}.")
         node = node_of_counts(counts)
-        k, share = self._layer(tau)
+        if self.spare is not None and self.spare.at(n, tau) < self.tau[0] * (1.0 + 1e-9):
+            raise ProblemError(
+                f"the table has no entry for {n} arrivals left and a time of {tau:g}: a campaign that starts with the "
+                f"whole budget and horizon does not come there.",
+                f"Solve the table for a budget of {n} and a horizon of {tau:g}.",
+            )
+        k, share = self._layer(n, tau)
         left = self.classes[c].at(n, k, node, w)
         return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].at(n, k + 1, node, w)
 
     def policy_index(self, c: int, n: int, tau: float) -> Floats:
         """(U + 1, nodes) index of [w, node] for ``solve.exact.index_value``."""
-        k, share = self._layer(tau)
+        k, share = self._layer(n, tau)
         left = self.classes[c].dense(n, k, self.budget)
         return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].dense(n, k + 1, self.budget)
 
@@ -161,7 +173,10 @@ class IndexTable:
         """Write the table to one file (NumPy archive), whole or not at all."""
         path = Path(path)
         arrays: dict[str, np.ndarray] = {"tau": self.tau}
-        meta: dict[str, object] = {"format": FORMAT, "budget": self.budget, "left": self.left, "classes": []}
+        form = FORMAT if self.spare is None else SPARE_FORMAT
+        meta: dict[str, object] = {"format": form, "budget": self.budget, "left": self.left, "classes": []}
+        if self.spare is not None:
+            meta["spare"] = [self.spare.arrivals, self.spare.rate]
         entries = []
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
@@ -190,24 +205,28 @@ class IndexTable:
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
-                if meta["format"] != FORMAT:
+                if meta["format"] not in (FORMAT, SPARE_FORMAT):
                     raise FileFormatError(
-                        f"{path} has the format {meta['format']!r}.", f"This version reads {FORMAT!r}."
+                        f"{path} has the format {meta['format']!r}.",
+                        f"This version reads {FORMAT!r} and {SPARE_FORMAT!r}.",
                     )
+                spare = spare_time.Spare(*map(float, meta["spare"])) if "spare" in meta else None
                 classes = tuple(
                     ClassIndex(
                         data[f"first_{c}"], data[f"node_of_{c}"], data[f"rows_{c}"], data[f"beyond_{c}"], **entry
                     )
                     for c, entry in enumerate(meta["classes"])
                 )
-                return cls(data["tau"], classes, int(meta["budget"]), int(meta["left"]))
+                return cls(data["tau"], classes, int(meta["budget"]), int(meta["left"]), spare)
         except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise FileFormatError(f"{path} is not an index table.", "Make one with nextlabel index --save.") from error
 
-    def _layer(self, tau: float) -> tuple[int, float]:
-        """Layer at or below ``tau`` and the share of the next one."""
+    def _layer(self, n: int, tau: float) -> tuple[int, float]:
+        """Layer at or below ``tau``, with n arrivals left, and the share of the next one."""
         if len(self.tau) == 1:
             return 0, 0.0
+        if self.spare is not None:
+            tau = self.spare.at(n, tau)
         k = min(max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0), len(self.tau) - 2)
         return k, float(min(max((tau - self.tau[k]) / (self.tau[k + 1] - self.tau[k]), 0.0), 1.0))
 
@@ -231,15 +250,21 @@ def index_table(
     problem, unit = in_units(problem)
     cut = index_cut(make_cut(problem, cap, flight), problem)
     rows = problem.budget if left is None else min(left, problem.budget)
-    line = index_timeline(problem, cut, rows, tolerance)
-    done: list[ClassIndex] = []
-    for c, entry in enumerate(problem.classes):
-        done.append(_class_index(problem, entry, cut, line, rows, tolerance, part(progress, c, len(problem.classes))))
+    layers = _spare_layers(problem, cut, rows, tolerance)
+    if layers is None:
+        line = index_timeline(problem, cut, rows, tolerance)
+        works = [IndexWork(problem, entry, cut, line) for entry in problem.classes]
+        tau, spare = line.tau, None
+    else:
+        works = [spare_time.SpareWork(problem, entry, cut, layers) for entry in problem.classes]
+        tau, spare = -layers, spare_time.Spare(problem.peak_rate, problem.completion_rate)
+        tolerance = max(tolerance, spare_time.TOLERANCE)
+    done = [_class_index(work, rows, tolerance, part(progress, c, len(works))) for c, work in enumerate(works)]
     if progress is not None:
         progress(1.0)
     settled = all(one.settled < rows for one in done)
     classes = tuple(done) if unit == 1.0 else tuple(one.times(unit) for one in done)
-    return IndexTable(line.tau, classes, problem.budget, problem.budget if settled else rows)
+    return IndexTable(tau, classes, problem.budget, problem.budget if settled else rows, spare)
 
 
 def sweep_size(problem: Problem) -> int:
@@ -271,11 +296,18 @@ def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> T
         line = halve_steps(problem, line)
 
 
-def _class_index(
-    problem: Problem, entry: TaskClass, cut: Cut, line: Timeline, most: int, tolerance: float, progress: Progress | None
-) -> ClassIndex:
-    work = IndexWork(problem, entry, cut, line)
-    rows = min(first_rows(problem), most)
+def _spare_layers(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Floats | None:
+    """Layers of time to spare; None where all pairs of arrivals and time left are few enough, or have to be known."""
+    x = spare_time.spare_layers(problem)
+    states = make_grid(simplex(problem.answers, cut.cap + 1)[0], cut.cap, cut.flight).states
+    if x is None or rows * states * FIRST_STEPS <= TABLE_SIZE:
+        return None
+    return spare_time.make_layers(problem, cut, x, min(rows, first_rows(problem)), max(tolerance, spare_time.TOLERANCE))
+
+
+def _class_index(work: IndexWork, most: int, tolerance: float, progress: Progress | None) -> ClassIndex:
+    cut = work.cut
+    rows = min(first_rows(work.problem), most)
     while True:
         at = row_knots(rows)
         roots, proved = work.roots(at, tolerance, progress)
@@ -294,7 +326,7 @@ def _class_index(
         cut.flight,
         settled,
         work.time_error(len(table)),
-        entry.answers,
+        work.entry.answers,
         proved and len(at) == rows,
     )
 

@@ -1,0 +1,85 @@
+"""Layers of time to spare: no deadline is the sweep without one, and a deadline is that of the sweep over time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nextlabel.arrays import Floats
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.prior import Prior
+from nextlabel.kernels.index import sweep
+from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
+from nextlabel.kernels.spare_block import last_row, make_spare_room, next_spare_row
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index.spare import SpareWork
+from nextlabel.solve.index.table import index_cut
+from nextlabel.solve.timeline import make_timeline
+from nextlabel.solve.truncation import make_cut
+from tolerances import ROUNDING
+
+ROWS = 30
+PRICES = np.array([0.21, 0.14, 0.06, 0.031, 0.012, 0.004])
+CASES: list[tuple[Prior, float, int, int]] = [
+    (Beta(1, 1), 10.0, 6, 3),
+    (Beta(2.3, 0.7), 25.0, 5, 4),
+    (Dirichlet((1.0, 2.0, 0.5)), 8.0, 4, 2),
+]
+
+
+def problem_of(prior: Prior, rho: float) -> Problem:
+    return Problem((TaskClass(20, prior),), 60, rho, 1.0, 40.0)
+
+
+def rows_of(work: SpareWork) -> list[Floats]:
+    """V (states, layers, prices) with 0, 1, .. arrivals left."""
+    room = make_spare_room(work.stack.nodes, work.states, work.layers, len(PRICES))
+    fill_edges(work.stack.arrays, work.grid, PRICES, room)
+    last_row(work.stack.arrays, work.grid, work.x, len(PRICES), room)
+    found = []
+    for n in range(ROWS):
+        found.append(room.V[n % 2].reshape(work.states, work.layers, len(PRICES)).copy())
+        next_spare_row(work.stack.arrays, work.grid, work.steps, PRICES, n + 1, room)
+    return found
+
+
+@pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)
+def test_no_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
+    problem = problem_of(prior, rho)
+    cut = index_cut(make_cut(problem, cap, flight), problem)
+    work = SpareWork(problem, problem.classes[0], cut, np.array([1e-2, 1e-3, 0.0]))
+    room = make_block_room(work.stack.nodes, work.states, len(PRICES))
+    fill_edges(work.stack.arrays, work.grid, PRICES, room)
+    for n, found in enumerate(rows_of(work)):
+        next_row(work.stack.arrays, work.grid, work.line.steps(1.0), PRICES, n, room)
+        np.testing.assert_allclose(found[:, -1], room.V[n % 2], atol=ROUNDING)
+
+
+@pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)
+def test_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
+    """Against the fourth-order sweep, at the pairs of arrivals and time left that both know."""
+    problem = problem_of(prior, rho)
+    cut = index_cut(make_cut(problem, cap, flight), problem)
+    spare = np.array([5.0, 5.25, 5.5, 5.75, 6.0, 6.5, 7.0, 8.0, 10.0])
+    work = SpareWork(problem, problem.classes[0], cut, np.append(np.exp(-spare), 0.0))
+    rows = rows_of(work)
+    steps_per_arrival = 8
+    longest = 14.0
+    timed = replace(problem, horizon=longest)
+    steps = round(longest * rho * steps_per_arrival)
+    slow = IndexWork(timed, timed.classes[0], cut, make_timeline(timed, steps))
+    inner = np.concatenate([slow.off[w] + np.arange(slow.stack.first[cap - w]) for w in range(flight)])
+    for p in (1, 3):
+        V, N = np.zeros((2, ROWS, slow.states, steps + 1))
+        slow.call(sweep, PRICES[p], V, N)
+        worst, moved = 0.0, 0.0
+        for n in range(ROWS):
+            at = np.rint((spare + n / rho) * rho * steps_per_arrival).astype(int)
+            worst = max(worst, float(np.abs(V[n][inner][:, at] - rows[n][inner, :-1, p]).max()))
+            moved = max(moved, float(np.abs(V[n][inner][:, at] - rows[n][inner, -1:, p]).max()))
+        assert worst < 1e-5
+        assert moved > 5e-4  # what the deadline does is far larger than the error

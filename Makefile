@@ -3,6 +3,8 @@
 #             make test-fast leaves the slow ones out, make coverage counts the lines that tests reach
 # make test-long  what takes minutes: 2,000 random horizons against an oracle that shares no code with the solver, a million labels,
 #             live campaigns against the simulator
+# make test-label-studio  a campaign and a real Label Studio server, which is installed in an environment of its own (1 GB);
+#             make bench-label-studio: 300 tasks, six people by its API and one in a browser, both servers killed on the way
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
@@ -28,8 +30,12 @@ export PYTHONDONTWRITEBYTECODE :=
 BASE := $(VENV)/.installed-base
 DEV := $(VENV)/.installed-dev
 BROWSER := $(VENV)/.installed-browser
+# Label Studio has hundreds of pinned requirements of its own, so that it gets an environment of its own.
+LABEL_STUDIO_VENV := .venv-label-studio
+LABEL_STUDIO := $(LABEL_STUDIO_VENV)/.installed
 
-.PHONY: demo test test-fast coverage test-long test-elsewhere check docs docs-serve bench bench-live endurance reproduce format clean
+.PHONY: demo test test-fast coverage test-long test-label-studio test-elsewhere check docs docs-serve bench bench-live \
+        bench-label-studio endurance reproduce format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -66,6 +72,17 @@ test-fast: $(DEV) $(BROWSER)
 
 test-long: $(DEV)
 	$(PYTEST) -m long -rP
+
+$(LABEL_STUDIO): constraints-label-studio.txt
+	$(PYTHON) -m venv $(LABEL_STUDIO_VENV)
+	$(LABEL_STUDIO_VENV)/bin/python -m pip --disable-pip-version-check -q install -r constraints-label-studio.txt
+	@touch $@
+
+test-label-studio: $(DEV) $(LABEL_STUDIO)
+	$(BIN)/python -m pytest -m label_studio --randomly-seed=$(SEED)
+
+bench-label-studio: $(DEV) $(BROWSER) $(LABEL_STUDIO)
+	$(BIN)/python -m benchmarks.live.label_studio
 
 test-elsewhere: $(DEV)
 	$(BIN)/python tests/elsewhere.py --workers $(WORKERS) --randomly-seed=$(SEED)
@@ -105,5 +122,5 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) build dist out site nextlabel-demo .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LABEL_STUDIO_VENV) build dist out site nextlabel-demo .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

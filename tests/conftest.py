@@ -44,10 +44,11 @@ RTE_ROWS = 8001
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "long" not in config.getoption("markexpr"):  # minutes: only when asked for, by ``make test-long``
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    for name in ("long", "label_studio"):  # only when asked for: by ``make test-long``, ``make test-label-studio``
+        if name not in config.getoption("markexpr"):
+            left_out = [item for item in items if item.get_closest_marker(name)]
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item not in left_out]
     for item in items:
         if any(item.path.is_relative_to(HERE / name) for name in NUMERICAL):
             item.add_marker(pytest.mark.numerical)

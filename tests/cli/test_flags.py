@@ -19,7 +19,7 @@ SAID_DIFFERENTLY = {
     "--arrival-rate", "--budget", "--label-cost", "--labels-per-task", "--method", "--most-labels", "--out", "--policy",
     "--prior", "--replications", "--save", "--score-column", "--strength", "--tasks", "--threshold",
     "--check", "--gold", "--most-labels-per-worker", "--turn-away", "--display-names", "--instructions", "--language",
-    "--show", "--model",
+    "--show", "--model", "--url",
 }  # fmt: skip
 
 
@@ -53,8 +53,8 @@ def test_jobs_and_seed_have_one_default() -> None:
 
 def test_every_command_that_answers_has_json() -> None:
     assert [path for path, command in COMMANDS.items() if not any(p.name == "as_json" for p in command.params)] == [
-        "nextlabel serve"
-    ]
+        "nextlabel serve", "nextlabel label-studio connect",
+    ]  # fmt: skip
 
 
 def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -17,6 +17,7 @@ from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
 from nextlabel.cli.interrupts import interrupts
+from nextlabel.cli.label_studio import app as label_studio
 from nextlabel.cli.mturk import app as mturk
 from nextlabel.cli.plan import plan
 from nextlabel.cli.prior import prior
@@ -26,6 +27,7 @@ from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
+from nextlabel.cli.webhook import app as webhook
 from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
@@ -74,6 +76,8 @@ for _command in (
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
+app.add_typer(webhook, name="webhook")
+app.add_typer(label_studio, name="label-studio")
 app.add_typer(prolific, name="prolific")
 app.add_typer(mturk, name="mturk")
 

@@ -1,0 +1,124 @@
+"""``nextlabel label-studio connect``: decide what the annotators of a Label Studio project get next."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from nextlabel.campaign.declaration import declared
+from nextlabel.cli.campaign.common import names_of, number_of, service_at
+from nextlabel.cli.flag_values import parse_number
+from nextlabel.cli.label_studio.options import ControlName, Project, Token, Url
+from nextlabel.cli.options import DB, Db, PublicUrl, positive, text, whole
+from nextlabel.cli.output import say
+from nextlabel.cli.serve import check_port, needs_service, show_token
+from nextlabel.errors import InputError, NotFoundError
+from nextlabel.prose import counted, listed
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from nextlabel.integrations.label_studio.api import LabelStudio
+    from nextlabel.integrations.label_studio.bridge import Bridge
+
+
+def connect(
+    url: Url,
+    project: Project,
+    token: Token = "",
+    budget: Annotated[str | None, text("--budget", "U", declared("budget").help)] = None,
+    control: ControlName = None,
+    annotators: Annotated[
+        str | None,
+        text("--annotators", "A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."),
+    ] = None,
+    policy: Annotated[str | None, text("--policy", "NAME", declared("policy").help)] = None,
+    lease_seconds: Annotated[str | None, text("--lease-seconds", "S", declared("lease_seconds").help)] = None,
+    campaign: Annotated[
+        str | None, text("--campaign", "ID", "The id of the new campaign. Default: label_studio_N.")
+    ] = None,
+    every: Annotated[
+        float, positive("--every", "S", "5", "Seconds between two readings of what has changed in Label Studio.")
+    ] = 5.0,
+    db: Db = DB,
+    host: Annotated[
+        str | None,
+        text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
+    ] = None,
+    port: Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")] = None,
+    public_url: PublicUrl = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None,
+        text("--log-level", None, "The least severity that is logged. Default: info."),
+    ] = None,
+) -> None:
+    """Give the annotators of a Label Studio project their next tasks, and take their labels in, until Ctrl-C.
+
+    The campaign is made when the project is first connected, and joined when it is connected again. Label Studio tells
+    of annotations at this service's address (--public-url), which also has the dashboard.
+    """
+    needs_service()
+    from nextlabel.integrations.label_studio.api import LabelStudio
+    from nextlabel.integrations.label_studio.connection import Wishes, connect, read_project, register_webhook
+    from nextlabel.integrations.label_studio.project import control_of
+    from nextlabel.integrations.label_studio.webhooks import mount_webhook
+    from nextlabel.service.run import serve as run
+    from nextlabel.service.settings import ServiceSettings
+    from nextlabel.web.pages import mount_pages
+
+    if db.strip() == "memory:":
+        raise InputError("a campaign in memory would be lost with the connection.", "Give --db FILE.db.")
+    wishes = Wishes(
+        budget=None if budget is None else _whole_budget(budget),
+        policy=policy,
+        lease_seconds=None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
+        control=control,
+        campaign=campaign,
+        annotators=None if annotators is None else names_of(annotators),
+    )
+    settings = ServiceSettings(host=host, port=port, processes=1, public_url=public_url, log_level=log_level)
+    check_port(settings.host, settings.port)
+
+    def pages(app: FastAPI) -> None:
+        mount_pages(app)
+        bridge = connect(studio, project, app.state.nextlabel.campaign_service, wishes, say)
+        bridge.reconcile()
+        secret = register_webhook(bridge, settings.base_url)
+        mount_webhook(app, bridge, secret, every)
+        _say_connected(bridge, settings.base_url)
+
+    with LabelStudio(url, token) as studio, suppress(KeyboardInterrupt):
+        control_of(read_project(studio, project), control)  # refused before a database is made
+        if budget is None:
+            _check_connected(studio, project, db)
+        run(settings, db, pages=pages, show_token=show_token)
+    say("nextlabel label-studio connect ended; connect again to go on.")
+
+
+def _check_connected(studio: LabelStudio, project: int, db: str) -> None:
+    """Refuse a new campaign without a budget, before a database is made."""
+    from nextlabel.integrations.label_studio.connection import campaign_of_project
+
+    try:
+        with service_at(db) as service:
+            campaign_of_project(studio, project, service)
+    except NotFoundError:
+        raise InputError(
+            "the campaign has no budget.", "Give --budget, the number of labels that may be bought."
+        ) from None
+
+
+def _whole_budget(text: str) -> Any:
+    return parse_number("--budget", text, "Give a whole number, e.g. --budget 1200.")
+
+
+def _say_connected(bridge: Bridge, address: str) -> None:
+    row = bridge.service.store.row(bridge.campaign)
+    say(
+        f"Project {bridge.project} at {bridge.studio.url} is campaign {row.id}: {counted(row.tasks, 'task')}, labels "
+        f"{listed(row.config.labels)}, {row.spent:,} of {row.budget:,} labels spent."
+    )
+    say(f"Dashboard: {address}. Ctrl-C ends the connection, and nothing is lost.")
+    say("Each annotator labels at a link of their own (not by Label Studio's button Label All Tasks):")
+    for annotator in bridge.annotators.all:
+        say(f"  {annotator.worker}  {bridge.annotators.tabs.link(annotator.user)}")

@@ -1,0 +1,155 @@
+"""Which campaign belongs to a project: made when the project is first connected, joined ever after.
+
+The store remembers the campaign of each project by the server's address and the project's number, and a secret that
+Label Studio sends with what it tells. Connecting again changes nothing but what has changed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from nextlabel.campaign.ids import checked_campaign_id
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.shown_columns import ALL
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.errors import ConflictError, InputError, NotFoundError, UnavailableError
+from nextlabel.integrations.label_studio.annotators import Annotators
+from nextlabel.integrations.label_studio.api import LabelStudio
+from nextlabel.integrations.label_studio.bridge import Bridge
+from nextlabel.integrations.label_studio.project import Control, control_of
+from nextlabel.integrations.label_studio.tabs import Tabs
+from nextlabel.prose import listed
+
+#: Annotations that Label Studio must allow for one task: it hands a task out until it has so many.
+OVERLAP: Final = 1000
+ACTIONS: Final = (
+    "ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED", "TASKS_CREATED",
+)  # fmt: skip
+SECRET_HEADER: Final = "X-Nextlabel-Secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a user asks for; None leaves it as it is, or to the default."""
+
+    budget: int | None = None
+    policy: str | None = None
+    lease_seconds: float | None = None
+    control: str | None = None
+    campaign: str | None = None
+    annotators: Collection[str] | None = None
+
+
+def read_project(studio: LabelStudio, project: int) -> dict[str, Any]:
+    """The project; a server that cannot be reached is an error of whoever gave its address."""
+    try:
+        return studio.project(project)
+    except UnavailableError as error:
+        raise InputError(error.message, error.hint) from None
+
+
+def connect(
+    studio: LabelStudio, project: int, service: CampaignService, wishes: Wishes, tell: Callable[[str], None]
+) -> Bridge:
+    """The bridge between a project and its campaign, which is made if there is none."""
+    found = read_project(studio, project)
+    control = control_of(found, wishes.control)
+    row = _campaign(studio, found, control, service, wishes)
+    if found["maximum_annotations"] < OVERLAP:
+        studio.change_project(project, {"maximum_annotations": OVERLAP})
+    tabs = Tabs(studio, project)
+    annotators = Annotators(studio, found["organization"], tabs, wishes.annotators)
+    return Bridge(studio, project, control, service, row.id, annotators, tell)
+
+
+def campaign_of_project(studio: LabelStudio, project: int, service: CampaignService) -> str:
+    """The campaign that a project is connected with."""
+    id = service.store.setting(_setting(studio, project))
+    if id is None:
+        raise NotFoundError(
+            f"project {project} at {studio.url} is not connected with a campaign of this database.",
+            "Connect it first: nextlabel label-studio connect.",
+        )
+    return id
+
+
+def register_webhook(bridge: Bridge, address: str) -> str:
+    """Have Label Studio tell of annotations at ``address``; returns the secret that it sends along."""
+    store, name = bridge.service.store, f"label-studio-secret:{bridge.campaign}"
+    store.first_setting(name, secrets.token_hex(16))
+    secret = str(store.setting(name))
+    url = f"{address}{webhook_path(bridge.campaign)}"
+    wanted = {
+        "url": url, "send_payload": True, "send_for_all_actions": False, "is_active": True,
+        "headers": {SECRET_HEADER: secret}, "actions": sorted(ACTIONS),
+    }  # fmt: skip
+    ours = [
+        hook for hook in bridge.studio.webhooks(bridge.project) if hook["url"].endswith(webhook_path(bridge.campaign))
+    ]
+    if not ours:
+        bridge.studio.create_webhook({**wanted, "project": bridge.project})
+    elif {**ours[0], "actions": sorted(ours[0]["actions"])} != {**ours[0], **wanted}:
+        bridge.studio.change_webhook(ours[0]["id"], wanted)
+    return secret
+
+
+def webhook_path(campaign: str) -> str:
+    """Where Label Studio tells of annotations."""
+    return f"/label-studio/{campaign}/webhook"
+
+
+def _setting(studio: LabelStudio, project: int) -> str:
+    return f"label-studio:{studio.url}/projects/{project}"
+
+
+def _campaign(
+    studio: LabelStudio, project: dict[str, Any], control: Control, service: CampaignService, wishes: Wishes
+) -> CampaignRow:
+    """The project's campaign with its settings as wished."""
+    name = _setting(studio, project["id"])
+    id = service.store.setting(name)
+    if wishes.campaign is not None and id is not None and wishes.campaign != id:
+        raise ConflictError(
+            f"project {project['id']} is connected with campaign {id!r}.", "Leave --campaign out, or use another --db."
+        )
+    if id is None:
+        id = checked_campaign_id(wishes.campaign or f"label_studio_{project['id']}")
+    row = _find(service, id)
+    if row is None:
+        if wishes.budget is None:
+            raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
+        settings = {
+            "budget": wishes.budget, "labels": control.labels, "name": str(project["title"])[:200],
+            "lease_seconds": wishes.lease_seconds, "show": [ALL], **_given(policy=wishes.policy),
+        }  # fmt: skip
+        config = CampaignSettings.from_dict(settings)
+        service.store.first_setting(name, id)
+        return service.create(config, id)
+    if service.store.setting(name) is None:
+        raise ConflictError(
+            f"there is a campaign {id!r} that is not connected with project {project['id']} at {studio.url}.",
+            "Choose an id for a new one with --campaign.",
+        )
+    if row.config.labels != control.labels:
+        raise ConflictError(
+            f"the choices of project {project['id']} are {listed(control.labels)}, and the campaign {id!r} has "
+            f"{listed(row.config.labels)}.",
+            "Put the choices back, or connect the project with another --db.",
+        )
+    if wishes.policy is not None and wishes.policy != row.config.policy:
+        raise ConflictError(f"the campaign {id!r} has the policy {row.config.policy!r}.", "Leave --policy out.")
+    changes = _given(budget=wishes.budget, lease_seconds=wishes.lease_seconds)
+    changes = {key: value for key, value in changes.items() if getattr(row, key) != value}
+    return service.change(id, changes) if changes else row
+
+
+def _find(service: CampaignService, id: str) -> CampaignRow | None:
+    return next((row for row in service.store.campaigns() if row.id == id), None)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

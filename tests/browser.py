@@ -37,10 +37,10 @@ def executable() -> str:
 
 
 @contextmanager
-def launched(*more: str) -> Iterator[Browser]:
-    """The browser, with more arguments."""
+def launched() -> Iterator[Browser]:
+    """The browser."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable(), args=[*ARGUMENTS, *more])
+        browser = playwright.chromium.launch(executable_path=executable(), args=ARGUMENTS)
         try:
             yield browser
         finally:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.crowd_model import CrowdModel, new_model
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 
@@ -41,7 +41,7 @@ def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
         assert ledger.crowd is not None
         if not fresh:
             return ledger.crowd
-        model = CrowdModel(ledger.row.config)
+        model = new_model(ledger.row)
         model.catch_up(ledger)
         return model
 
@@ -65,7 +65,7 @@ def assert_same_as_fresh(service: CampaignService, id: str) -> None:
     """The model of the process is the one that the log alone leads to, whatever is being learnt just now."""
 
     def look(commands: Commands) -> None:
-        model, fresh = commands.crowd(), CrowdModel(commands.ledger.row.config)
+        model, fresh = commands.crowd(), new_model(commands.ledger.row)
         fresh.catch_up(commands.ledger)
         assert_same(model, fresh)
 

@@ -8,6 +8,11 @@ items whose truth is known are played. Differences have a standard error over th
 With ``--http`` the campaign runs on the real service in a process of its own, with its background refits
 (``benchmarks.live.http_campaign``), and 60 of its results are audited: once over HTTP, and a hundred times with the
 items drawn anew. Without, it runs in this process, on virtual time. ``--turn-away``: both may turn workers away.
+
+``--own-items``, in this process alone: a worker is offered items of their own record only, as in the simulator. Then
+nobody skips, which takes most of the time of a replay (each skip is an ask and a release), and rates of arrival are
+those of the workers. With ``--deadline`` the campaign has the last recorded arrival for its deadline, so that asks to
+come are expected from the rate that was learnt; ``--asks-per-label`` sets what is expected without one.
 """
 
 from __future__ import annotations
@@ -19,24 +24,28 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 import nextlabel as nl
 from benchmarks.live.http_campaign import Given, HttpCampaign, RunningService
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
+from nextlabel.campaign import crowd_model, rates
 from nextlabel.campaigns.audited_accuracy import audited_accuracy
 from nextlabel.crowd.labels import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
+from nextlabel.kernels.crowd_campaign import next_among
 from nextlabel.kernels.crowd_replay import draw_arrivals
+from nextlabel.policies.crowd.growing import GrowingCrowd
 from nextlabel.simulation.crowd_readout import share_right
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import replay_crowd
 
 DATA = Path(os.environ.get("NEXTLABEL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-#: Seconds of virtual time between two asks.
-ASK_S = 1.0
+#: When virtual time begins, and seconds of it between two asks.
+BEGUN, ASK_S = 1.8e9, 1.0
 #: Audited items, and how often they are drawn anew.
 ITEMS, REPETITIONS = 60, 100
 
@@ -61,8 +70,9 @@ class Played:
 class FacadeCampaign:
     """A campaign in this process, on virtual time."""
 
-    def __init__(self, url: str, tasks: list[int], **settings: object) -> None:
-        self.now = 1.8e9
+    def __init__(self, url: str, tasks: list[int], own: dict[str, Ints] | None = None, **settings: object) -> None:
+        self.now = BEGUN
+        self._own = {name: _places(tasks)[items] for name, items in own.items()} if own else None
         items = [{"id": str(x), "payload": x} for x in tasks]
         self.campaign = nl.Campaign.create(url, items, clock=lambda: self.now, **settings)  # type: ignore[arg-type]
         self.order = tasks
@@ -70,6 +80,8 @@ class FacadeCampaign:
     def ask(self, worker: str) -> Given:
         """The next item for a worker."""
         self.now += ASK_S
+        if self._own is not None:
+            OwnItems.items = self._own[worker]
         lease = self.campaign.ask(worker)
         return Given(lease.id, int(lease.payload)) if lease else Given(reason=lease.reason)
 
@@ -102,9 +114,28 @@ class FacadeCampaign:
         self.campaign.close()
 
 
+def _places(tasks: list[int]) -> Ints:
+    """(K,) the number in the campaign of each item."""
+    out = np.empty(len(tasks), dtype=np.int64)
+    out[tasks] = np.arange(len(tasks))
+    return out
+
+
+class OwnItems(GrowingCrowd):
+    """A crowd that offers the worker who asks ``items`` alone."""
+
+    items: ClassVar[Ints]
+
+    def choose(self, worker: int, must: bool = True) -> int | None:
+        """The best of the items that they may have."""
+        who = self.people if worker < 0 else worker
+        x = int(next_among(self.campaign, self.plan, who, must, self.items, len(self.items)))
+        return None if x < 0 else x
+
+
 def play_live(
     record: CrowdRecord, budget: int, seed: int, replication: int, url: str = "memory:", turn_away: bool = False,
-    service: RunningService | None = None,
+    service: RunningService | None = None, own_items: bool = False, deadline: bool = False,
 ) -> Played:  # fmt: skip
     """A live campaign in which the workers of the record come in random order; on a service, if one is given."""
     task, worker, answer, tasks, _, answers = record.labels
@@ -113,9 +144,13 @@ def play_live(
     begun, skipped, turned, came = time.perf_counter(), 0, 0, 0
     order = np.random.default_rng((seed, replication)).permutation(tasks).tolist()
     settings = {"budget": budget, "labels": [str(y) for y in range(answers)], "seed": seed, "lease_seconds": 3600.0}
-    settings |= {"turn_away": turn_away}
+    settings |= {"turn_away": turn_away} | ({"deadline": BEGUN + ASK_S * len(task)} if deadline else {})
+    own = {f"w{j}": task[worker == j] for j in range(len(left))} if own_items else None
     campaign: FacadeCampaign | HttpCampaign
-    campaign = FacadeCampaign(url, order, **settings) if service is None else HttpCampaign(service, order, **settings)
+    if service is None:
+        campaign = FacadeCampaign(url, order, own, **settings)
+    else:
+        campaign = HttpCampaign(service, order, **settings)
     spent = 0
     for row in draw_arrivals(len(task), seed, replication):
         name = int(worker[row])
@@ -209,7 +244,16 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=3)
     parser.add_argument("--http", action="store_true", help="on the real service, with audits")
     parser.add_argument("--turn-away", action="store_true", help="workers may be turned away")
+    parser.add_argument("--own-items", action="store_true", help="workers are offered items of their record alone")
+    parser.add_argument("--deadline", action="store_true", help="the campaign ends with the last recorded arrival")
+    parser.add_argument("--asks-per-label", type=float, help="asks that are expected where there is no deadline")
     given = parser.parse_args()
+    if given.http and (given.own_items or given.deadline):
+        parser.error("--own-items and --deadline are for replays in this process")
+    if given.own_items:
+        crowd_model.GrowingCrowd = OwnItems  # type: ignore[attr-defined]
+    if given.asks_per_label is not None:
+        rates.ASKS_PER_LABEL = given.asks_per_label
     more = " arrivals per label, simulator and live |" * given.turn_away
     more += " audits that hold, of 100, by order | live audits that hold |" * given.http
     print(f"| record | labels per task | simulator | live | difference | expected live | skipped per label |{more} s |")
@@ -223,7 +267,10 @@ def main() -> None:
                     budget = int(each * record.labels.tasks)
 
                     def play(k: int, record: CrowdRecord = record, budget: int = budget) -> Played:
-                        return play_live(record, budget, 0, k, turn_away=given.turn_away, service=service)
+                        return play_live(
+                            record, budget, 0, k, turn_away=given.turn_away, service=service,
+                            own_items=given.own_items, deadline=given.deadline,
+                        )  # fmt: skip
 
                     cells = compare(record, budget, given.replications, given.turn_away, play)
                     print(f"| {name} | {each:g} | {cells} |", flush=True)

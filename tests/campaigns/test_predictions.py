@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.crowd_model import CrowdModel, new_model
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import predictions
 from nextlabel.campaigns.service import CampaignService
@@ -59,7 +59,7 @@ def models_of(service: CampaignService, id: str) -> tuple[CrowdModel, CrowdModel
     """What the process has streamed, and what the log alone says."""
 
     def look(commands: Commands) -> tuple[CrowdModel, CrowdModel]:
-        streamed, read = commands.crowd(), CrowdModel(commands.ledger.row.config)
+        streamed, read = commands.crowd(), new_model(commands.ledger.row)
         read.catch_up(commands.ledger)
         return streamed, read
 

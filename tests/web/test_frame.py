@@ -1,25 +1,22 @@
 """The workers' page in a frame of Mechanical Turk: a real browser, and local servers that stand for its sites.
 
-The page that frames is at ``localhost`` and the service at ``127.0.0.1``: two sites for a browser, which keeps the
-cookies of the second from its frame in the first.
+The page that frames is at ``localhost`` and the service at ``127.0.0.1``: two sites for a browser, which in a private
+window lets the second have neither cookies nor storage in a frame of the first. Windows of tests are private.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Frame, Page, expect
 
-from browser import at, check_accessible, launched
+from browser import at, check_accessible, chromium
+from framing_site import Platform, platform
 from nextlabel.campaign.declaration import LANGUAGES
 from nextlabel.errors import InputError
 from nextlabel.service.settings import ServiceSettings
@@ -27,69 +24,10 @@ from nextlabel.web.pages import mount_pages
 from nextlabel.web.worker.texts import worker_texts
 from service_fixtures import Service, on_sqlite
 
-GONE = "<p>Handed back.</p>"
+__all__ = ["chromium"]
 PREVIEW = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": "HIT1"}
 #: The page takes no answer so soon after an item came (``SETTLE_MS`` of worker.js).
 SETTLED_MS = 310
-
-
-@dataclass
-class Platform:
-    """A site that shows another page in a frame, and takes assignments that are handed back."""
-
-    url: str = ""
-    handed_back: list[dict[str, str]] = field(default_factory=list)
-
-    def framing(self, address: str) -> str:
-        """The page that frames an address."""
-        return f"{self.url}/?frame={quote(address, safe='')}"
-
-    def parameters(self, worker: str, assignment: str = "3ASSIGNMENT") -> dict[str, str]:
-        """What Mechanical Turk adds to the address."""
-        return {"assignmentId": assignment, "hitId": "HIT1", "workerId": worker, "turkSubmitTo": self.url}
-
-
-@contextmanager
-def platform(redirect: str = "") -> Iterator[Platform]:
-    site = Platform()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            given = dict(parse_qsl(urlsplit(self.path).query))
-            framed = given.get("frame", "").replace("&", "&amp;")
-            self.answer(f"<iframe title=HIT src='{framed}' width=900 height=700></iframe>" if framed else GONE)
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"])).decode()
-            site.handed_back.append({"path": self.path, **dict(parse_qsl(body))})
-            if redirect:
-                self.send_response(303)
-                self.send_header("location", redirect)
-                self.end_headers()
-            else:
-                self.answer()
-
-        def answer(self, body: str = GONE) -> None:
-            page = f"<!doctype html><html lang=en><title>Turk</title><body>{body}".encode()
-            self.send_response(200)
-            self.send_header("content-type", "text/html; charset=utf-8")
-            self.send_header("content-length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("localhost", 0), Handler)
-    site.url = f"http://localhost:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -107,17 +45,17 @@ def stranger() -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, turk: Platform) -> Iterator[Service]:
-    folder = tmp_path_factory.mktemp("frame")
-    with on_sqlite(folder, pages=mount_pages, frame_hosts=turk.url, submit_hosts=turk.url) as running:
-        yield running
+def mover(turk: Platform) -> Iterator[Platform]:
+    """A site that takes work back and sends the browser on to the first."""
+    with platform(redirect=f"{turk.url}/done") as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """A browser that lets no site have cookies or storage in the frame of another."""
-    with launched("--test-third-party-cookie-phaseout") as browser:
-        yield browser
+def service(tmp_path_factory: pytest.TempPathFactory, turk: Platform, mover: Platform) -> Iterator[Service]:
+    folder, submit = tmp_path_factory.mktemp("frame"), f"{turk.url}, {mover.url}"
+    with on_sqlite(folder, pages=mount_pages, frame_hosts=turk.url, submit_hosts=submit) as running:
+        yield running
 
 
 def hit(service: Service, id: str, **settings: Any) -> str:
@@ -135,13 +73,12 @@ def framed(page: Page) -> Frame:
 
 def refused(page: Page) -> bool:
     """Whether the browser shows an error of its own in the frame."""
-    page.wait_for_function("true")
-    for _ in range(600):
+    for _ in range(3000):
         if framed(page).url.startswith("chrome-error://"):
             return True
         if framed(page).url.startswith("http") and framed(page).evaluate("document.readyState") == "complete":
             return False
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(20)
     raise AssertionError("the frame neither loaded nor was refused")
 
 
@@ -207,7 +144,7 @@ def test_only_the_sites_of_the_settings_frame_it(
     link = f"{hit(service, 'guarded')}?{urlencode(turk.parameters('A2'))}"
     with service.http() as http:
         links = http.post("/campaigns/guarded/links", json={"workers": ["ann"]}).json()
-    forbidden = (links["links"][0]["url"], f"{links['join']['url']}?workerId=A3", f"{service.url}/sign-in")
+    forbidden = (links["links"][0]["url"], f"{service.url}/sign-in")
     with at(chromium) as page:
         page.goto(turk.framing(link))
         assert not refused(page)
@@ -215,7 +152,7 @@ def test_only_the_sites_of_the_settings_frame_it(
         for address in forbidden:  # other pages may be framed by nobody
             page.goto(turk.framing(address))
             assert refused(page), address
-        for address in (link, f"{link.partition('?')[0]}?{urlencode(PREVIEW)}", *forbidden):
+        for address in (link, f"{link.partition('?')[0]}?{urlencode(PREVIEW)}", forbidden[0]):
             page.goto(stranger.framing(address))
             assert refused(page), address
 
@@ -232,21 +169,16 @@ def test_errors_are_shown_in_the_frame(service: Service, turk: Platform, chromiu
 
 
 def test_a_redirect_on_the_way_back_is_allowed_to_the_platforms_sites(
-    tmp_path_factory: pytest.TempPathFactory, turk: Platform, chromium: Browser
+    service: Service, turk: Platform, mover: Platform, chromium: Browser
 ) -> None:
-    folder = tmp_path_factory.mktemp("redirected")
-    with (
-        platform(redirect=f"{turk.url}/done") as other,
-        on_sqlite(folder, pages=mount_pages, frame_hosts=turk.url, submit_hosts=other.url) as service,
-    ):
-        link = hit(service, "moved", most_labels_per_worker=1)
-        with at(chromium) as page:
-            page.goto(turk.framing(f"{link}?{urlencode(other.parameters('A5'))}"))
-            answer(page, "yes")
-            page.frame_locator("iframe").get_by_role("button", name="Submit your work").click()
-            expect(page.frame_locator("iframe").get_by_text("Handed back.")).to_be_visible()
-            assert framed(page).url == f"{turk.url}/done"
-        assert [one["assignmentId"] for one in other.handed_back] == ["3ASSIGNMENT"]
+    link = hit(service, "moved", most_labels_per_worker=1)
+    with at(chromium) as page:
+        page.goto(turk.framing(f"{link}?{urlencode(mover.parameters('A5'))}"))
+        answer(page, "yes")
+        page.frame_locator("iframe").get_by_role("button", name="Submit your work").click()
+        expect(page.frame_locator("iframe").get_by_text("Handed back.")).to_be_visible()
+        assert framed(page).url == f"{turk.url}/done"
+    assert [one["assignmentId"] for one in mover.handed_back] == ["3ASSIGNMENT"]
 
 
 def forms(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -306,13 +238,12 @@ def test_another_sites_form_is_refused(service: Service, turk: Platform) -> None
         assert renewed.json()["left"] > 0
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_preview_in_every_language(service: Service, language: str) -> None:
-    link = hit(service, f"preview_{language}", tasks=1, language=language)
+def test_the_preview_in_every_language(service: Service) -> None:
+    link = hit(service, "many_languages", tasks=1)
     with httpx.Client(timeout=120) as http:
-        page = http.get(link, params=PREVIEW)
-    texts = worker_texts(language)
-    assert texts("preview.note") in page.text and f'dir="{texts.direction}"' in page.text
+        for language in LANGUAGES:
+            page, texts = http.get(link, params=PREVIEW, headers={"accept-language": language}), worker_texts(language)
+            assert texts("preview.note") in page.text and f'dir="{texts.direction}"' in page.text
 
 
 def test_settings_are_checked() -> None:
@@ -327,3 +258,10 @@ def test_settings_are_checked() -> None:
             ServiceSettings(frame_hosts=bad)
         with pytest.raises(InputError):
             ServiceSettings(submit_hosts=bad)
+
+
+def test_without_sites_nobody_frames_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with on_sqlite(tmp_path_factory.mktemp("closed"), pages=mount_pages, frame_hosts="") as service:
+        page = httpx.get(hit(service, "closed"), params=PREVIEW, timeout=120)
+    assert page.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]

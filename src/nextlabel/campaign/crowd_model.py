@@ -76,8 +76,9 @@ class CrowdLog(Protocol):
 class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""
 
-    def __init__(self, config: CampaignSettings) -> None:
-        self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers_of(config))
+    def __init__(self, config: CampaignSettings, core: float = 0.0) -> None:
+        workers = workers_of(config, core)
+        self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers)
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
         self.seq = self.version = 0
@@ -332,6 +333,11 @@ class CrowdModel:
         return snapshot_of(self, log, draws)
 
 
+def new_model(row: CampaignRow) -> CrowdModel:
+    """The model of a campaign before its first event."""
+    return CrowdModel(row.config, row.rules.core)
+
+
 def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
     """A model with the refit of others that this one has missed: its shadow, or one read from the log anew.
 
@@ -339,7 +345,7 @@ def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
     """
     missed, shadow = model.missed, model.shadow
     if missed is None or shadow is None or shadow.seq > last_seen(missed):
-        shadow = CrowdModel(log.row.config)
+        shadow = new_model(log.row)
     else:
         shadow.learn_as_shadow(log, last_seen(missed), missed.data)
     shadow.catch_up(log)

@@ -27,6 +27,7 @@ from nextlabel.problem.state import TaskState
 if TYPE_CHECKING:
     from nextlabel.campaign.crowd_model import CrowdModel
     from nextlabel.campaign.verification import Verification
+from nextlabel.campaign.webhooks import WebhookRecords
 
 
 class Ledger(Protocol):
@@ -208,6 +209,11 @@ class Store(Protocol):
     @property
     def deletions(self) -> DeletionRecords:
         """Campaigns that were deleted."""
+        ...
+
+    @property
+    def webhooks(self) -> WebhookRecords:
+        """Addresses that are told what happens in campaigns."""
         ...
 
     @property

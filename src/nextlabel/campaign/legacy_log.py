@@ -1,8 +1,9 @@
 """What logs of the first version leave unsaid, frozen for ever: that version decided it when a log was replayed.
 
-Since then events say it: ``created`` the memory of the rates, ``tasks_added`` the places and limits of its tasks and
-whether tasks are ranked, ``labelled`` and ``late`` whether the label was the task's last. Nothing here may follow later
-constants of the code; ``tests/campaign/logs`` holds logs of that version with the state that they lead to.
+Since then events say it: ``created`` the memory of the rates and what a crowd's core is worth, ``tasks_added`` the
+places and limits of its tasks and whether tasks are ranked, ``labelled`` and ``late`` whether the label was the task's
+last. Nothing here may follow later constants of the code; ``tests/campaign/logs`` holds logs of that version with the
+state that they lead to.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ LEGACY_SETTINGS: Final[dict[str, Any]] = {
 }  # fmt: skip
 #: Observations that the rates remembered.
 RATE_MEMORY: Final = 500
+#: The policy ``crowd`` knew no core of workers who are alike.
+CORE: Final = 0.0
 #: With more priors than this all tasks, those there before included, were ranked and had at most so many labels, and
 #: so many of them in flight.
 FEW_PRIORS, MOST_LABELS, MOST_IN_FLIGHT = 64, 12, 4

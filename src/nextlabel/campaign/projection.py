@@ -46,7 +46,8 @@ def apply_event(ledger: Ledger, event: Event, rank: Rank = unranked) -> None:
 
 def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The campaign's row was made from the event's config when the campaign was created."""
-    ledger.row.rules = Rules(event.data.get("rate_memory", legacy_log.RATE_MEMORY))
+    data = event.data
+    ledger.row.rules = Rules(data.get("rate_memory", legacy_log.RATE_MEMORY), core=data.get("core", legacy_log.CORE))
 
 
 def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.clock import doubt_about
-from nextlabel.campaign.crowd_model import CrowdModel, adopted
+from nextlabel.campaign.crowd_model import CrowdModel, adopted, new_model
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.crowd_start import CORE_LABELS
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.policy_tables import TableSource
@@ -37,7 +38,10 @@ class Recording:
     def begin(self) -> None:
         """Open the log of a new campaign."""
         row = self.ledger.row
-        self.record("created", {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY})
+        self.record(
+            "created",
+            {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY, "core": CORE_LABELS},
+        )
 
     def settle(self) -> None:
         """Expire what is over and close the campaign if nothing more can happen."""
@@ -109,7 +113,7 @@ class Recording:
         if ledger.crowd is None:
             self.tables.crowd_ready()
             self.tables.crowd_loaded(ledger.row)
-            ledger.crowd = CrowdModel(ledger.row.config)
+            ledger.crowd = new_model(ledger.row)
         ledger.crowd.catch_up(ledger)
         if ledger.crowd.missed is not None and self.tables.refit_later(ledger.row.id) is None:
             model = adopted(ledger.crowd, ledger)

@@ -32,7 +32,9 @@ class Rules:
     number on have no score yet; None if all have theirs. ``predicted``: labels that came from models;
     those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit, each
     with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
-    ones (``turned_away_workers``).
+    ones (``turned_away_workers``). ``core``: with the policy ``crowd`` and three answers or more, labels per
+    truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core,
+    as in campaigns from before it was in the log.
     """
 
     rate_memory: int
@@ -46,6 +48,7 @@ class Rules:
     audit: tuple[tuple[int, int], ...] = ()
     turned_away: int = 0
     turned_away_workers: int = 0
+    core: float = 0.0
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -71,6 +74,7 @@ NEW_RULES: Final = Rules(rate_memory=1)
 #: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
 _LATER: Final = (
     "segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit", "turned_away", "turned_away_workers",
+    "core",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.crowd_model import CrowdModel, adopted
+from nextlabel.campaign.crowd_model import CrowdModel, adopted, new_model
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Ledger, Store
 from nextlabel.campaign.rows import CampaignRow
@@ -176,7 +176,7 @@ class BackgroundRefits:
             if ledger.crowd is not None or ledger.row.seq <= LONG_LOG:
                 return
         log = StoredLog(self._store, id)
-        model = CrowdModel(log.row.config)
+        model = new_model(log.row)
         model.catch_up(log)
         with self._store.transaction(id) as ledger:
             if ledger.crowd is None:

@@ -27,6 +27,7 @@ from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
+from nextlabel.cli.webhook import app as webhook
 from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
@@ -75,6 +76,7 @@ for _command in (
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
+app.add_typer(webhook, name="webhook")
 app.add_typer(label_studio, name="label-studio")
 app.add_typer(prolific, name="prolific")
 app.add_typer(mturk, name="mturk")

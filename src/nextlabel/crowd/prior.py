@@ -6,6 +6,7 @@ symbol code    shape    meaning
 a      pseudo  (C, C)   Dirichlet pseudo-counts of a channel: row = truth
 b      share   (C,)     pseudo-tasks of each truth
 k      hold    --       labels that each row's mean is worth while the crowd is learnt; inf: the crowd is known
+S      core    --       labels per truth that the way of the many is worth for one of them; 0: there is no core
 ====== ======= ======== ===========================================================
 
     row c of a channel ~ Dirichlet(a[c, :]),        shares of the truths ~ Dirichlet(b)
@@ -35,12 +36,14 @@ RIGHT, WRONG, TASKS = 4.0, 2.0, 10.0
 class CrowdPrior:
     """Dirichlet weights of a channel's rows (``pseudo``) and of the shares of the truths (``share``).
 
-    A prior of one's own is taken as known unless ``hold`` says how many labels it is worth.
+    A prior of one's own is taken as known unless ``hold`` says how many labels it is worth. ``core`` is for live
+    campaigns alone (``kernels.crowd_core``); ``fit_crowd`` does not look at it.
     """
 
     pseudo: Floats
     share: Floats
     hold: float = math.inf
+    core: float = 0.0
 
     def __post_init__(self) -> None:
         pseudo, share = np.asarray(self.pseudo, dtype=np.float64), np.asarray(self.share, dtype=np.float64)

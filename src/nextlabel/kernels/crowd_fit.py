@@ -65,7 +65,7 @@ def refit(
     logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
     K, C = belief.shape
     W = counts.shape[0]
-    first, code = _by_task(task, worker, answer, n, K, C)
+    first, code = by_task(task, worker, answer, n, K, C)
     many = np.bincount(code, minlength=W * C)
     seen, weight = np.zeros((W * C, C)), np.zeros((W * C, C))
     if warm:
@@ -75,14 +75,14 @@ def refit(
                     seen[j * C + y, c] = counts[j, c, y]
     else:
         pseudo[:] = base
-        _votes(first, code, gold, belief, seen, total)
+        start_from_votes(first, code, gold, belief, seen, total)
     if hold < math.inf:
         share_pseudo = share_pseudo * stiffness(first, gold)
         state = CrowdState(logp, belief, counts, total, pseudo, share_pseudo, base, hold)
-    share = np.zeros(C)
+    share, all_of_them = np.zeros(C), np.ones(W)
     made, converged = 0, False
     while made < sweeps and not converged:
-        away = learn_crowd_mean(seen, base, hold, pseudo)
+        away = learn_crowd_mean(seen, base, hold, pseudo, all_of_them)
         gap = _expected_logs(seen, total, pseudo, share_pseudo, weight, share)
         bounds[made] = sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap + away
         made += 1
@@ -116,7 +116,7 @@ def stiffness(first: Ints, gold: Ints) -> float:
 
 
 @jit
-def _by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> tuple[Ints, Codes]:
+def by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> tuple[Ints, Codes]:
     """The labels grouped by task, in the order in which they came in (counting sort)."""
     first = np.zeros(K + 1, dtype=np.int64)
     for i in range(n):
@@ -132,7 +132,7 @@ def _by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> 
 
 
 @jit
-def _votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen: Floats, total: Floats) -> None:
+def start_from_votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen: Floats, total: Floats) -> None:
     """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow."""
     K, C = belief.shape
     total[:] = 0.0
@@ -158,20 +158,20 @@ def _expected_logs(
 ) -> float:
     """``weight`` gets E log A, ``share`` E log share; returns the divergence of both from their priors."""
     C = pseudo.shape[0]
-    gap = _expected_row(total, share_pseudo, share)
+    gap = expected_row(total, share_pseudo, share)
     counts, row = np.empty(C), np.empty(C)
     for j in range(seen.shape[0] // C):
         for c in range(C):
             for y in range(C):
                 counts[y] = seen[j * C + y, c]
-            gap += _expected_row(counts, pseudo[c], row)
+            gap += expected_row(counts, pseudo[c], row)
             for y in range(C):
                 weight[j * C + y, c] = row[y]
     return gap
 
 
 @jit
-def _expected_row(counts: Floats, prior: Floats, out: Floats) -> float:
+def expected_row(counts: Floats, prior: Floats, out: Floats) -> float:
     """``out`` gets E log of a Dirichlet(prior + counts); returns its divergence from Dirichlet(prior)."""
     C = prior.shape[0]
     whole, before = 0.0, 0.0

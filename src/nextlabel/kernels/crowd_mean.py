@@ -7,14 +7,15 @@ n      seen    (W C, C) expected counts: row = worker and answer, column = truth
 a      pseudo  (C, C)   pseudo-counts of a channel; a[c, :] = s_c m_c with the strength s_c fixed
 m0     base    (C, C)   the prior idea of m, as pseudo-counts
 k      hold    --       labels that each row of m0 is worth
+r      part    (W,)     how far each worker is one of those whose mean it is; 1 where all are
 ====== ======= ======== =======================================================================
 
-    F(m_c) = sum_j log [ B(a_c + n_jc) / B(a_c) ] + k sum_y m0_cy log(m_cy / m0_cy),
+    F(m_c) = sum_j r_j log [ B(a_c + n_jc) / B(a_c) ] + k sum_y m0_cy log(m_cy / m0_cy),
 
 B being the multivariate beta function, is the evidence bound as a function of m_c, the channels being at their optimum.
 One step of the fixed point
 
-    m_cy ~ k m0_cy + sum_j a_cy [ psi(a_cy + n_jcy) - psi(a_cy) ]
+    m_cy ~ k m0_cy + sum_j r_j a_cy [ psi(a_cy + n_jcy) - psi(a_cy) ]
 
 of [Min00] is proposed and taken as far as F does not fall, within m_cc >= m0_cc: a crowd may turn out better than
 thought, not worse. Where labels are few, a row at chance with nearly all tasks in its class explains random answers
@@ -37,7 +38,7 @@ HALVINGS = 4
 
 
 @jit
-def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats) -> float:
+def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats, part: Floats) -> float:
     """One step for each row of ``pseudo``; returns the log prior density of where it stands, relative to ``base``."""
     if hold == math.inf:
         return 0.0
@@ -52,12 +53,12 @@ def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats) ->
             wish[y] = hold * base[c, y] / strength
             for k in range(y, seen.shape[0], C):
                 if seen[k, c] > 0.0:
-                    wish[y] += pseudo[c, y] * (digamma(pseudo[c, y] + seen[k, c]) - level)
+                    wish[y] += part[k // C] * (pseudo[c, y] * (digamma(pseudo[c, y] + seen[k, c]) - level))
             whole += wish[y]
-        now = _bound(seen, c, pseudo[c], base[c], hold)
-        part = strength / whole
+        now = _bound(seen, c, pseudo[c], base[c], hold, part)
+        scale = strength / whole
         for y in range(C):
-            wish[y] *= part
+            wish[y] *= scale
         if wish[c] < base[c, c]:
             for y in range(C):
                 wish[y] = base[c, y]
@@ -65,7 +66,7 @@ def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats) ->
         for _ in range(HALVINGS + 1):
             for y in range(C):
                 trial[y] = (1.0 - step) * pseudo[c, y] + step * wish[y]
-            if _bound(seen, c, trial, base[c], hold) >= now:
+            if _bound(seen, c, trial, base[c], hold, part) >= now:
                 pseudo[c] = trial
                 break
             step *= 0.5
@@ -75,7 +76,7 @@ def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats) ->
 
 
 @jit
-def _bound(seen: Floats, c: int, row: Floats, base: Floats, hold: float) -> float:
+def _bound(seen: Floats, c: int, row: Floats, base: Floats, hold: float, part: Floats) -> float:
     """F of one row."""
     C = row.shape[0]
     strength = 0.0
@@ -91,7 +92,7 @@ def _bound(seen: Floats, c: int, row: Floats, base: Floats, hold: float) -> floa
             n = seen[j * C + y, c]
             if n > 0.0:
                 said += n
-                found += math.lgamma(row[y] + n) - math.lgamma(row[y])
+                found += part[j] * (math.lgamma(row[y] + n) - math.lgamma(row[y]))
         if said > 0.0:
-            found += start - math.lgamma(strength + said)
+            found += part[j] * (start - math.lgamma(strength + said))
     return found

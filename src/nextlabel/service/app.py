@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
@@ -48,14 +49,24 @@ from nextlabel.service.routes import (
     work,
     workers,
 )
+from nextlabel.service.routes import (
+    webhooks as webhook_routes,
+)
 from nextlabel.service.settings import ServiceSettings
+from nextlabel.service.webhook_sender import WebhookSender
+from nextlabel.service.webhook_worker import WebhookWorker
 from nextlabel.service.work_router import WorkRouter
 from nextlabel.version import __version__
 
+#: A process claims a webhook for so many times as long as a receiver has to reply.
+CLAIMED = 3.0
 #: Work comes first: its routes are called most, and routes are tried in order.
 ROUTERS = tuple(
     part.router
-    for part in (work, campaigns, tasks, predictions, links, results, labels, workers, platforms, audit, log, health)
+    for part in (
+        *(work, campaigns, tasks, predictions, links, results),
+        *(labels, workers, platforms, audit, webhook_routes, log, health),
+    )
 )
 
 
@@ -91,6 +102,8 @@ def create_app(
     metrics = Metrics(campaign_service.store)
     command_queue = CommandQueue(campaign_service, metrics.count_commit)
     limits = RequestLimits(settings, metrics.count_limit)
+    webhooks = Webhooks(campaign_service.store, CLAIMED * settings.webhook_seconds)
+    webhook_worker = WebhookWorker(webhooks, WebhookSender(campaign_service.store, settings))
     authenticator = Authenticator(access, signer, limits, settings.open_metrics)
     app = ServiceApp(
         title="nextlabel",
@@ -101,7 +114,11 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan(
-            campaign_service, command_queue, ConnectionLimits(settings, metrics.count_limit), close_service
+            campaign_service,
+            command_queue,
+            ConnectionLimits(settings, metrics.count_limit),
+            webhook_worker,
+            close_service,
         ),
         middleware=[
             Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, https=settings.is_https),
@@ -111,7 +128,9 @@ def create_app(
     )
     app.work_router = WorkRouter(work.router, settings.max_body_bytes)
     app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings.is_https)
-    app.state.nextlabel = AppState(campaign_service, command_queue, settings, access, signer, metrics, limits)
+    app.state.nextlabel = AppState(
+        campaign_service, command_queue, settings, access, signer, metrics, limits, webhooks
+    )  # fmt: skip
     for router in ROUTERS:
         app.include_router(router, prefix=API)
     app.include_router(health.router, include_in_schema=False)
@@ -136,12 +155,20 @@ def _methods(path: str) -> list[str]:
 
 
 def _lifespan(
-    campaign_service: CampaignService, command_queue: CommandQueue, limits: ConnectionLimits, close_service: bool
+    campaign_service: CampaignService,
+    command_queue: CommandQueue,
+    limits: ConnectionLimits,
+    webhook_worker: WebhookWorker,
+    close_service: bool,
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        with ImportRecovery(campaign_service.imports).running(), DeletionWorker(campaign_service.deletions).running():
+        with (
+            ImportRecovery(campaign_service.imports).running(),
+            DeletionWorker(campaign_service.deletions).running(),
+            webhook_worker.running(),
+        ):
             yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
         for handler in request_log.handlers:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.limits import RequestLimits
@@ -26,6 +27,7 @@ class AppState:
     links: LinkSigner
     metrics: Metrics
     limits: RequestLimits
+    webhooks: Webhooks
 
 
 def app_state(request: Request) -> AppState:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 from nextlabel.campaign.standing import LONGEST_REASON, Standing
+from nextlabel.campaign.webhooks import LONGEST_URL, TYPES
 from nextlabel.campaigns.visits import Platform
 
 B = TypeVar("B", bound="RequestBody")
@@ -241,3 +242,11 @@ class RevokeLinksRequest(RequestBody):
     workers: list[Worker] = Field([], max_length=1000)
     join: bool = False
     audit: bool = False
+
+
+class CreateWebhookRequest(RequestBody):
+    """Where to tell what happens; all types of events if none is named."""
+
+    url: str = Field(min_length=1, max_length=LONGEST_URL, examples=["https://example.org/hooks/labels"])
+    types: list[Annotated[str, Field(max_length=40)]] = Field([], max_length=len(TYPES), examples=[list(TYPES)])
+    from_start: bool = Field(False, description="Also tell what happened before")

@@ -16,6 +16,7 @@ from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, Chang
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
 from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.import_status import ImportStatus
@@ -53,6 +54,12 @@ def status_json(status: CampaignStatus) -> dict[str, Any]:
     found["settings"] = {**status.settings.to_dict(), "deadline": found["deadline"]}
     found["rates"] = {"arrivals": found.pop("arrival_rate"), "completions": found.pop("completion_rate")}
     return found
+
+
+def webhook_json(webhook: Webhook) -> dict[str, Any]:
+    """A webhook as JSON."""
+    next_at = iso_or_none(webhook.next_at) if webhook.failures else None
+    return to_json(webhook, types=list(webhook.types), next_at=next_at, state=webhook.state)
 
 
 def _model(source: type, document: str, **replaced: Any) -> Any:
@@ -210,6 +217,32 @@ AuditResponse = _list(
 )
 VisitResponse = _model(Visit, "A submission or assignment by which a platform sent a worker.")
 VisitsResponse = _list("VisitsResponse", "Visits to one campaign, newest first.", visits=VisitResponse)
+
+WebhookResponse = _model(
+    Webhook,
+    "A webhook, and how far it has got.",
+    position=_described(int, "The last event that was told or passed over"),
+    failures=_described(int, "Tries in a row that have failed"),
+    first_failed_at=_described(Time | None, "Since when they fail"),
+    next_at=_described(Time | None, "When it is tried again; null if nothing failed"),
+    disabled=_described(str | None, "Why it has been given up; null if it has not"),
+    state=_described(Literal["active", "failing", "disabled"], "In one word"),
+)
+WebhooksResponse = _list("WebhooksResponse", "Webhooks of a campaign, oldest first.", webhooks=WebhookResponse)
+
+
+class NewWebhookResponse(BaseModel):
+    """A webhook that was just made; the secret is not shown again."""
+
+    webhook: WebhookResponse  # type: ignore[valid-type]
+    secret: str
+
+
+class TrialResponse(BaseModel):
+    """What came of a message that was sent on trial."""
+
+    ok: bool
+    said: str
 
 
 class HealthResponse(BaseModel):

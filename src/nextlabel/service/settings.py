@@ -31,7 +31,8 @@ class ServiceSettings(BaseSettings):
     commas, to which a link may send workers when they finish. ``frame_hosts`` are those that may show the workers' page
     in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.frame``).
     ``prolific_secret`` is the secret of Prolific's webhooks, or several; ``prolific_drops`` are statuses of submissions
-    whose labels are dropped, beside REJECTED.
+    whose labels are dropped, beside REJECTED. ``webhook_hosts`` are hosts, perhaps with a port, that webhooks may go to
+    although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -63,6 +64,8 @@ class ServiceSettings(BaseSettings):
     submit_hosts: str = "www.mturk.com, workersandbox.mturk.com"
     prolific_secret: str = ""
     prolific_drops: str = ""
+    webhook_hosts: str = ""
+    webhook_seconds: float = Field(10.0, ge=1, le=60)
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""
@@ -101,11 +104,12 @@ class ServiceSettings(BaseSettings):
     @field_validator("completion_hosts")
     @classmethod
     def _check_hosts(cls, hosts: str) -> str:
-        names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
-        for name in names:
-            if _HOST.fullmatch(name) is None:
-                raise InputError(f"completion host {name!r} is not a host name.", "Give e.g. app.prolific.com.")
-        return ", ".join(names)
+        return _checked_hosts("completion host", hosts, "Give e.g. app.prolific.com.")
+
+    @field_validator("webhook_hosts")
+    @classmethod
+    def _check_webhook_hosts(cls, hosts: str) -> str:
+        return _checked_hosts("webhook host", hosts, "Give e.g. hooks.internal:8080.")
 
     @field_validator("frame_hosts", "submit_hosts")
     @classmethod
@@ -170,6 +174,15 @@ class ServiceSettings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """The variables from which another process reads the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in self.model_dump().items()}
+
+
+def _checked_hosts(role: str, hosts: str, hint: str) -> str:
+    """Host names between commas."""
+    names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
+    for name in names:
+        if _HOST.fullmatch(name) is None:
+            raise InputError(f"{role} {name!r} is not a host name.", hint)
+    return ", ".join(names)
 
 
 def _listed(text: str) -> list[str]:

@@ -27,6 +27,7 @@ from nextlabel.store.memory_deletions import MemoryDeletions
 from nextlabel.store.memory_imports import MemoryImports
 from nextlabel.store.memory_ledger import MemoryLedger, new_row
 from nextlabel.store.memory_visits import MemoryVisits
+from nextlabel.store.memory_webhooks import MemoryWebhooks
 
 R = TypeVar("R")
 
@@ -48,6 +49,7 @@ class MemoryStore:
         self.access = MemoryAccess()
         self.visits = MemoryVisits()
         self.imports = MemoryImports(self._lock)
+        self.webhooks = MemoryWebhooks(self._lock, lambda id: self._ledger(id).row.seq)
         self.deletions = MemoryDeletions(self._lock, self._remove)
 
     @contextmanager
@@ -198,6 +200,7 @@ class MemoryStore:
         self._ledger(id)
         del self._ledgers[id]
         self.access.forget_links(id)
+        self.webhooks.forget(id)
         self.visits.forget(id)
 
     def _replayed(self, old: MemoryLedger, events: int) -> MemoryLedger:

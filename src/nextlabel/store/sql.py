@@ -42,6 +42,7 @@ from nextlabel.store.sql_deletions import SqlDeletions
 from nextlabel.store.sql_imports import SqlImports
 from nextlabel.store.sql_ledger import SqlLedger
 from nextlabel.store.sql_visits import SqlVisits
+from nextlabel.store.sql_webhooks import SqlWebhooks
 from nextlabel.store.tables import campaigns
 from nextlabel.store.verify import verify
 
@@ -55,6 +56,7 @@ class SqlStore(CampaignReads):
         self.access = SqlAccess(self._read, self._write)
         self.visits = SqlVisits(self._read, self._write)
         self.imports = SqlImports(self._read, self._write)
+        self.webhooks = SqlWebhooks(self._read, self._write)
         self.deletions = SqlDeletions(self._read, self._write, self._number_and_rows, self._remembered.forget)
 
     @contextmanager

@@ -23,10 +23,11 @@ states       how many tasks of a campaign are in each state
 leases       one row per lease; a worker never has two for one task
 workers      what each worker did
 held_counts  how many tasks of each state some workers have held (``store.held_counts``)
+webhooks     addresses that are told what happens, and how far that has got (``campaign.webhooks``)
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, visits, imports and deletions
-follow from the events and payloads. Times are seconds since 1970, UTC.
+All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, visits, imports, deletions and
+webhooks follow from the events and payloads. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from sqlalchemy import (
 )
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0016"
+HEAD = "0017"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
 _ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
@@ -375,4 +376,25 @@ held_counts = Table(
     Column("w", Integer, nullable=False),
     Column("count", BigInteger, nullable=False),
     PrimaryKeyConstraint("campaign", "worker", "klass", "node", "w"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    _campaign(),
+    Column("id", String(40), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("types", String(200), nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("delivered", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("first_failed_at", Double),
+    Column("next_at", Double, nullable=False),
+    Column("disabled", Text),
+    Column("last_at", Double),
+    Column("last_reply", Text, nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("claimed_until", Double, nullable=False),
+    Index("ix_webhooks_campaign", "campaign"),
 )

@@ -42,6 +42,7 @@ from nextlabel.kernels.crowd_campaign import (
     task_bins,
 )
 from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
+from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.crowd.chain import Chain, belief_grid
 from nextlabel.policies.crowd.solver import GAP, LEARNT_GAP, MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
@@ -199,7 +200,13 @@ class CrowdAllocator:
         if not self.learnt or not len(came):
             return
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        if self.prior.core > 0:
+            bounds = np.zeros(SWEEPS)
+            refit_with_core(
+                state, task, worker, answer, len(came), self.gold, float(self.prior.core), SWEEPS, RISE, bounds
+            )
+        else:
+            refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
         if np.ptp(self._tilt, axis=0).any():

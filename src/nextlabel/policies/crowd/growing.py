@@ -57,7 +57,7 @@ class GrowingCrowd(CrowdAllocator):
             ROOM,
             CrowdSettings(rule=rule, seed=seed),
             workers=WORKERS,
-            prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold),
+            prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold, usual.core),
         )
         self._share = start
         self._tilt[:] = 0.0
@@ -113,7 +113,7 @@ class GrowingCrowd(CrowdAllocator):
         if room > len(self.cost):
             state = campaign.state
             self.campaign = campaign._replace(
-                state=state._replace(counts=_longer(state.counts, room, 0.0)),
+                state=state._replace(counts=_longer(state.counts, room, state.counts[-1])),
                 channels=_longer(campaign.channels, room, campaign.channels[-1]),
                 kind=_longer(campaign.kind, room, campaign.kind[-1]),
                 arrived=_longer(campaign.arrived, room, 0),

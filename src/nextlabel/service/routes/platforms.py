@@ -9,10 +9,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from nextlabel.campaigns.visits import Platform
-from nextlabel.errors import NotFoundError
+from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
+from nextlabel.service.limits import address_of
 from nextlabel.service.openapi import Responses, body_of, problems
 from nextlabel.service.request_models import BonusesQuery, ProlificEventRequest, VisitsQuery
 from nextlabel.service.response_models import HookResponse, VisitsResponse, to_json
@@ -48,7 +49,11 @@ async def prolific_event(request: Request) -> dict[str, Any]:
     if not settings.prolific_secrets:
         raise NotFoundError(*_NO_SECRET)
     now = service.clock()
-    prolific.check_signature(settings.prolific_secrets, request.headers, body, now)
+    try:
+        prolific.check_signature(settings.prolific_secrets, request.headers, body, now)
+    except TokenError:
+        state.limits.failed_sign_in(address_of(request.scope))
+        raise
     change = prolific.read_status_change(body)
     if change is None:
         return {"effect": "unknown"}

@@ -28,7 +28,7 @@ from nextlabel.web.render import page
 OPEN = ("/sign-in", "/sign-out")
 #: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
 _REQUESTER_PAGES, _WORKERS_PAGES = (
-    re.compile(r"/new.*|/campaigns/[^/]+/(?:links|platforms|edit|delete)"),
+    re.compile(r"/new.*|/campaigns/[^/]+/(?:links|platforms|edit|delete|webhooks)"),
     re.compile(r"/campaigns/[^/]+/(?:audit|tasks/|labels\.|bonuses\.|workers?[.?/]|worker$).*"),
 )
 _AUDIT_PAGE = re.compile(r"/campaigns/[^/]+/audit")

@@ -19,6 +19,7 @@ from nextlabel.web.dashboard.routes import (
     predictions,
     sign_in,
     task,
+    webhooks,
     worker,
 )
 from nextlabel.web.dashboard.session import DashboardSessions
@@ -42,5 +43,6 @@ def mount_dashboard(app: FastAPI) -> None:
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
     for module in (
         sign_in, campaign, commands, predictions, task, worker, links, platforms, create, edit, delete, help, audit,
+        webhooks,
     ):  # fmt: skip
         app.include_router(module.router)

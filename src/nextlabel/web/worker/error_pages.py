@@ -45,6 +45,11 @@ def with_error_pages(handler: Handler) -> Handler:
     return handle
 
 
+def allow_framing(request: Request) -> None:
+    """Let the page that answers a request, also one with an error, be framed by the sites of the settings."""
+    request_context(request).framed = bool(app_state(request).settings.frame_origins)
+
+
 def framed_policy(request: Request) -> dict[str, str]:
     """What a page in a frame may do that others may not: be framed by these sites, and send a form to them."""
     settings = app_state(request).settings

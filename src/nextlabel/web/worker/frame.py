@@ -42,7 +42,7 @@ from nextlabel.web.markdown import safe_html
 from nextlabel.web.origin import check_origin
 from nextlabel.web.render import page
 from nextlabel.web.worker.choices import choices
-from nextlabel.web.worker.error_pages import framed_policy, with_error_pages
+from nextlabel.web.worker.error_pages import allow_framing, framed_policy, with_error_pages
 from nextlabel.web.worker.page_view import page_or_panel, wants_json
 from nextlabel.web.worker.payload_view import payload_parts
 from nextlabel.web.worker.steps import (
@@ -117,7 +117,7 @@ class FrameSession:
 @with_error_pages
 async def frame_link(token: str, request: Request) -> Response:
     """Enter an accepted assignment, or show a preview."""
-    request_context(request).framed = True
+    allow_framing(request)
     state = app_state(request)
     campaign = state.links.read_join(token)
     if campaign is None:
@@ -175,7 +175,7 @@ async def renew_in_frame(token: str, request: Request) -> Response:
 
 def _session(request: Request, token: str) -> FrameSession:
     """The session of an address; raises TokenError if its link has been revoked."""
-    request_context(request).framed = True
+    allow_framing(request)
     links = app_state(request).links
     payload = links.read(KIND, token)
     key = None if payload is None else FrameKey(*payload)

@@ -17,6 +17,7 @@ GET  /campaigns/{id}/workers.csv   what each worker did and is owed; also .jsonl
 GET  /campaigns/{id}/links, POST   links for workers; POST .../links/revoke ends them
 GET  /campaigns/{id}/platforms     the campaign on Prolific and Mechanical Turk; POST takes Prolific's export
 GET  /campaigns/{id}/bonuses.csv   what a platform's workers are owed, as it takes it
+GET  /campaigns/{id}/webhooks, POST  addresses that are told what happens; POST adds, tries, enables, removes
 GET  /campaigns/{id}/results.csv   results; also .jsonl
 GET  /campaigns/{id}/labels.csv    every worker's answers; also .jsonl
 GET  /new, POST                    choose a file

@@ -107,7 +107,11 @@ def campaign_page_response(
     view = campaign_view(dashboard, row, rights, before)
     parts, charts = render_parts(view), chart_data(view)
     seen = _seen(version, fingerprints(parts, charts))
-    return page("dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, **view)
+    disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
+    return page(
+        "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem,
+        disabled_webhooks=disabled, **view,
+    )  # fmt: skip
 
 
 async def _row(request: Request, campaign: str) -> CampaignRow:

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from nextlabel.campaign.visits import Visit
 from nextlabel.campaigns.visits import Platform
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
@@ -26,7 +25,7 @@ from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
-#: Visits of each platform that the page shows.
+#: Visits that the page shows.
 SHOWN = 200
 
 
@@ -74,16 +73,11 @@ def _page(request: Request, id: str, problem: str = "", done: str = "", status: 
     row = dashboard_state(request).store.row(id)
     base, token = link_base(request), state.links.join_token(id)
     frame = frame_url(base, token)
-    shown = {platform: _shown(request, id, platform) for platform in (prolific.PLATFORM, mturk.PLATFORM)}
+    visits = state.campaign_service.store.visits.of(id)
     return page(
         "dashboard/platforms.html", status, row=row, title=title_of(row), problem=problem, done=done,
         study=join_url(base, token) + prolific.STUDY_QUERY, hook=hook_url(base),
-        takes_events=bool(state.settings.prolific_secrets), visits=shown, question=mturk.external_question(frame),
+        takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
+        question=mturk.external_question(frame),
         frame_hosts=state.settings.frame_hosts, https=base.startswith("https://"), warning=link_warning(base),
     )  # fmt: skip
-
-
-def _shown(request: Request, id: str, platform: Platform) -> tuple[list[Visit], int]:
-    """The newest visits, and how many there are."""
-    found = app_state(request).campaign_service.store.visits.of(id, platform)
-    return found[::-1][:SHOWN], len(found)

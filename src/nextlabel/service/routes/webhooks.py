@@ -1,0 +1,65 @@
+"""Webhooks: addresses that are told what happens in a campaign (``campaign.webhooks``)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Path, Request
+
+from nextlabel.service.app_state import app_state
+from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.openapi import problems
+from nextlabel.service.request_models import CreateWebhookRequest
+from nextlabel.service.response_models import (
+    NewWebhookResponse,
+    TrialResponse,
+    WebhookResponse,
+    WebhooksResponse,
+    webhook_json,
+)
+from nextlabel.service.webhook_sender import WebhookSender, checked_url, send_trial
+
+router = APIRouter(tags=["webhooks"])
+WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{24}$", description="The webhook's id")]
+
+
+@router.get("/campaigns/{campaign}/webhooks", responses=problems(404), response_model=WebhooksResponse)
+def show_webhooks(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Show the webhooks of a campaign, how far each has got, and which of them fail or were disabled."""
+    found = app_state(request).webhooks.of(campaign_id(campaign))
+    return {"webhooks": [webhook_json(one) for one in found]}
+
+
+@router.post(
+    "/campaigns/{campaign}/webhooks", status_code=201, responses=problems(404, 409), response_model=NewWebhookResponse
+)
+async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
+    """Tell an address what happens from now on. The secret that messages are signed with is shown this once."""
+    state, id = app_state(request), campaign_id(campaign)
+    url = str(checked_url(body.url, state.settings))
+    made = await to_thread.run_sync(state.webhooks.add, id, url, body.types, body.from_start)
+    sender = WebhookSender(state.campaign_service.store, state.settings)
+    return {"webhook": webhook_json(made), "secret": sender.secret_of(made.id)}
+
+
+@router.delete("/campaigns/{campaign}/webhooks/{id}", status_code=204, responses=problems(404), response_model=None)
+async def remove_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> None:
+    """Tell an address nothing more."""
+    await to_thread.run_sync(app_state(request).webhooks.remove, campaign_id(campaign), id)
+
+
+@router.post("/campaigns/{campaign}/webhooks/{id}/enable", responses=problems(404), response_model=WebhookResponse)
+async def enable_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
+    """Go on with a webhook that was disabled, or try one that fails at once. It is told all that it has missed."""
+    return webhook_json(await to_thread.run_sync(app_state(request).webhooks.enable, campaign_id(campaign), id))
+
+
+@router.post("/campaigns/{campaign}/webhooks/{id}/test", responses=problems(404), response_model=TrialResponse)
+async def test_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
+    """Send a message of the type webhook.test now, and show what the receiver says."""
+    state = app_state(request)
+    webhook = await to_thread.run_sync(state.webhooks.get, campaign_id(campaign), id)
+    store = state.campaign_service.store
+    reply = await send_trial(store, state.settings, webhook, state.webhooks.trial(webhook))
+    return {"ok": reply.ok, "said": reply.said}

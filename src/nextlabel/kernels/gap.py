@@ -12,11 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.timed_gap import TimedGap
 from nextlabel.kernels.uncounted import uncounted
 
 
 class GapTables(NamedTuple):
-    """PolicyArrays of ``solve.advantage`` for the martingale estimate of the gap; no prices switch it off."""
+    """Tables of ``solve.advantage`` for the martingale estimate of the gap; no prices and no layers switch it off."""
 
     best: Floats  # (R, core)
     gain: Floats
@@ -24,6 +25,7 @@ class GapTables(NamedTuple):
     past_best: Floats  # (2, W + 1, nodes)
     past_gain: Floats
     price: Floats  # (U,)
+    timed: TimedGap  # before a deadline, in place of the rest
 
 
 @uncounted

@@ -30,6 +30,7 @@ from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, layer_at, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
+from nextlabel.kernels.timed_gap import spent_loss, timed_loss
 from nextlabel.kernels.uncounted import uncounted
 
 
@@ -157,7 +158,7 @@ def play_events(
     nodes = problem.level.shape[0]
     J, timing = problem.prob.shape[1], problem.timing
     layers = policy.tau.shape[0]
-    with_gap = gap.price.shape[0] > 0
+    with_gap, timed = gap.price.shape[0] > 0, gap.timed.tau.shape[0] > 0
     replay = recorded.shape[0] > 0
     k_label = stream_key(seed, replication, LABEL)
     k_arrival = stream_key(seed, replication, ARRIVAL)
@@ -195,6 +196,9 @@ def play_events(
                 chosen = break_tie(policy, by_state, active, count, scores, best, run.given, ell, u)
             if with_gap:
                 loss += lagrangian_loss(gap, by_state.node, by_state.flight, active, count, n, gap.price[ell], chosen)
+            if timed:
+                left = timing.horizon - now
+                loss += timed_loss(gap.timed, by_state.node, by_state.flight, active, count, left, chosen)
             if chosen >= 0:
                 x = head[chosen]
                 unlink(x, chosen, head, after, before, count, active, position)
@@ -203,6 +207,8 @@ def play_events(
                 size = push(times, tasks, size, now - np.log(uniform(k_duration, ell, 0)) / timing.mu, x)
                 labels += 1
             ell += 1
+            if timed and ell == budget:
+                loss += spent_loss(gap.timed, by_state.node, by_state.flight, active, count, timing.horizon - now)
             next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), timing.starts, timing.rates)
             over = ell == budget and not timing.wait
         elif size > 0:

@@ -16,7 +16,6 @@ kinds of tasks than tables can hold it is the index policy.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from nextlabel.arrays import Ints
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.levels import LevelTables
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.lagrangian import no_delay_scores
+from nextlabel.policies.lagrangian import endless, no_delay_scores
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
 from nextlabel.solve.core_states import all_columns
@@ -55,11 +54,6 @@ class Auto(Policy):
         static = no_delay_scores(endless(merged), setting, found.cut)
         tables = level_tables(setting, found, kind, unit)
         return [ScoreTables(unit * static[k], levels=tables if c == 0 else None) for c, k in enumerate(kind)]
-
-
-def endless(problem: Problem) -> Problem:
-    """The problem without its deadline, which the no-delay index does not know."""
-    return replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
 
 
 def merge_classes(problem: Problem) -> tuple[Problem, Ints]:

@@ -5,22 +5,30 @@
 With free waiting nearly all useful states tie at exactly lam_l, so that the tie rule is the policy: among the states
 within ``tied`` of the best advantage the next label goes to the one with the largest deficit, the number of labels that
 the relaxed solution's occupation measure has given it by now minus those it got; then to the largest no-delay index
-(Hawkins 2003; Adelman and Mersereau 2008; Hu and Frazier 2017; Brown and Smith 2020). Infinite horizon.
+(Hawkins 2003; Adelman and Mersereau 2008; Hu and Frazier 2017; Brown and Smith 2020).
+
+With a horizon prices depend on the time, not on the worker's number, and so do the advantages (``solve.timed_values``);
+the plan is that of ``solve.batched``, with workers who come evenly.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.errors import ProblemError
+from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
+from nextlabel.solve.batched.prices import BatchPrices
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
 from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
+from nextlabel.solve.per_arrival import MOST_NUMBERS, PricedProblem, optimise_prices
+from nextlabel.solve.timed_values import can_be_timed, timed_values
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
 
@@ -46,7 +54,7 @@ class Lagrangian(Policy):
         """Solve the relaxed problem once; rows hold the advantages at every arrival."""
         problem, unit = in_units(setting.problem)
         if problem.finite:
-            raise ProblemError("the lagrangian policy needs an infinite horizon.", "Leave --horizon out, or use index.")
+            return [one.times(unit) for one in _timed_scores(setting, problem)]
         scalar = upper_bound(problem, cap=self.cap)
         cut = make_cut(problem, scalar.cap, scalar.flight)
         priced = PricedProblem(problem, cut, make_timeline(problem))
@@ -57,6 +65,48 @@ class Lagrangian(Policy):
         priced.backward(found.prices)
         found_scores = relaxed_scores(setting, cut, priced, measure, no_delay_scores(problem, setting, cut))
         return [one.times(unit) for one in found_scores]
+
+
+def _timed_scores(setting: Setting, problem: Problem) -> list[ScoreTables]:
+    """Advantages at all layers of time, and the plan of workers who come evenly."""
+    if not can_be_timed(problem):
+        raise ProblemError(
+            "the lagrangian policy knows a horizon for at most 16 kinds of tasks and 100,000 arrivals.", "Use auto."
+        )
+    found = timed_values(problem)
+    solver, grid = found.solver, found.solver.sweeps.grid
+    first, cut = solver.stack.first, solver.cut
+    core = core_columns(first, solver.stack.node_of, grid.C, grid.W, setting.flight, setting.own)
+    static = no_delay_scores(endless(problem), setting, cut)
+    return [
+        ScoreTables(
+            static=static[c],
+            rows=np.ascontiguousarray(differences(found.value[c], first, grid.C, grid.W).T[None]),
+            core=core,
+            tau=found.tau,
+            planned=planned_by_arrival(found.plan, c, problem.budget),
+        )
+        for c in range(len(static))
+    ]
+
+
+def planned_by_arrival(plan: BatchPrices, c: int, arrivals: int) -> Floats:
+    """(arrivals, states) labels that the plan has given by each arrival, evenly within its batches."""
+    total = np.concatenate([np.zeros((1, plan.planned.shape[2])), np.cumsum(plan.planned[c], axis=0)])
+    if arrivals * total.shape[1] > MOST_NUMBERS:
+        raise TooLargeError(
+            f"a plan for {arrivals:,} arrivals and {total.shape[1]:,} states is too large.", "Use auto."
+        )
+    ends = np.append(0, np.cumsum(plan.size)).astype(np.float64)
+    at = np.interp(np.arange(1, arrivals + 1), ends, np.arange(len(ends)))
+    low = np.minimum(at.astype(np.int64), len(ends) - 2)
+    share = (at - low)[:, None]
+    return np.asarray((1.0 - share) * total[low] + share * total[low + 1], dtype=np.float64)
+
+
+def endless(problem: Problem) -> Problem:
+    """The problem without its deadline, which the no-delay index does not know."""
+    return replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
 
 
 def no_delay_scores(problem: Problem, setting: Setting, cut: Cut) -> list[Floats]:

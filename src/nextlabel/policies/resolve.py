@@ -2,23 +2,28 @@
 
 Every ``every`` arrivals (K/20 by default) the relaxed problem is solved again from the states the tasks are in and the
 arrivals left, starting from the prices in force; between two solves ties go to the largest deficit against the new
-occupation measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang). Infinite horizon.
+occupation measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang).
+
+With a horizon prices, advantages and plan are those of ``solve.batched`` for the time that is left, with workers who
+come evenly: milliseconds for each solve.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.stack import LatticeStack
-from nextlabel.errors import ProblemError
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.lagrangian import no_delay_scores, relaxed_scores
+from nextlabel.policies.lagrangian import endless, no_delay_scores, planned_by_arrival, relaxed_scores
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import in_units
+from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.core_states import all_columns
+from nextlabel.solve.core_states import all_columns, core_columns
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import Cut, make_cut
@@ -39,6 +44,9 @@ class Solved:
     spread: float
     columns: list[Ints]
     static: list[Floats]
+    #: With a horizon: the solver, and what it found last.
+    solver: PriceSolver | None = None
+    last: BatchPrices | None = None
 
 
 class Resolve(Policy):
@@ -63,7 +71,7 @@ class Resolve(Policy):
         """First prices and the tables that stay."""
         problem, _ = in_units(setting.problem)
         if problem.finite:
-            raise ProblemError("the resolve policy needs an infinite horizon.", "Leave --horizon out, or use index.")
+            return self._prepare_timed(setting, problem)
         bound = upper_bound(problem, "per-arrival", cap=self.cap)
         cut = make_cut(problem, bound.cap, bound.flight)
         priced = PricedProblem(problem, cut, make_timeline(problem))
@@ -78,9 +86,13 @@ class Resolve(Policy):
             static=no_delay_scores(problem, setting, cut),
         )
 
-    def update(self, setting: Setting, solved: Solved, occupied: list[Floats], left: int) -> list[ScoreTables]:
+    def update(
+        self, setting: Setting, solved: Solved, occupied: list[Floats], left: int, time_left: float = inf
+    ) -> list[ScoreTables]:
         """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
         whole, unit = in_units(setting.problem)
+        if solved.solver is not None:
+            return self._update_timed(setting, solved, occupied, left, time_left)
         problem = whole.with_budget(left)
         initial = self._initial(solved, occupied)
         priced = PricedProblem(problem, solved.cut, make_timeline(problem), initial, solved.stack)
@@ -89,6 +101,45 @@ class Resolve(Policy):
         measure = priced.measure(*found.plan)
         priced.backward(found.prices)
         return [one.times(unit) for one in relaxed_scores(setting, solved.cut, priced, measure, solved.static)]
+
+    def _prepare_timed(self, setting: Setting, problem: Problem) -> Solved:
+        """A solver for the time that is left, and the tables that stay."""
+        solver = PriceSolver(problem, cap=self.cap, closed=True)
+        grid, stack = solver.sweeps.grid, solver.stack
+        shape = (stack.first, stack.node_of, grid.C, grid.W, setting.flight, setting.own)
+        return Solved(
+            cut=solver.cut,
+            stack=stack,
+            prices=np.zeros(0),
+            spread=solver.sweeps.spread,
+            columns=[core_columns(*shape) for _ in problem.classes],
+            static=no_delay_scores(endless(problem), setting, solver.cut),
+            solver=solver,
+        )
+
+    def _update_timed(
+        self, setting: Setting, solved: Solved, occupied: list[Floats], left: int, time_left: float
+    ) -> list[ScoreTables]:
+        unit = in_units(setting.problem)[1]
+        groups = [
+            (c, i, w, int(table[w, i]))
+            for c, table in enumerate(occupied)
+            for w, i in zip(*np.nonzero(table), strict=True)
+        ]
+        time = min(time_left, setting.problem.horizon)
+        assert solved.solver is not None
+        solved.last = solved.solver.solve(tuple(np.array(groups, dtype=np.int64).T), left, solved.last, time_left=time)
+        found = solved.last
+        tables = [
+            ScoreTables(
+                static=solved.static[c],
+                rows=found.advantage[c][None, :, None],
+                core=solved.columns[c],
+                planned=planned_by_arrival(found, c, left),
+            )
+            for c in range(len(occupied))
+        ]
+        return [one.times(unit) for one in tables]
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables of the start, all tasks fresh."""

@@ -14,10 +14,13 @@ from nextlabel.kernels.gap import GapTables
 from nextlabel.kernels.levels import no_levels
 from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
 from nextlabel.kernels.rollout import ProblemArrays
-from nextlabel.policies.base import Policy, ScoreTables, Setting, checked_table
+from nextlabel.kernels.timed_gap import TimedGap, no_timed_gap
+from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, checked_table
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.units import reward_unit
 from nextlabel.solve.advantage import Advantage
+from nextlabel.solve.core_states import all_columns
+from nextlabel.solve.timed_values import TimedValues
 
 
 def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None) -> ProblemArrays:
@@ -108,14 +111,42 @@ def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap
     _, best, core = _join([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], [p.core for p in parts])
     _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
     return GapTables(
-        np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices
+        np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices,
+        no_timed_gap(),
+    )  # fmt: skip
+
+
+def make_timed_gap(setting: Setting, found: TimedValues, unit: float) -> GapTables:
+    """Values by time of all classes, at the prices of ``found``."""
+    stack, grid = found.solver.stack, found.solver.sweeps.grid
+    known = all_columns(stack.first, stack.node_of, grid.C, grid.W, setting.flight + 1, setting.own)
+    timed = TimedGap(
+        tau=found.tau,
+        value=np.ascontiguousarray(unit * np.concatenate(found.value, axis=1)),
+        slope=np.ascontiguousarray(unit * np.concatenate(found.slope, axis=2)),
+        price=unit * found.price + setting.problem.label_cost,
+        column=np.concatenate(
+            [np.where(known >= 0, known + b * grid.states, -1) for b in range(len(found.value))], axis=1
+        ),
+        worth=np.concatenate([_after_flight(view) for view in setting.views], axis=1),
+        mu=setting.problem.completion_rate,
+        cost=setting.problem.label_cost,
     )
+    return no_gap()._replace(timed=timed)
+
+
+def _after_flight(view: ClassView) -> Floats:
+    """(flight + 2, nodes) E[R after j more labels]."""
+    rows = view.after_flight(view.lattice.reward)
+    last = rows[-1].copy()
+    last[: view.inner] = np.sum(view.lattice.prob[: view.inner] * rows[-1][view.lattice.child[: view.inner]], axis=1)
+    return np.concatenate([rows, last[None]])
 
 
 def no_gap() -> GapTables:
     """Switches the estimate of the gap off."""
     none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
-    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0))
+    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0), no_timed_gap())
 
 
 def _starts(setting: Setting) -> Ints:

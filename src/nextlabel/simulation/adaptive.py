@@ -32,19 +32,20 @@ def run_adaptive_chunk(
     every, U = policy.interval(setting), arrays.budget
     for rep in range(count):
         mine = copy.copy(solved)
-        run: CampaignRun | None = None
+        scores = policy.update(setting, mine, _occupied(setting, None), U, arrays.timing.horizon)
+        tables = _late_tables(setting, policy, scores, 0)
+        run = new_run(arrays, tables, 0)
+        start_run(arrays, run, seed, first + rep)
         ell = 0
         while True:
-            scores = policy.update(setting, mine, _occupied(setting, run), U - ell)
-            tables = _late_tables(setting, policy, scores, ell)
-            if run is None:
-                run = new_run(arrays, tables, 0)
-                start_run(arrays, run, seed, first + rep)
             run.given[:] = 0.0
             over = advance(arrays, tables, gap, NOTHING, run, seed, first + rep, min(ell + every, U))
             ell = int(run.counters[1])
-            if over or ell >= U:
+            left = arrays.timing.horizon - float(run.clock[0])
+            if over or ell >= U or left <= 0.0:
                 break
+            scores = policy.update(setting, mine, _occupied(setting, run), U - ell, left)
+            tables = _late_tables(setting, policy, scores, ell)
         if not over:
             advance(arrays, tables, gap, NOTHING, run, seed, first + rep, U + 1)
         write_outcome(arrays, run, out[rep])

@@ -11,7 +11,8 @@ G          gap          Lagrangian martingale: sum over arrivals and all tasks o
 
 E[reward] = B - E[G] for any policy: completions are martingale steps of V and drop out, every term of G is >= 0. G
 varies far less than the reward, so the gap is estimated by G (``variance_ratio`` says how much better that is).
-Guarantee: unbiased, 95% normal intervals. The gap is available for infinite T with ``pending="wait"``.
+Guarantee: unbiased, 95% normal intervals. With a horizon V is that of prices by time (``solve.timed_values``), for up
+to 16 classes; the gap is available with ``pending="wait"``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, make_timed_gap, no_gap
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.units import in_units
@@ -40,6 +41,8 @@ from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
+from nextlabel.solve.relaxed import counts_of
+from nextlabel.solve.timed_values import can_be_timed, timed_values
 from nextlabel.solve.truncation import make_cut
 
 PENDING = ("wait", "discard")
@@ -156,7 +159,7 @@ def simulate(
     arrays = make_problem_arrays(setting, pending == "wait")
     if bound is None:
         bound = upper_bound(problem, prices)
-    gap, correction = _gap(setting, bound) if pending == "wait" and not problem.finite else (no_gap(), 0.0)
+    gap, correction = _gap(setting, bound) if pending == "wait" else (no_gap(), 0.0)
     results = []
     for k, policy in enumerate(chosen):
         begin = perf_counter()
@@ -227,6 +230,12 @@ def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
 def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     """Advantages at the bound's prices, and how much their own bound is above the one reported."""
     problem, unit = in_units(setting.problem)
+    if problem.finite:
+        if not can_be_timed(problem):
+            return no_gap(), 0.0
+        found = timed_values(problem)
+        own = unit * (float(counts_of(problem.classes) @ found.start) + found.charge)
+        return make_timed_gap(setting, found, unit), own - bound.value
     price = np.array([bound.price]) if bound.prices is None else bound.prices
     cut = make_cut(problem, bound.cap, bound.flight)
     parts = [
@@ -250,7 +259,7 @@ def _result(
 ) -> PolicyResult:
     K = setting.problem.tasks
     rewards, gaps = out[:, 0] - setting.problem.label_cost * out[:, 1], out[:, 3] - correction
-    measured = len(gap.price) > 0
+    measured = len(gap.price) > 0 or len(gap.timed.tau) > 0
     most = int(out[:, 2].max())
     noise = float(gaps.var())
     return PolicyResult(

@@ -1,6 +1,6 @@
 """A study in rows, tables and a sentence.
 
-The gap of a row is the martingale estimate where there is one; with a finite horizon it is bound minus mean; with
+The gap of a row is the martingale estimate where there is one; with many kinds of tasks it is bound minus mean; with
 ``pending="discard"`` there is none, because the bound is for waiting. Percentages are of the bound.
 """
 

@@ -49,7 +49,7 @@ def descend(
                 break
             # The parabola through both values and the slope has its minimum here.
             curvature = 2.0 * (trial_value - value - promised)
-            length *= min(max(-promised / curvature, 0.1), 0.5)
+            length *= min(max(-promised / curvature, 0.1), 0.5) if curvature > 0.0 else 0.5
         else:
             break
         fallen = value - trial_value

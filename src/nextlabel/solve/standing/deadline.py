@@ -163,7 +163,7 @@ class _Sweep:
         if left > 0:
             found = self.solver.solve(groups, left)
             self.lower = found.lower / self.solver.unit
-            self._at, self._worth = self._per_label_in_time(found)
+            self._at, self._worth = per_label_in_time(problem, found, self.solver.unit)
 
     @property
     def price_now(self) -> float:
@@ -196,15 +196,6 @@ class _Sweep:
     def _comes_in(self, tau: Floats | float) -> Any:
         """Chance that a label given out with ``tau`` left comes in."""
         return -np.expm1(-self.problem.completion_rate * np.asarray(tau))
-
-    def _per_label_in_time(self, found: BatchPrices) -> tuple[Floats, Floats]:
-        """Prices for each label that comes in, p(t) / q(t), and their times: smooth up to the deadline."""
-        at = np.interp(np.cumsum(found.size), self._come, self._knots)  # the workers of a batch come at its end
-        chance = self._comes_in(self.problem.horizon - at)
-        sure = chance > SURE
-        sure[0] = True
-        worth = found.prices / self.solver.unit / np.maximum(chance, SURE)
-        return at[sure], np.maximum(worth[sure], 0.0)
 
     def _bound(self, factors: Floats, steps: int) -> _Value:
         """The bound at the prices times e to the ``factors``, which are given at ``KNOTS``."""
@@ -239,6 +230,19 @@ class _Sweep:
         if level not in self._edges:
             self._edges[level] = no_delay_after(self.solver.stack.arrays, self.solver.sweeps.grid, exp(LEVEL * level))
         return self._edges[level]
+
+
+def per_label_in_time(problem: Problem, found: BatchPrices, unit: float = 1.0) -> tuple[Floats, Floats]:
+    """Times, and prices there for each label that comes in, p(t) / q(t): they are smooth up to the deadline."""
+    starts, rates = problem.rate_pieces
+    knots = np.append(starts, problem.horizon)
+    come = np.append(0.0, np.cumsum(rates * np.diff(knots)))
+    at = np.interp(np.cumsum(found.size), come, knots)  # the workers of a batch come at its end
+    chance = -np.expm1(-problem.completion_rate * (problem.horizon - at))
+    sure = chance > SURE
+    sure[0] = True
+    worth = found.prices / unit / np.maximum(chance, SURE)
+    return at[sure], np.maximum(worth[sure], 0.0)
 
 
 def spaced(length: float, mu: float, steps: int) -> Floats:

@@ -48,6 +48,17 @@ class SharedClass(TaskClass):
         return self.share
 
 
+class AroundScores(NamedTuple):
+    """Tasks at the points of a grid and at the mean of each cell, and what to add to one and to take off the other."""
+
+    grid: Floats
+    at_ends: Floats
+    mean: Floats
+    members: Floats
+    above: float
+    below: float
+
+
 class Grouped(NamedTuple):
     """Two problems around one, and what to add to one and to take off the other."""
 
@@ -69,10 +80,20 @@ def group(problem: Problem, cells: int | None = None, least: int = MANY_CLASSES)
     scores = scored(problem.classes)
     if scores is None:
         return None
-    grid = make_grid(scores, cells)
+    around = group_scores(scores, make_grid(scores, cells))
+    return Grouped(
+        problem_of(problem, scores, around.grid, around.at_ends),
+        problem_of(problem, scores, around.mean, around.members),
+        around.above,
+        around.below,
+    )
+
+
+def group_scores(scores: Scored, grid: Floats) -> AroundScores:
+    """The tasks around those with these scores, which lie between the ends of the grid."""
     if len(grid) == 1:
-        one = problem_of(problem, scores, grid, np.array([scores.total]))
-        return Grouped(one, one, 0.0, 0.0)
+        total = np.array([scores.total])
+        return AroundScores(grid, total, grid, total, 0.0, 0.0)
     cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
     share = chord_shares(scores.p, grid[cell], grid[cell + 1])
     at_ends = _sums(cell, scores.tasks * share, len(grid)) + _sums(cell + 1, scores.tasks * (1.0 - share), len(grid))
@@ -87,12 +108,7 @@ def group(problem: Problem, cells: int | None = None, least: int = MANY_CLASSES)
     # Sums are rounded: a task counts, or its score stands, by so much too little or too much.
     steep = 2.0 + (scores.strength or 1.0) ** 0.5
     rounded = 4.0 * EPS * scores.total * len(scores.p) * steep * scores.pattern.reward.largest
-    return Grouped(
-        problem_of(problem, scores, grid, at_ends),
-        problem_of(problem, scores, mean[occupied], members[occupied]),
-        above + rounded,
-        below + rounded,
-    )
+    return AroundScores(grid, at_ends, mean[occupied], members[occupied], above + rounded, below + rounded)
 
 
 def _sums(cell: Ints, values: Floats, cells: int) -> Floats:

@@ -41,6 +41,15 @@ def scored(classes: Sequence[TaskClass]) -> Scored | None:
         order = np.argsort(classes.values)
         tasks = classes.counts[order].astype(np.float64)
         return Scored(classes.values[order], tasks, classes.pattern, classes.strength, classes.accuracy)
+    found = scores_of(classes)
+    if found is None:
+        return None
+    order = np.argsort(found.p)
+    return found._replace(p=found.p[order], tasks=found.tasks[order])
+
+
+def scores_of(classes: Sequence[TaskClass]) -> Scored | None:
+    """The scores of plain classes in their own order, None if they are no such family."""
     one = classes[0]
     if any(c.threshold != one.threshold or c.reward != one.reward for c in classes):
         return None
@@ -59,8 +68,7 @@ def scored(classes: Sequence[TaskClass]) -> Scored | None:
         return None
     if len(p) < len(classes):
         return None
-    order = np.argsort(p)
-    return Scored(p[order], tasks[order], one, strength, accuracy)
+    return Scored(p, tasks, one, strength, accuracy)
 
 
 def same_strength(prior: Beta, strength: float) -> bool:

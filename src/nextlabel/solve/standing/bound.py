@@ -30,6 +30,7 @@ R <= P^w S at the end. So the bound is min over lam of sum_x P^{w_x} S_x(i_x) - 
 other one, for P^w S <= S + w (c + lam).
 
 S is convex in lam, so the bound is concave in N, and as lam falls with N it tells what more labels can buy (``curve``).
+More than a thousand scores of a model are grouped (``grouped``), and slack has what that costs.
 Guarantee: upper bound, whatever the depth of the lattices and the prices tried; ``slack`` is what better ones could
 still take off. Cost: some hundred sweeps over the lattices, whatever the number of tasks.
 """
@@ -50,6 +51,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import TaskClass, whole
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
+from nextlabel.solve.standing.grouped import group_standing
 from nextlabel.solve.standing.sums import StandingSums
 
 #: Prices of the first grid and rounds of refinement, for as many price-nodes as this; the last digits that are wanted.
@@ -59,6 +61,8 @@ TOLERANCE = 1e-10
 CORNER = 1e-6
 #: More classes than this: price and depth are learnt from a sample, and the last digits are left.
 MANY, SAMPLE, MANY_PRICES, MANY_TOLERANCE = 256, 1024, 20, 1e-6
+#: Tasks that were grouped are off by more than this anyway.
+GROUPED_DEPTH_TOLERANCE = 1e-5
 #: Labels that lattices reach beyond the furthest task: at first the most of these that make no more nodes than that.
 MARGINS, START = (64, 32, 16, 8), 300_000
 #: Lattices are deepened while their ends may add this share, up to so many nodes; those of more answers are dearer.
@@ -127,21 +131,28 @@ def standing_bound(
         raise ProblemError(f"mean arrivals {mean_arrivals!r} is not a number of at least 0.", "Leave it out.")
     returned = out - known if sure else out
     N = min(left, mean_arrivals) + returned
-    search = _DepthSearch(classes, stand, label_cost, sure)
-    sums, lines = search.run(N)
-    K = sums.tasks
-    best = lines.optimum(N)
+    K = stand.tasks
+    around = None if sure else group_standing(classes, stand)
+    if around is None:
+        sums, lines = _DepthSearch(classes, stand, label_cost, sure).run(N)
+        best = lines.optimum(N)
+        now, ceiling, least = sums.now, sums.ceiling, best.lower - best.slack
+    else:
+        lines = _DepthSearch(*around.upper, label_cost, sure, around.above).run(N)[1]
+        best = lines.optimum(N)
+        lower = _DepthSearch(*around.lower, label_cost, sure, -around.below).run(N)[1].optimum(N)
+        now, ceiling, least = around.now, around.ceiling, lower.lower - lower.slack
     upper = best.value
     return Standing(
         tasks=K,
         labels_left=left,
         in_flight=out,
-        now=sums.now / K,
+        now=now / K,
         upper=upper / K,
-        gap=(upper - sums.now) / K,
-        slack=(upper - best.lower + best.slack) / K,
+        gap=(upper - now) / K,
+        slack=(upper - least) / K,
         price=float(lines.price(np.array([N]))[0]),
-        ceiling=sums.ceiling / K,
+        ceiling=ceiling / K,
         seconds=perf_counter() - begin,
         lines=lines,
         mean_arrivals=mean_arrivals,
@@ -152,8 +163,16 @@ def standing_bound(
 class _DepthSearch:
     """Finds how deep the lattices must be, and traces the prices on them."""
 
-    def __init__(self, classes: Sequence[TaskClass], groups: Groups, label_cost: float, sure: bool) -> None:
+    def __init__(
+        self,
+        classes: Sequence[TaskClass],
+        groups: Groups,
+        label_cost: float,
+        sure: bool,
+        more: float | None = None,
+    ) -> None:
         self.classes, self.groups, self.label_cost, self.sure = classes, groups, label_cost, sure
+        self.more = more  # of tasks that were grouped
         self.used: Ints = np.unique(groups.entry)
 
     def run(self, N: float) -> tuple[StandingSums, PriceLines]:
@@ -161,6 +180,9 @@ class _DepthSearch:
         if len(self.used) <= MANY:
             depth_tolerance = DEPTH_TOLERANCE if self.classes[0].answers == 2 else DEAR_DEPTH_TOLERANCE
             sums, lines, _ = self._deepened(N, TOLERANCE, depth_tolerance, 1.0)
+            return sums, lines
+        if self.more is not None:
+            sums, lines, _ = self._deepened(N, MANY_TOLERANCE, GROUPED_DEPTH_TOLERANCE, 1.0)
             return sums, lines
         # Learn price and depth from a spread-out sample of the classes, then go through all of them once or twice.
         some = np.isin(self.groups.entry, self.used[:: max(1, len(self.used) // SAMPLE)])
@@ -196,4 +218,6 @@ class _DepthSearch:
         return next(fits, MARGINS[-1])
 
     def _sums(self, margin: int) -> StandingSums:
-        return StandingSums(self.classes, self.groups, margin, label_cost=self.label_cost, sure=self.sure)
+        return StandingSums(
+            self.classes, self.groups, margin, label_cost=self.label_cost, sure=self.sure, more=self.more or 0.0
+        )

@@ -58,13 +58,20 @@ class PlacedTasks(NamedTuple):
 
 
 class StandingSums:
-    """Evaluates S, L and e at any prices; with ``sure`` the labels in flight are averaged over."""
+    """Evaluates S, L and e at any prices; ``sure``: averaged over the labels in flight; ``more`` is added to S."""
 
     def __init__(
-        self, classes: Sequence[TaskClass], groups: Groups, margin: int, *, label_cost: float = 0.0, sure: bool = False
+        self,
+        classes: Sequence[TaskClass],
+        groups: Groups,
+        margin: int,
+        *,
+        label_cost: float = 0.0,
+        sure: bool = False,
+        more: float = 0.0,
     ) -> None:
         self.tasks = groups.tasks
-        self.label_cost, self.sure = label_cost, sure
+        self.label_cost, self.sure, self.more = label_cost, sure, more
         self._pending = groups.in_flight if sure else 0
         self._chunks = split_by_depth(classes, groups, margin, sure)
         answers = classes[0].answers
@@ -83,6 +90,7 @@ class StandingSums:
         parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)), progress)
         total = np.sum(list(parts), axis=0)
         total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
+        total[0] += self.more
         return np.asarray(total, dtype=np.float64)
 
     def _sums(self, k: int, prices: Floats) -> Floats:

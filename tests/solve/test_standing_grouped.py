@@ -1,0 +1,91 @@
+"""The bound from the middle of a campaign with many scores: grouped ones are around it, at every number of labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.prior import Prior
+from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
+from nextlabel.problem.groups import Groups
+from nextlabel.problem.problem import TaskClass
+from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.solve.standing import bound, grouped
+from nextlabel.solve.standing.bound import Standing, standing_bound
+from nextlabel.solve.standing.grouped import group_standing
+
+TASKS = 36
+
+
+@pytest.fixture(autouse=True)
+def small_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less deep than they would be, and fast; slack says what that costs."""
+    monkeypatch.setattr(bound, "MOST_NODES", 150_000)
+    monkeypatch.setattr(bound, "START", 30_000)
+
+
+def stand(strength: float | None, accuracy: float | None, reward: Reward, seed: int) -> tuple[list[TaskClass], Groups]:
+    """Tasks with a score each, with up to three labels and up to two in flight."""
+    rng = np.random.default_rng(seed)
+    priors: list[Prior] = [prior_of_score(p, strength, accuracy) for p in rng.uniform(0.02, 0.98, TASKS).tolist()]
+    nodes, flight = rng.integers(0, 10, TASKS), rng.integers(0, 3, TASKS)
+    classes = [TaskClass(1, prior, 0.5, reward) for prior in priors]
+    return classes, Groups(np.arange(TASKS), nodes, flight, rng.integers(1, 4, TASKS))
+
+
+def both(
+    monkeypatch: pytest.MonkeyPatch, classes: list[TaskClass], groups: Groups, left: int, cost: float, priors: int
+) -> tuple[Standing, Standing]:
+    """The bound by every prior, and by few."""
+    plain = standing_bound(classes, groups, left, label_cost=cost)
+    with monkeypatch.context() as patch:
+        patch.setattr(grouped, "MANY_PRIORS", 10)
+        patch.setattr(grouped, "PRIORS", priors)
+        patch.setattr(grouped, "LEAST_PRIORS", 2)
+        return plain, standing_bound(classes, groups, left, label_cost=cost)
+
+
+@pytest.mark.parametrize(
+    ("strength", "accuracy", "reward", "cost"),
+    [
+        (4.0, None, Accuracy(), 0.0),
+        (1.5, None, Accuracy(), 0.01),
+        (8.0, None, SquaredError(), 0.0),
+        (None, 0.8, Accuracy(), 0.0),
+        (None, 0.65, Accuracy(), 0.005),
+    ],
+)
+def test_grouped_bounds_are_around(
+    monkeypatch: pytest.MonkeyPatch, strength: float | None, accuracy: float | None, reward: Reward, cost: float
+) -> None:
+    classes, groups = stand(strength, accuracy, reward, 3)
+    plain, few = both(monkeypatch, classes, groups, 200, cost, 24)
+    assert few.now == pytest.approx(plain.now, abs=1e-12)
+    assert few.ceiling == pytest.approx(plain.ceiling, abs=1e-12)
+    assert plain.upper - plain.slack <= few.upper + 1e-9
+    assert few.upper - few.slack <= plain.upper + 1e-9
+    assert few.slack > plain.slack  # they are other numbers
+    extra = np.array([-150, -40, 0, 80])
+    assert np.all(few.curve(extra) >= plain.curve(extra) - plain.slack - 1e-9)
+
+
+def test_more_priors_are_closer(monkeypatch: pytest.MonkeyPatch) -> None:
+    classes, groups = stand(4.0, None, Accuracy(), 4)
+    monkeypatch.setattr(grouped, "MANY_PRIORS", 10)
+    monkeypatch.setattr(grouped, "LEAST_PRIORS", 2)
+    slack = []
+    for priors in (8, 28):
+        monkeypatch.setattr(grouped, "PRIORS", priors)
+        slack.append(standing_bound(classes, groups, 160).slack)
+    assert slack[1] < 0.5 * slack[0]
+
+
+def test_what_is_no_family_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped, "MANY_PRIORS", 10)
+    classes, groups = stand(4.0, None, Accuracy(), 5)
+    assert group_standing(classes, groups) is not None
+    assert group_standing([*classes[:-1], TaskClass(1, Beta(3, 3))], groups) is None
+    assert group_standing(*stand(None, 1.0, Accuracy(), 5)) is None
+    monkeypatch.setattr(grouped, "MANY_PRIORS", TASKS)
+    assert group_standing(classes, groups) is None

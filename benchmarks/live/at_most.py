@@ -2,14 +2,16 @@
 
 The real service with a campaign of the policy ``crowd``; a crowd with one who guesses spends half of the budget over
 HTTP, somebody looks at the dashboard, which orders the bound, and asks and tells go on while it is computed. Printed:
-seconds until the page shows it, processor time and memory of the service, and how long asks took before and meanwhile.
-``--screenshot FILE`` takes a picture of the page.
+seconds until the page shows it, processor time and memory of the service, and how long asks took before, meanwhile and
+after it was there, the last two with somebody looking at the page between any two of them.
+``--screenshot FILE`` takes a picture of the page in Chromium.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -73,14 +75,20 @@ def main() -> None:
                     browser.get(f"/campaigns/{campaign.id}/live")
                     upper = campaign.call("GET", f"/campaigns/{campaign.id}/certificate")["upper"]
                     most = max(most, used(process)[1])
-                took, after = time.perf_counter() - begun, used(process)[0] - cpu
+                took, spent = time.perf_counter() - begun, used(process)[0] - cpu
+                after: list[float] = []
+                for k in range(max(len(meanwhile), 100)):
+                    seconds = label(campaign, k % WORKERS, rng)
+                    after += [] if seconds is None else [seconds]
+                    browser.get(f"/campaigns/{campaign.id}/live")
+                    campaign.call("GET", f"/campaigns/{campaign.id}/certificate")
             said = "not there" if upper is None else f"{upper:.4f}"
             print(
                 f"{given.items} items, {len(before)} labels: at most {said} after {took:.0f} s, "
-                f"{after:.0f} s of processor"
+                f"{spent:.0f} s of processor"
             )
             print(f"memory {memory:.0f} MB before, {most:.0f} MB at most; load of the machine {load:.1f}")
-            for name, some in (("before", before), ("meanwhile", meanwhile)):
+            for name, some in (("before", before), ("meanwhile", meanwhile), ("after", after)):
                 half, high = np.quantile(some, [0.5, 0.99]) * 1e3
                 print(f"asks {name}: {len(some)}, median {half:.1f} ms, p99 {high:.1f} ms")
             if given.screenshot:
@@ -94,14 +102,14 @@ def _picture(url: str, token: str, id: str, target: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=playwright.chromium.executable_path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(f"{url}/sign-in")
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Sign in").click()
         page.goto(f"{url}/campaigns/{id}")
-        page.wait_for_timeout(1000)
-        page.screenshot(path=str(target))
+        page.wait_for_timeout(2000)
+        page.screenshot(path=str(target), full_page=True)
         browser.close()
 
 

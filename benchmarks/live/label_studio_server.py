@@ -156,6 +156,10 @@ class Person:
         """Delete an annotation."""
         self.http.delete(f"/api/annotations/{annotation}/").raise_for_status()
 
+    def close(self) -> None:
+        """Close the connections."""
+        self.http.close()
+
 
 def result_of(label: str | None) -> list[dict[str, Any]]:
     """A result with one choice, or none."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.campaign.events import Event
+    from nextlabel.campaign.outside_answers import Skipped
     from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
     from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
@@ -144,6 +145,7 @@ __all__ = [
     "Reward",
     "ScoreTables",
     "Setting",
+    "Skipped",
     "SolverError",
     "SquaredError",
     "StaticPolicy",
@@ -265,6 +267,7 @@ _HOME = {
     "ScoreTables": "nextlabel.policies.base",
     "Setting": "nextlabel.policies.base",
     "simulate": "nextlabel.simulation.study",
+    "Skipped": "nextlabel.campaign.outside_answers",
     "SolverError": "nextlabel.errors",
     "SquaredError": "nextlabel.beliefs.rewards",
     "StaticPolicy": "nextlabel.policies.base",

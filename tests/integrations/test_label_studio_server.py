@@ -12,13 +12,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from benchmarks.live.label_studio_server import TOKEN, Person, StudioServer
+from benchmarks.live.label_studio_server import TOKEN, Person, StudioServer, result_of
 from benchmarks.live.server import free_port
 
 from nextlabel.campaigns.service import CampaignService
@@ -54,6 +54,23 @@ def service() -> Iterator[CampaignService]:
     made.close()
 
 
+Connect = Callable[..., "Connected"]
+
+
+@pytest.fixture
+def connected(server: StudioServer, tokens: dict[str, str], service: CampaignService) -> Iterator[Connect]:
+    """Makes a project with so many tasks and connects it."""
+    made: list[Connected] = []
+
+    def make(tasks: int, **wishes: Any) -> Connected:
+        made.append(Connected(server, tokens, service, tasks, **wishes))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
 class Connected:
     """A project, its people and its campaign."""
 
@@ -72,6 +89,10 @@ class Connected:
         bridge.reconcile()
         return bridge
 
+    def close(self) -> None:
+        for one in (self.studio, self.ann, self.bob):
+            one.close()
+
     def equal(self) -> None:
         """Both systems have the same labels, and the budget is that of those that count."""
         names = {self.ann.user: ANN, self.bob.user: BOB}
@@ -88,9 +109,9 @@ class Connected:
 
 
 def test_annotations_are_followed_whatever_happens_to_them(
-    server: StudioServer, tokens: dict[str, str], service: CampaignService
+    server: StudioServer, service: CampaignService, connected: Connect
 ) -> None:
-    all_ = Connected(server, tokens, service, 6, budget=8)
+    all_ = connected(6, budget=8)
     ann, bob, bridge = all_.ann, all_.bob, all_.bridge
     first = ann.next_task()
     assert first is not None and ann.next_task() == first  # it stays until it is labelled
@@ -116,17 +137,16 @@ def test_annotations_are_followed_whatever_happens_to_them(
     bridge.sweep()
     all_.equal()
     assert service.store.row(bridge.campaign).spent == 1
-    with ann.http as http:  # a draft is no label
-        draft = {"result": [], "lead_time": 1}
-        http.post(f"/api/tasks/{third['id']}/drafts", json=draft).raise_for_status()
+    draft = {"result": result_of("negative"), "lead_time": 1}  # a draft is no label
+    ann.http.post(f"/api/tasks/{third['id']}/drafts", json=draft).raise_for_status()
     bridge.sweep()
     all_.equal()
 
 
 def test_the_budget_is_spent_exactly_and_what_comes_later_is_kept(
-    server: StudioServer, tokens: dict[str, str], service: CampaignService
+    server: StudioServer, service: CampaignService, connected: Connect
 ) -> None:
-    all_ = Connected(server, tokens, service, 4, budget=3)
+    all_ = connected(4, budget=3)
     ann, bob, bridge = all_.ann, all_.bob, all_.bridge
     given: list[tuple[int, int]] = []
     for _ in range(3):
@@ -162,9 +182,9 @@ def _fresh(given: list[tuple[int, int]], user: int) -> int:
 
 
 def test_connecting_again_changes_nothing_and_a_restart_loses_nothing(
-    server: StudioServer, tokens: dict[str, str], service: CampaignService
+    server: StudioServer, service: CampaignService, connected: Connect
 ) -> None:
-    all_ = Connected(server, tokens, service, 5, budget=9)
+    all_ = connected(5, budget=9)
     register_webhook(all_.bridge, "http://127.0.0.1:9")
     task = all_.ann.next_task()
     before = (
@@ -194,23 +214,24 @@ def test_connecting_again_changes_nothing_and_a_restart_loses_nothing(
 
 
 def test_two_people_have_the_same_task_and_a_newcomer_gets_a_tab(
-    server: StudioServer, tokens: dict[str, str], service: CampaignService
+    server: StudioServer, service: CampaignService, connected: Connect
 ) -> None:
-    all_ = Connected(server, tokens, service, 1, budget=9, annotators=None)
+    all_ = connected(1, budget=9, annotators=None)
     one, other = all_.ann.next_task(), all_.bob.next_task()
     assert one is not None and other is not None and one["id"] == other["id"]
     all_.ann.submit(one["id"], "positive")
     all_.bob.submit(one["id"], "negative")
     cy = Person(server, server.sign_up(f"cy{all_.project}@example.org"), all_.project)
     cy.submit(one["id"], "positive")  # somebody whom nobody knows
+    cy.close()
     all_.bridge.sweep()
     labels = {label.worker: label.label for label in service.labels(all_.bridge.campaign)}
     assert labels == {ANN: "positive", BOB: "negative", f"cy{all_.project}@example.org": "positive"}
     assert any(f",{cy.user}," in str(tab["data"]) for tab in all_.studio.tabs(all_.project))
 
 
-def test_predictions_go_both_ways(server: StudioServer, tokens: dict[str, str], service: CampaignService) -> None:
-    all_ = Connected(server, tokens, service, 4, budget=8)
+def test_predictions_go_both_ways(service: CampaignService, connected: Connect) -> None:
+    all_ = connected(4, budget=8)
     control = control_of(all_.studio.project(all_.project))
     task = all_.ann.next_task()
     assert task is not None
@@ -269,6 +290,7 @@ def test_the_next_task_is_there_when_label_studio_replies(
         while (task := ann.next_task()) is not None:
             seen.append(task["id"])
             ann.submit(task["id"], "positive")
+        ann.close()
         assert len(set(seen)) == len(seen) == 4
         refused = httpx.post(f"http://127.0.0.1:{port}/label-studio/label_studio_{project}/webhook", json={})
         assert refused.status_code == 401

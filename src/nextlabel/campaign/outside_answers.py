@@ -28,7 +28,7 @@ from nextlabel.campaign.transitions import LEASED, after
 
 
 class Skipped:
-    """The worker has passed the task on."""
+    """Instead of an answer to ``Campaign.set_answer``: the worker has passed the task on."""
 
     def __repr__(self) -> str:
         return "SKIPPED"

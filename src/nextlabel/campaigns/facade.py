@@ -129,7 +129,7 @@ class Campaign:
     def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
         """Make a worker's answer to a task what another tool says it is, with or without a lease.
 
-        ``None``: the tool has no answer (any more); ``SKIPPED``: the worker passed the task on.
+        ``None``: the tool has no answer (any more); ``Skipped()``: the worker passed the task on.
         """
         return self._service.set_answer(self.id, worker, task, answer)
 

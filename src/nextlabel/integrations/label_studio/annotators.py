@@ -6,9 +6,10 @@ called by the e-mail address, which Label Studio asks everybody for.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
 from threading import Lock, RLock
 
 from nextlabel.errors import InputError, NotFoundError
@@ -37,7 +38,8 @@ class Annotators:
         self._only = None if only is None else {name.strip().lower() for name in only}
         self._by_user: dict[int, Annotator] = {}
         self._lock = Lock()
-        self._to_hide: SimpleQueue[tuple[int, int]] = SimpleQueue()
+        self._to_hide: deque[tuple[int, int]] = deque()
+        self._to_tidy: deque[tuple[int, int]] = deque()
 
     @property
     def all(self) -> list[Annotator]:
@@ -79,36 +81,29 @@ class Annotators:
         """Whether a worker of the campaign is one of these people, and not somebody who labels elsewhere."""
         return self.named(worker) is not None
 
-    def show(self, annotator: Annotator, task: int | None) -> None:
-        """The annotator's tab shows a task or nothing; what it showed before is taken away a little later."""
+    def show(self, annotator: Annotator, task: int | None, done: bool = False) -> None:
+        """The annotator's tab shows a task or nothing; what it showed before leaves it, without hurry if ``done``."""
         before = annotator.shown
-        if task is not None:
+        if task is not None and task != before:
             self.tabs.show(annotator.user, task)
         annotator.shown = task
         if before is not None and before != task:
-            self.hide_later(annotator.user, before)
+            self.hide_later(annotator.user, before, done)
 
-    def hide_later(self, user: int, task: int) -> None:
-        """The task is to leave the user's tab: nobody waits for it, because whoever has labelled it is not given it."""
-        self._to_hide.put((user, task))
+    def hide_later(self, user: int, task: int, done: bool) -> None:
+        """The task is to leave the user's tab; if they have labelled it, there is no hurry."""
+        (self._to_tidy if done else self._to_hide).append((user, task))
 
-    def hide_now(self) -> None:
-        """Take away what is to leave the tabs."""
-        while True:
-            try:
-                user, task = self._to_hide.get_nowait()
-            except Empty:
-                return
-            annotator = self.find(user)
-            if annotator is not None and annotator.shown == task:
-                continue  # it has come back
-            try:
-                self.tabs.hide(user, task)
-            except NotFoundError:
-                continue
-            except BaseException:
-                self._to_hide.put((user, task))
-                raise
+    def hide_now(self, most: int) -> None:
+        """Take away what is to leave the tabs, and of what was labelled at most so many."""
+        for queue, many in ((self._to_hide, len(self._to_hide)), (self._to_tidy, most)):
+            for _ in range(min(many, len(queue))):
+                user, task = queue[0]
+                annotator = self.find(user)
+                if annotator is None or annotator.shown != task:  # else it has come back
+                    with suppress(NotFoundError):
+                        self.tabs.hide(user, task)
+                queue.popleft()
 
     def _add(self, user: int, email: str) -> None:
         worker = email or f"user {user}"

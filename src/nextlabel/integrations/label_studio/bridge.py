@@ -47,6 +47,8 @@ OVERLAP: Final = timedelta(seconds=10)
 UNTOLD: Final = 5
 #: Readings between two looks at who is in the organisation.
 MEMBERS_EVERY: Final = 12
+#: Tasks that leave tabs at one reading because they are labelled.
+TIDIED: Final = 10
 #: Tasks that were deleted in Label Studio that are passed over for one annotator at once.
 MOST_DELETED: Final = 20
 
@@ -88,20 +90,23 @@ class Bridge:
     def reconcile(self) -> None:
         """Compare everything, follow what differs, and give every annotator a task."""
         self.annotators.refresh()
-        shown: dict[int, set[int]] = {}
         for tasks in self.studio.tasks(self.project):
             self._take_in(tasks, alone=True)
             for task in tasks:
-                for user in users_in(task["data"].get(FIELD)):
-                    shown.setdefault(user, set()).add(task["id"])
+                self._find_shown(task)
         for annotator in self.annotators.all:
-            annotator.shown = min(shown.get(annotator.user, ()), default=None)
             self._give(annotator)
-        for user, marked in shown.items():
-            mine = self.annotators.find(user)
-            for number in marked - {None if mine is None else mine.shown}:
-                self.annotators.hide_later(user, number)
-        self.annotators.hide_now()
+        self.annotators.hide_now(0)
+
+    def _find_shown(self, task: Mapping[str, Any]) -> None:
+        """Whose tab shows a task: a tab keeps one that is not labelled, all others leave it."""
+        done = answers_of(task.get("annotations") or (), self.control)
+        for user in users_in(task["data"].get(FIELD)):
+            annotator = self.annotators.find(user)
+            if user not in done and annotator is not None and annotator.shown is None:
+                annotator.shown = task["id"]
+            else:
+                self.annotators.hide_later(user, task["id"], user in done)
 
     # While it runs ----------------------------------------------------------------------------------------------
 
@@ -121,7 +126,7 @@ class Bridge:
             with self.annotators.tabs.lock(task):
                 self._follow(annotator.worker, str(task), answer_of(annotation, self.control))
             if annotator.gets_tasks and annotator.shown in (None, task):
-                self._give(annotator)
+                self._give(annotator, done=True)
         except NotFoundError:
             self.read_soon()  # a task that is not in the campaign yet
 
@@ -159,7 +164,7 @@ class Bridge:
         for annotator in self.annotators.all:
             if annotator.waits or (closed and annotator.shown is not None):
                 self._give(annotator)
-        self.annotators.hide_now()
+        self.annotators.hide_now(TIDIED)
         if self.tally.told == 0 and self.tally.untold >= UNTOLD and not self._silent:
             self._silent = True
             self._tell(
@@ -230,7 +235,7 @@ class Bridge:
         for worker in changes:
             annotator = self.annotators.named(worker)
             if annotator is not None and annotator.gets_tasks and annotator.shown in (None, number):
-                self._give(annotator)
+                self._give(annotator, done=changes[worker] is not None)
 
     def _follow_all(self, task: str, changes: Mapping[str, Answer | None]) -> None:
         for worker, answer in changes.items():
@@ -241,17 +246,17 @@ class Bridge:
 
     # Next tasks -------------------------------------------------------------------------------------------------
 
-    def _give(self, annotator: Annotator) -> None:
-        """The annotator's tab shows the task that the campaign has for them, or nothing."""
+    def _give(self, annotator: Annotator, done: bool = False) -> None:
+        """The annotator's tab shows the task that the campaign has for them; ``done``: the one before is labelled."""
         with annotator.lock:
             annotator.waits = True
             for _ in range(MOST_DELETED):
                 lease = self.service.ask(self.campaign, annotator.worker)
                 if not lease:
-                    self.annotators.show(annotator, None)
+                    self.annotators.show(annotator, None, done)
                     return
                 try:
-                    self.annotators.show(annotator, int(lease.task))
+                    self.annotators.show(annotator, int(lease.task), done)
                     annotator.waits = False
                     return
                 except NotFoundError:  # it was deleted in Label Studio: they get another one

@@ -2,7 +2,8 @@
 
 A tab's filter is fixed: the browser keeps its own copy of it and sends it with every request for the next task. So the
 task changes instead: its data has the field ``nextlabel`` with the numbers of the people whose next task it is, each
-between commas, and the tab of user 7 shows the tasks whose field contains ``,7,``.
+between commas, and the tab of user 7 shows the tasks whose field contains ``,7,``. Label Studio gives nobody a task
+that they have labelled, so that it may leave their tab later, when there is time or somebody else gets it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from threading import Lock
 from typing import Any, Final
 
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.integrations.label_studio.project import FIELD
+from nextlabel.integrations.label_studio.project import FIELD, user_of
 
 FILTER: Final = f"filter:tasks:data.{FIELD}"
 #: Locks of tasks, by the remainder of their numbers.
@@ -80,9 +81,11 @@ class Tabs:
 
     def _change(self, task: int, add: int | None = None, remove: int | None = None) -> None:
         with self.lock(task):
-            data = self._studio.task(task)["data"]
+            found = self._studio.task(task)
+            data = found["data"]
             users = users_in(data.get(FIELD))
-            wanted = (users | {add} if add is not None else users) - {remove}
+            done = {user_of(annotation) for annotation in found.get("annotations") or ()}
+            wanted = (users - done | {add} if add is not None else users - done) - {remove}
             if wanted == users:
                 return
             self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})

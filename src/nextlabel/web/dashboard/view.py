@@ -99,13 +99,20 @@ def chart_data(view: dict[str, Any]) -> dict[str, Any]:
         "accuracy": view["is_accuracy"],
         "budget": row.budget,
         "spent": row.spent,
-        "now": None if certificate is None else certificate.now,
+        "now": _expected_now(view["summary"], certificate),
         "forecast": None if forecast is None else forecast.mean,
         "upper": None if certificate is None else certificate.upper,
         "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
         "history": [] if certificate is None else [list(point) for point in certificate.history],
         "learnt": row.config.knows_workers,
     }
+
+
+def _expected_now(summary: StateSummary | None, certificate: Certificate | None) -> float | None:
+    """As the tile has it where workers are learnt: a certificate may be a minute old."""
+    if summary is not None and summary.low is not None:
+        return summary.accuracy
+    return None if certificate is None else certificate.now
 
 
 def render_parts(view: dict[str, Any]) -> dict[str, str]:

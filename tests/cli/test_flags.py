@@ -19,7 +19,7 @@ SAID_DIFFERENTLY = {
     "--arrival-rate", "--budget", "--label-cost", "--labels-per-task", "--method", "--most-labels", "--out", "--policy",
     "--prior", "--replications", "--save", "--score-column", "--strength", "--tasks", "--threshold",
     "--check", "--gold", "--most-labels-per-worker", "--turn-away", "--display-names", "--instructions", "--language",
-    "--show", "--model", "--url",
+    "--show", "--model", "--url", "--completion-code",
 }  # fmt: skip
 
 

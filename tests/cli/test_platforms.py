@@ -51,7 +51,7 @@ def test_prolific(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["prolific", "statuses", "mine"]) == 0
     assert capsys.readouterr().out == "visit-p1\tprolific:p1\t-\n"
     (folder / "export.csv").write_text("Submission id,Participant id,Status\nvisit-p1,p1,REJECTED\nx,y,APPROVED\n")
-    assert run(["prolific", "bonus", "mine", "--reward", "0.10", "--save", "bonuses.csv"]) == 0
+    assert run(["prolific", "bonus", "mine", "--platform-reward", "0.10", "--save", "bonuses.csv"]) == 0
     assert (folder / "bonuses.csv").read_text() == "p1,0.40\n"
     assert capsys.readouterr().err == "1 bonus with a total of 0.40, written to bonuses.csv.\n"
     assert run(["prolific", "statuses", "mine", "export.csv", "--json"]) == 0
@@ -82,7 +82,7 @@ def test_what_is_missing_is_said(folder: Path, capsys: pytest.CaptureFixture[str
         (["mturk", "question", "mine", "--height", "99999"], "height"),
         (["mturk", "question", "mine", "--height", "1.5"], "whole number"),
         (["mturk", "question", "nobody"], "no campaign"),
-        (["prolific", "bonus", "mine", "--reward", "much"], "--reward"),
+        (["prolific", "bonus", "mine", "--platform-reward", "much"], "--platform-reward"),
         (["prolific", "statuses", "mine", "tasks.csv"], "no column 'Submission id'"),
         (["prolific", "statuses", "mine", "nothing.csv"], "no file"),
         (["campaign", "change", "mine", "--completion-code", "a b"], "completion code"),

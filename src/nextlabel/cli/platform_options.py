@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.visits import Platform
 
 Reward = Annotated[
-    str, text("--reward", "AMOUNT", "What the platform pays a worker for each visit already. Default: 0.")
+    str, text("--platform-reward", "AMOUNT", "What the platform pays a worker for each visit already. Default: 0.")
 ]
 SaveBonuses = Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")]
 
 
 def write_bonuses(id: str, platform: Platform, reward: str, save: str | None, db: str, as_json: bool) -> None:
     """Write what workers are owed, in the platform's form; the sum on stderr."""
-    paid = number_of("--reward", reward)
+    paid = number_of("--platform-reward", reward)
     target = None if save is None else checked_file("--save", save)
     with service_at(db) as service:
         found = service.visits.bonuses(id, platform, paid)

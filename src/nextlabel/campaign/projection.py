@@ -16,6 +16,7 @@ from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.audit_projection import AUDIT_PROJECTIONS
 from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.hours import NOTHING_SEEN
 from nextlabel.campaign.ids import prediction_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import observe_arrival, observe_end
@@ -47,7 +48,11 @@ def apply_event(ledger: Ledger, event: Event, rank: Rank = unranked) -> None:
 def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The campaign's row was made from the event's config when the campaign was created."""
     data = event.data
-    ledger.row.rules = Rules(data.get("rate_memory", legacy_log.RATE_MEMORY), core=data.get("core", legacy_log.CORE))
+    ledger.row.rules = Rules(
+        data.get("rate_memory", legacy_log.RATE_MEMORY),
+        core=data.get("core", legacy_log.CORE),
+        hours=NOTHING_SEEN if data.get("by_hour") else None,
+    )
 
 
 def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:

@@ -8,14 +8,26 @@ mu     completions / work_s            labels per second that a lease is out: th
                                        an exponential time, leases that end without a label being censored
 ====== =============================== ===============================================================
 
+Workers expected before a deadline are counted by the hour of the day (``campaign.hours``).
 Each new observation takes 1/rate_memory off the weight of the old ones, so that rates follow a changing crowd.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from nextlabel.campaign.hours import (
+    expected_between,
+    expected_late,
+    rate_until,
+    rates_by_hour,
+    with_arrival,
+    with_turned_away,
+    workers_seen,
+)
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.problem.rates import PiecewiseRate
 
 #: Observations that new campaigns remember (``Rules.rate_memory``), and how many must be there before rates are used.
 RATE_MEMORY, ENOUGH = 500, 20
@@ -30,10 +42,14 @@ FINE_BAND, FINE_STEPS = 0.4, 2
 #: With more labels left than this times rho the index does not depend on rho any more (tables settle after 45 rho or
 #: so), and tables for the rho that was learnt are not worth their time yet.
 FAR = 64
+#: A deadline further away than this is met at one rate: a hundred days.
+LONGEST_AHEAD_S = 8_640_000.0
 
 
 def observe_arrival(row: CampaignRow, at: float) -> None:
     """A worker got a lease."""
+    if row.rules.hours is not None:
+        row.rules = replace(row.rules, hours=with_arrival(row.rules.hours, row.last_arrival, at))
     if row.last_arrival is not None:
         fade = 1.0 - 1.0 / row.rules.rate_memory
         row.arrivals = row.arrivals * fade + 1.0
@@ -41,9 +57,11 @@ def observe_arrival(row: CampaignRow, at: float) -> None:
     row.last_arrival = at
 
 
-def observe_turned_away(row: CampaignRow) -> None:
+def observe_turned_away(row: CampaignRow, at: float) -> None:
     """A worker came and got none; the time between leases goes on."""
     row.arrivals += 1.0
+    if row.rules.hours is not None:
+        row.rules = replace(row.rules, hours=with_turned_away(row.rules.hours, at))
 
 
 def observe_end(row: CampaignRow, seconds: float, completed: bool) -> None:
@@ -91,10 +109,8 @@ def table_rho(rho: float) -> float:
 
 def labels_before_deadline(row: CampaignRow, now: float) -> int:
     """Labels that will still be given out: what is left, or the workers expected before the deadline."""
-    r = arrival_rate(row)
-    if row.deadline is None or r is None:
-        return row.left
-    return max(min(row.left, math.ceil(r * (row.deadline - now))), 1)
+    come = expected_arrivals(row, now)
+    return row.left if come is None else max(min(row.left, math.ceil(come)), 1)
 
 
 def expected_arrivals(row: CampaignRow, now: float) -> float | None:
@@ -103,8 +119,24 @@ def expected_arrivals(row: CampaignRow, now: float) -> float | None:
         return None
     if now >= row.deadline:
         return 0.0
-    rate = arrival_rate(row)
+    hourly, rate = hourly_rates(row), arrival_rate(row)
+    if hourly is not None:
+        return expected_between(hourly, now, row.deadline)
     return None if rate is None else rate * (row.deadline - now)
+
+
+def hourly_rates(row: CampaignRow) -> tuple[float, ...] | None:
+    """Workers per second in each hour of the day; None before enough is known, and in logs that do not count hours."""
+    hours = row.rules.hours
+    return None if hours is None or workers_seen(hours) < ENOUGH else rates_by_hour(hours)
+
+
+def rate_before_deadline(row: CampaignRow, now: float) -> float | PiecewiseRate | None:
+    """Workers per second from ``now`` to the deadline, by the hour where that is known."""
+    hourly = hourly_rates(row)
+    if hourly is None or row.deadline is None or not now < row.deadline <= now + LONGEST_AHEAD_S:
+        return arrival_rate(row)
+    return rate_until(hourly, now, row.deadline)
 
 
 def labels_in_time(row: CampaignRow, now: float) -> float | None:
@@ -112,6 +144,9 @@ def labels_in_time(row: CampaignRow, now: float) -> float | None:
     come, mu = expected_arrivals(row, now), completion_rate(row)
     if come is None or mu is None or row.deadline is None or now >= row.deadline:
         return come
+    hourly = hourly_rates(row)
+    if hourly is not None:
+        return max(come - expected_late(hourly, now, row.deadline, mu), 0.0)
     lifetimes = mu * (row.deadline - now)
     return come * (1.0 + math.expm1(-lifetimes) / lifetimes)
 
@@ -120,7 +155,5 @@ def expected_asks(row: CampaignRow, now: float) -> float | None:
     """Asks that are expected until the end, if all of them were served; None where nobody is turned away."""
     if not row.config.turn_away:
         return None
-    r = arrival_rate(row)
-    if row.deadline is None or r is None:
-        return ASKS_PER_LABEL * row.left
-    return float(math.ceil(r * max(row.deadline - now, 0.0)))
+    come = expected_arrivals(row, now)
+    return ASKS_PER_LABEL * row.left if come is None else float(math.ceil(come))

@@ -40,7 +40,7 @@ class Recording:
         row = self.ledger.row
         self.record(
             "created",
-            {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY, "core": CORE_LABELS},
+            {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY, "core": CORE_LABELS, "by_hour": True},
         )
 
     def settle(self) -> None:

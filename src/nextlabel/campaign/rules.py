@@ -49,6 +49,8 @@ class Rules:
     turned_away: int = 0
     turned_away_workers: int = 0
     core: float = 0.0
+    #: Workers and seconds by the hour of the day (``campaign.hours``); None in logs that do not count them.
+    hours: tuple[float, ...] | None = None
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -74,7 +76,7 @@ NEW_RULES: Final = Rules(rate_memory=1)
 #: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
 _LATER: Final = (
     "segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit", "turned_away", "turned_away_workers",
-    "core",
+    "core", "hours",
 )  # fmt: skip
 
 
@@ -91,6 +93,8 @@ def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
     later = {name: table[name] for name in _LATER if name in table}
+    if later.get("hours") is not None:
+        later["hours"] = tuple(later["hours"])
     later["dropped_models"] = tuple(later.get("dropped_models", ()))
     later["audit"] = tuple((task, answer) for task, answer in later.get("audit", ()))
     return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)

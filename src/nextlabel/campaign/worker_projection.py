@@ -45,7 +45,7 @@ def _turned_away(ledger: Ledger, event: Event, rank: Rank) -> None:
     workers = row.rules.turned_away_workers + (tally.turned_away == 0)
     row.rules = replace(row.rules, turned_away=row.rules.turned_away + 1, turned_away_workers=workers)
     tally.turned_away += 1
-    observe_turned_away(row)
+    observe_turned_away(row, event.at)
 
 
 def _labels_dropped(ledger: Ledger, event: Event, rank: Rank) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.rates import arrival_rate, completion_rate
+from nextlabel.campaign.rates import completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.solve.standing.bound import Standing
 from nextlabel.solve.standing.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 
@@ -83,29 +84,32 @@ def bound_before_deadline(row: CampaignRow, now: float, priors: Sequence[Prior],
     """From where the tasks stand in ``groups`` (class, node, labels in flight, tasks)."""
     if row.deadline is None or now >= row.deadline:
         return TimedBound(None, IF_ALIKE)
-    r, mu = arrival_rate(row), completion_rate(row)
+    r, mu = rate_before_deadline(row, now), completion_rate(row)
     if r is None:
         return TimedBound(None, f"{IF_ALIKE} {UNKNOWN}")
-    kinds = len(np.unique(groups[0]))
+    kinds, rests = len(np.unique(groups[0])), f"{IF_ALIKE} {_rates(r, mu, row.deadline - now)}"
     if mu is None or kinds > MOST_CLASSES:
         why = "how long labels take is not known yet" if mu is None else f"the tasks have {kinds:,} different priors"
         return TimedBound(
             None,
-            f"{IF_ALIKE} {_rates(r, mu)} What is in flight at the deadline is not counted as lost, because {why}: the "
+            f"{rests} What is in flight at the deadline is not counted as lost, because {why}: the "
             "true limit is lower.",
         )
     classes = [row.config.class_of(prior) for prior in priors]
     problem = Problem(tuple(classes), 1, r, mu, row.deadline - now, row.config.label_cost)
     found = deadline_bound(problem, groups, row.left)
     return TimedBound(
-        found, f"{IF_ALIKE} {_rates(r, mu)} What is in flight at the deadline is lost, and no label lapses."
+        found,
+        f"{rests} What is in flight at the deadline is lost, and no label lapses.",
     )
 
 
-def _rates(r: float, mu: float | None) -> str:
+def _rates(r: float | PiecewiseRate, mu: float | None, time: float) -> str:
     """The rates that a bound rests on."""
-    takes = "" if mu is None else f" and take {_seconds(1.0 / mu)} for a label"
-    return f"It takes workers to come as they have, {3600.0 * r:.3g} an hour{takes}."
+    hourly = " on average, by the hour of the day" if isinstance(r, PiecewiseRate) else ""
+    mean = r.mean_arrivals(time) / time if isinstance(r, PiecewiseRate) else r
+    takes = "" if mu is None else f"{',' if hourly else ''} and take {_seconds(1.0 / mu)} for a label"
+    return f"It takes workers to come as they have, {3600.0 * mean:.3g} an hour{hourly}{takes}."
 
 
 def _seconds(time: float) -> str:

@@ -56,6 +56,8 @@ class Webhooks:
         self._overview = overview_of(store)
         self._clock = clock or store.clock
         self._owner = secrets.token_hex(8)
+        #: By webhook: its position, and up to which event there is nothing after it that it is told.
+        self._looked: dict[str, tuple[int, int]] = {}
         self._progress: dict[str, Webhook] = {}  # as of the last event that was told, written or not
 
     def add(self, campaign: str, url: str, types: Sequence[str] | None = None, from_start: bool = False) -> Webhook:
@@ -111,6 +113,8 @@ class Webhooks:
 
     async def deliver(self, webhook: Webhook, send: Send) -> int:
         """Tell a webhook what it has not been told; returns how many messages were acknowledged."""
+        if not await asyncio.to_thread(self._messages, webhook):
+            return 0  # nothing is written for events that it is not told
         now = self._clock()
         if not await asyncio.to_thread(self._store.webhooks.claim, webhook, self._owner, now, now + self._claim_s):
             return 0
@@ -169,13 +173,17 @@ class Webhooks:
 
     def _messages(self, webhook: Webhook) -> list[tuple[int, list[Message]]]:
         """The next events by number, with what is told of each; empty if there is nothing worth writing down."""
+        position, looked = self._looked.get(webhook.id, (-1, 0))
+        start = looked if position == webhook.position else webhook.position
         try:
-            events = self._store.light_log(webhook.campaign, webhook.position, AT_ONCE)
+            events = self._store.light_log(webhook.campaign, start, AT_ONCE)
         except NotFoundError:  # deleted meanwhile
             return []
         wanted = [(event, [type for type in types_told(event) if type in webhook.types]) for event in events]
         if not any(types for _, types in wanted):
-            return [(events[-1].seq, [])] if len(events) >= PASSED else []
+            end = events[-1].seq if events else start
+            self._looked[webhook.id] = webhook.position, end
+            return [(end, [])] if end - webhook.position >= PASSED else []
         last = max(k for k, (_, types) in enumerate(wanted) if types)
         wanted = wanted[: last + 1]
         made = self._data(webhook.campaign, [event for event, types in wanted if types])

@@ -43,7 +43,9 @@ def plan(
     ] = None,
     policy: Annotated[
         Literal["index", "auto"] | None,
-        typer.Option(help="The policy to simulate. Default: auto with a deadline (--horizon), else index."),
+        typer.Option(
+            metavar="NAME", help="The policy to simulate, index or auto. Default: auto with --horizon, else index."
+        ),
     ] = None,
     turn_away: Annotated[
         bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")

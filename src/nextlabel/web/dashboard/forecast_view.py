@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.rates import arrival_rate, completion_rate
+from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow, Group
 from nextlabel.campaigns.forecast import forecast, replications_for
 from nextlabel.campaigns.stored_tables import TableStore, load_or_solve_index
@@ -69,7 +69,7 @@ def make_forecast_view(
         tuple(table.T),
         row.left,
         policy,
-        arrival_rate=row.rho if r is None or mu is None else r,
+        arrival_rate=row.rho if r is None or mu is None else rate_before_deadline(row, now) or r,
         completion_rate=1.0 if r is None or mu is None else mu,
         horizon=inf if row.deadline is None else max(row.deadline - now, 1e-3),
         label_cost=row.config.label_cost,

@@ -153,13 +153,15 @@ def accuracy(results: Any, truth: Any) -> float:
 
 
 def alone(crowd: Crowd, order: list[int], budget: int, seed: int) -> float:
-    """The accuracy of a campaign of nextlabel in which the same people come in the same order."""
+    """The accuracy of a campaign of nextlabel in which the same people label in the same order."""
     tasks = [{"id": str(k), "text": crowd.text(k)} for k in range(len(crowd.truth))]
     with Campaign.create("memory:", tasks, budget=budget, labels=LABELS, seed=seed) as campaign:
-        for person in order:
-            lease = campaign.ask(f"p{person}")
+        held = {person: campaign.ask(f"p{person}") for person in range(len(PEOPLE))}
+        for person in order:  # each has the next task in hand as soon as the last is labelled, as in Label Studio
+            lease = held[person] or campaign.ask(f"p{person}")
             if lease:
                 campaign.tell(lease, LABELS[int(crowd.says[person, int(lease.task)])])
+                held[person] = campaign.ask(f"p{person}")
         return accuracy(campaign.results(), crowd.truth)
 
 

@@ -16,9 +16,9 @@ from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.policies.auto import merge_classes
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
+from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation.curve import value_curve
+from nextlabel.simulation.engine import Engine, run
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, scale_of, stored_rows
@@ -208,8 +208,11 @@ def test_a_deadline_is_known() -> None:
     assert labels_given(cut_short) == pytest.approx((120.0, 40.0, 0.0))
     ample = Problem.identical(40, 60, arrival_rate=40.0, completion_rate=1.0, horizon=3.0)
     assert labels_given(ample) == pytest.approx((60.0, 40.0, 1 - np.exp(-1.5)))
-    curves = [value_curve(cut_short, policy, [240], replications=400, seed=2) for policy in ("auto", "okg-pending")]
-    ahead = curves[0].sample[:, 0] - curves[1].sample[:, 0]
+    setting = Setting.of(cut_short)
+    arrays = make_problem_arrays(setting, True)
+    tables = [make_policy_arrays(setting, make_policy(policy)) for policy in ("auto", "okg-pending")]
+    auto, other = (run(Engine(), arrays, one, no_gap(), 400, 2)[0][:, 0] for one in tables)
+    ahead = auto - other
     assert ahead.mean() > 2.5 * ahead.std() / np.sqrt(len(ahead))
 
 

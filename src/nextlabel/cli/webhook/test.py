@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from anyio.from_thread import start_blocking_portal
 
 from nextlabel.cli.campaign.common import Id
 from nextlabel.cli.options import DB, Db, Json
@@ -20,7 +20,8 @@ def test(id: Id, webhook: WebhookId, db: Db = DB, as_json: Json = False) -> None
 
     with webhooks_at(db) as (webhooks, store):
         found = webhooks.get(id, webhook)
-        reply = asyncio.run(send_trial(store, ServiceSettings(), found, webhooks.trial(found)))
+        with start_blocking_portal() as portal:
+            reply = portal.call(send_trial, store, ServiceSettings(), found, webhooks.trial(found))
     if not reply.ok:
         raise UnavailableError(f"{found.url} did not acknowledge the message: {reply.said}.", "See the receiver's log.")
     if as_json:

@@ -49,19 +49,24 @@ def hour_of(at: float) -> int:
 
 def with_arrival(hours: Hours, since: float | None, at: float) -> Hours:
     """After a worker who came ``at``, the one before having come ``since``."""
-    seen = list(hours)
-    if since is not None and at > since:
-        begin = max(since, at - LONGEST_DAYS * COUNT * HOUR)
-        while begin < at:
-            end = min((begin // HOUR + 1.0) * HOUR, at)
-            if end <= begin:  # the hour's end is too near to tell apart
-                end = at
-            h = hour_of(begin)
-            seen[COUNT + h] = round(seen[COUNT + h] + end - begin, DIGITS)
-            if end % HOUR == 0.0:
-                _fade(seen, hour_of(end))
-            begin = end
-        seen[hour_of(at)] = round(seen[hour_of(at)] + 1.0, DIGITS)
+    if since is None or at <= since:
+        return hours
+    h = hour_of(at)
+    if at // HOUR == since // HOUR:  # of most arrivals
+        seconds = COUNT + h
+        came, waited = round(hours[h] + 1.0, DIGITS), round(hours[seconds] + at - since, DIGITS)
+        return (*hours[:h], came, *hours[h + 1 : seconds], waited, *hours[seconds + 1 :])
+    seen, begin = list(hours), max(since, at - LONGEST_DAYS * COUNT * HOUR)
+    while begin < at:
+        end = min((begin // HOUR + 1.0) * HOUR, at)
+        if end <= begin:  # the hour's end is too near to tell apart
+            end = at
+        passed = COUNT + hour_of(begin)
+        seen[passed] = round(seen[passed] + end - begin, DIGITS)
+        if end % HOUR == 0.0:
+            _fade(seen, hour_of(end))
+        begin = end
+    seen[h] = round(seen[h] + 1.0, DIGITS)
     return tuple(seen)
 
 
@@ -74,6 +79,20 @@ def with_turned_away(hours: Hours, at: float) -> Hours:
 def _fade(seen: list[float], h: int) -> None:
     keep = 1.0 - 1.0 / DAYS
     seen[h], seen[COUNT + h] = round(keep * seen[h], DIGITS), round(keep * seen[COUNT + h], DIGITS)
+
+
+def hours_to_json(hours: Hours) -> dict[str, tuple[float, float]]:
+    """Workers and seconds of the hours in which there were any."""
+    pairs = zip(hours[:COUNT], hours[COUNT:], strict=True)
+    return {str(h): pair for h, pair in enumerate(pairs) if pair != (0.0, 0.0)}
+
+
+def hours_from_json(table: dict[str, list[float]]) -> Hours:
+    """The inverse."""
+    seen = list(NOTHING_SEEN)
+    for h, (came, waited) in table.items():
+        seen[int(h)], seen[COUNT + int(h)] = came, waited
+    return tuple(seen)
 
 
 def workers_seen(hours: Hours) -> float:

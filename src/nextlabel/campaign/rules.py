@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from nextlabel.campaign.hours import hours_from_json, hours_to_json
+
 #: A task that was drawn for an audit and has no answer yet.
 NOT_ANSWERED: Final = -1
 
@@ -85,6 +87,8 @@ def rules_to_json(rules: Rules) -> str:
     """One line of JSON."""
     table = {"rate_memory": rules.rate_memory, "ranked": rules.ranked, "limits": rules.limits}
     later = {name: getattr(rules, name) for name in _LATER if getattr(rules, name) != getattr(NEW_RULES, name)}
+    if rules.hours is not None:
+        later["hours"] = hours_to_json(rules.hours)
     return json.dumps({**table, **later})
 
 
@@ -94,7 +98,7 @@ def rules_from_json(text: str) -> Rules:
     table = json.loads(text)
     later = {name: table[name] for name in _LATER if name in table}
     if later.get("hours") is not None:
-        later["hours"] = tuple(later["hours"])
+        later["hours"] = hours_from_json(later["hours"])
     later["dropped_models"] = tuple(later.get("dropped_models", ()))
     later["audit"] = tuple((task, answer) for task, answer in later.get("audit", ()))
     return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)

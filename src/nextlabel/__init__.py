@@ -81,7 +81,8 @@ if TYPE_CHECKING:
     from nextlabel.solve.crowd.from_labels import BoundFromLabels, bound_from_labels
     from nextlabel.solve.exact import ExactResult, exact_value
     from nextlabel.solve.index.indexability import check_indexability
-    from nextlabel.solve.index.table import IndexTable, index_table
+    from nextlabel.solve.index.result import IndexTable
+    from nextlabel.solve.index.table import index_table
 
 __all__ = [
     "OKG",

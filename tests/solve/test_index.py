@@ -16,7 +16,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.index.table import IndexTable, index_table
+from nextlabel.solve.index.result import IndexTable
+from nextlabel.solve.index.table import index_table
 from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite, infinite
 from strategies import problem_of, thresholds, weights
 from tolerances import INDEX, INDEX_FINITE, ROUNDING

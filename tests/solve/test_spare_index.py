@@ -17,9 +17,10 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.solve.index.result import IndexTable
 from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.index.spare import LATE, least_time_to_spare
-from nextlabel.solve.index.table import IndexTable, index_cut, index_table
+from nextlabel.solve.index.table import index_cut, index_table
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import make_cut
 

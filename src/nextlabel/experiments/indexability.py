@@ -22,8 +22,9 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.tables import Row
 from nextlabel.solve.exact import exact_value
+from nextlabel.solve.index.result import IndexTable
 from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.table import IndexTable, index_cut, index_table
+from nextlabel.solve.index.table import index_cut, index_table
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import make_cut

@@ -19,21 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_log import CrowdLog, limits_between
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot, snapshot_of
 from nextlabel.campaign.crowd_start import start_of, workers_of
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ids import lease_number
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.crowd.expected import (
-    DRAWS,
-)
+from nextlabel.crowd.expected import DRAWS
 from nextlabel.policies.crowd.growing import GrowingCrowd
 
 #: Events that are read at once.
@@ -46,31 +45,6 @@ FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 
 MOST_POINTS, QUICK_DRAWS = 60, 16
 #: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
 PATIENCE_S = 20.0
-
-
-class CrowdLog(Protocol):
-    """What a model reads: a ledger inside a transaction, or the store outside of one."""
-
-    @property
-    def row(self) -> CampaignRow:
-        """The campaign."""
-        ...
-
-    def log(self, after: int, limit: int) -> list[Event]:
-        """Events above a number."""
-        ...
-
-    def last_event(self, kind: str) -> int | None:
-        """The number of the last event of a kind."""
-        ...
-
-    def task_classes(self, first: int, end: int) -> Sequence[int]:
-        """The class of each task from number ``first`` to before ``end``."""
-        ...
-
-    def classes(self) -> Sequence[Prior]:
-        """The different priors of the tasks."""
-        ...
 
 
 class CrowdModel:
@@ -307,7 +281,7 @@ class CrowdModel:
         crowd = self.crowd
         if data["tasks"] > crowd.tasks:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
-            labels, flight = _limits(log.row, crowd.tasks, data["tasks"])
+            labels, flight = limits_between(log.row, crowd.tasks, data["tasks"])
             crowd.add_tasks(self.tilts(log.classes())[classes], labels, flight)
         arrivals = data.get("arrivals")
         crowd.learn(data["version"], data["given"], data["left"], arrivals)
@@ -360,13 +334,3 @@ def last_seen(refitted: Event) -> int:
 def _thinned(history: list[list[float]]) -> list[list[float]]:
     """The same with every other point left out where there are many."""
     return history if len(history) < MOST_POINTS else history[::2]
-
-
-def _limits(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:
-    """Most labels, and most labels in flight, of the tasks from ``first`` to before ``end``."""
-    limits = row.rules.limits
-    place = np.searchsorted([one.first for one in limits], np.arange(first, end), side="right") - 1
-    return (
-        np.array([one.most_labels for one in limits], dtype=np.int64)[place],
-        np.array([one.most_in_flight for one in limits], dtype=np.int64)[place],
-    )

@@ -23,7 +23,8 @@ from nextlabel.crowd.prior import TASKS
 from nextlabel.policies.crowd.growing import GrowingCrowd
 
 if TYPE_CHECKING:
-    from nextlabel.campaign.crowd_model import CrowdLog, CrowdModel
+    from nextlabel.campaign.crowd_log import CrowdLog
+    from nextlabel.campaign.crowd_model import CrowdModel
 
 
 @dataclass(eq=False)

@@ -16,7 +16,6 @@ Cost: a step some microseconds; ``learn`` 0.05 to 1 s.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from nextlabel.kernels.crowd_campaign import next_task
 from nextlabel.kernels.crowd_choice import plan_start
 from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, place_task, take_back
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
+from nextlabel.policies.crowd.room import doubled, longer, with_more_entries, with_more_tasks, with_more_workers
 from nextlabel.policies.crowd.solver import MOST_PLANS
 
 #: Rows of the arrays at first: tasks and entries, workers.
@@ -35,7 +35,6 @@ ROOM, WORKERS = 64, 8
 KNOWN_LABELS = 40
 #: The least belief that a task may start with.
 LEAST = 1e-6
-A = TypeVar("A", Floats, Ints)
 
 
 class GrowingCrowd(CrowdAllocator):
@@ -80,27 +79,14 @@ class GrowingCrowd(CrowdAllocator):
 
     def reserve_tasks(self, tasks: int) -> None:
         """Make room for so many tasks and one more."""
-        room = _doubled(len(self.gold), tasks + 1)
+        room = doubled(len(self.gold), tasks + 1)
         if room == len(self.gold):
             return
-        state, bins, history = self.campaign.state, self.campaign.bins, self.campaign.history
-        self.campaign = self.campaign._replace(
-            state=state._replace(
-                logp=_longer(state.logp, room, state.logp[-1]), belief=_longer(state.belief, room, state.belief[-1])
-            ),
-            bins=bins._replace(
-                bin=_longer(bins.bin, room, -1),
-                plan=_longer(bins.plan, room, 0),
-                after=_longer(bins.after, room, -1),
-                before=_longer(bins.before, room, -1),
-            ),
-            history=history._replace(last=_longer(history.last, room, -1)),
-            given=_longer(self.campaign.given, room, 0),
-        )
-        self.gold, self._tilt = _longer(self.gold, room, -1), _longer(self._tilt, room, 0.0)
-        self.came, self.flight = _longer(self.came, room, 0), _longer(self.flight, room, 0)
-        self._most_labels = _longer(self._most_labels, room, 0)
-        self._most_in_flight = _longer(self._most_in_flight, room, 0)
+        self.campaign = with_more_tasks(self.campaign, room)
+        self.gold, self._tilt = longer(self.gold, room, -1), longer(self._tilt, room, 0.0)
+        self.came, self.flight = longer(self.came, room, 0), longer(self.flight, room, 0)
+        self._most_labels = longer(self._most_labels, room, 0)
+        self._most_in_flight = longer(self._most_in_flight, room, 0)
 
     def add_worker(self, comes: bool = True) -> int:
         """One more worker; return their number. One who never ``comes`` for a task is a model."""
@@ -108,19 +94,10 @@ class GrowingCrowd(CrowdAllocator):
         self._turned_away.append(0.0)
         if not comes:
             self._models.append(number)
-        campaign = self.campaign
-        room = _doubled(len(self.cost), self.people + 1)
+        room = doubled(len(self.cost), self.people + 1)
         if room > len(self.cost):
-            state = campaign.state
-            self.campaign = campaign._replace(
-                state=state._replace(counts=_longer(state.counts, room, state.counts[-1])),
-                channels=_longer(campaign.channels, room, campaign.channels[-1]),
-                kind=_longer(campaign.kind, room, campaign.kind[-1]),
-                arrived=_longer(campaign.arrived, room, 0),
-                worked=_longer(campaign.worked, room, 0),
-                named=_longer(campaign.named, room, 1),
-            )
-            self.cost = _longer(self.cost, room, 0.0)
+            self.campaign = with_more_workers(self.campaign, room)
+            self.cost = longer(self.cost, room, 0.0)
         return number
 
     def set_gold(self, task: int, answer: int) -> None:
@@ -167,19 +144,11 @@ class GrowingCrowd(CrowdAllocator):
 
     def lease(self, task: int, worker: int) -> None:
         """The worker has been given the task."""
-        history = self.campaign.history
         k, self.entries = self.entries, self.entries + 1
-        if self.entries > len(history.task):
-            room = _doubled(len(history.task), self.entries)
-            self.campaign = self.campaign._replace(
-                history=history._replace(
-                    earlier=_longer(history.earlier, room, -1),
-                    task=_longer(history.task, room, 0),
-                    worker=_longer(history.worker, room, 0),
-                    answer=_longer(history.answer, room, IN_FLIGHT),
-                )
-            )
-            history = self.campaign.history
+        room = len(self.campaign.history.task)
+        if self.entries > room:
+            self.campaign = with_more_entries(self.campaign, doubled(room, self.entries))
+        history = self.campaign.history
         self.flight[task] += 1
         if self.planned:
             lease_out(self.campaign, self.plan, task, worker, self._has_room(task))
@@ -351,17 +320,3 @@ class GrowingCrowd(CrowdAllocator):
     def start(self) -> Floats:
         """(C,) what is believed of a usual task without labels."""
         return np.asarray(self.campaign.state.belief[-1])
-
-
-def _doubled(room: int, wanted: int) -> int:
-    while room < wanted:
-        room *= 2
-    return room
-
-
-def _longer(array: A, room: int, rest: object) -> A:
-    """The array with ``room`` rows, the new ones filled with ``rest``."""
-    out = np.empty((room, *array.shape[1:]), dtype=array.dtype)
-    out[: len(array)] = array
-    out[len(array) :] = rest
-    return out

@@ -146,7 +146,10 @@ def test_every_error_is_public_has_a_hint_and_is_drawn() -> None:
 def test_interrupted_leaves_nothing_half_written(folder: Path) -> None:
     """Ctrl-C while a simulation runs: exit code 130, one sentence, no file."""
     words = ["simulate", "--tasks", "300", "--budget", "900", "--replications", "200000", "--out", "out"]
-    program = "import sys; from nextlabel.cli.app import main; print('ready', file=sys.stderr, flush=True); main()"
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
+        "from nextlabel.cli.app import main; print('ready', file=sys.stderr, flush=True); main()"
+    )
     command = [sys.executable, "-c", program, *words]
     before = sorted(folder.iterdir())
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))

@@ -158,7 +158,7 @@ def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:
     new = RENAMED.get((path.removeprefix("nextlabel "), option))
     if new is not None:
         return f"{option} of '{path}' is now {new}. Try '{path} --help'."
-    message = error.format_message().strip().rstrip(".")
+    message = error.format_message().replace("Value error, ", "").strip().rstrip(".")
     end = "" if message.endswith("?") else "."
     return f"{message[:1].lower()}{message[1:]}{end} Try '{path} --help'."
 

@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """A table with a title above it and a sentence in plain English below it."""
+    """A table, if it has rows, with a title above it and a sentence in plain English below it."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -50,7 +50,8 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     for row in rows:
         table.add_row(*row)
     console.print(title, style="bold", markup=False)
-    console.print(table)
+    if rows:
+        console.print(table)
     console.print(caption, markup=False)
     console.file.flush()
 

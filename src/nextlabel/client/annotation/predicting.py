@@ -54,9 +54,9 @@ def predict_tasks(
     limited = most is not None and most < len(todo)
     todo = todo if most is None else todo[:most]
     sending = _Sending(campaign, name, price, status.settings.labels)
-    passed, ended = 0, "The function has answered every task."
+    passed, ended = 0, "The function has seen every task."
     if limited:
-        ended = f"The function has answered the {most:,} tasks of --most."
+        ended = f"The function has seen the {most:,} tasks of --most."
     done = 0
     try:
         while done < len(todo):

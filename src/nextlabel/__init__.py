@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     )
     from nextlabel.files.label_table import LabelTable, ReadReport
     from nextlabel.files.labels import read_labels
-    from nextlabel.learn.learnt import LearntPrior
-    from nextlabel.learn.methods import compare_priors, learn_prior
+    from nextlabel.learn.priors import LearntPrior, compare_priors, learn_prior
     from nextlabel.learn.rates import Rates
     from nextlabel.learn.rates import estimate_rates as rates
     from nextlabel.planning.plan import plan
@@ -211,7 +210,7 @@ _HOME = {
     "check_indexability": "nextlabel.solve.index.indexability",
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
-    "compare_priors": "nextlabel.learn.methods",
+    "compare_priors": "nextlabel.learn.priors",
     "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
     "CrowdRecord": "nextlabel.simulation.crowd_record",
@@ -232,9 +231,9 @@ _HOME = {
     "ItemScores": "nextlabel.problem.scores",
     "LabelTable": "nextlabel.files.label_table",
     "learn_crowd": "nextlabel.crowd.learn",
-    "learn_prior": "nextlabel.learn.methods",
+    "learn_prior": "nextlabel.learn.priors",
     "LearntCrowd": "nextlabel.crowd.learnt",
-    "LearntPrior": "nextlabel.learn.learnt",
+    "LearntPrior": "nextlabel.learn.priors",
     "LearntWorker": "nextlabel.crowd.learnt",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",

@@ -11,8 +11,7 @@ from scipy.stats import chi2, kstest
 from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
 from nextlabel.files.labels import read_labels
-from nextlabel.learn.exponential import distances, fit_exponential, grid_of
-from nextlabel.learn.rates import Rates, estimate_rates
+from nextlabel.learn.rates import Rates, distances, estimate_rates, fit_exponential, grid_of
 from nextlabel.reporting.rates_figure import rates_figure, survival
 from tolerances import ROUNDING
 

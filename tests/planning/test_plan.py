@@ -15,7 +15,7 @@ from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.methods import learn_prior
+from nextlabel.learn.priors import learn_prior
 from nextlabel.planning.bounds import plan_bounds
 from nextlabel.planning.meaning import right_means
 from nextlabel.planning.page import plan_page

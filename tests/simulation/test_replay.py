@@ -16,7 +16,7 @@ from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
 from nextlabel.kernels.rollout import rollout
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.methods import learn_prior
+from nextlabel.learn.priors import learn_prior
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy

@@ -16,8 +16,7 @@ from nextlabel.backtesting.threshold import choose_threshold
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.learnt import LearntPrior
-from nextlabel.learn.methods import learn_prior
+from nextlabel.learn.priors import LearntPrior, learn_prior
 from nextlabel.prose import counted
 from nextlabel.simulation.replay import Recorded
 

@@ -33,8 +33,7 @@ from nextlabel.prose import counted, listed
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.learn.counts import LabelCounts
-    from nextlabel.learn.learnt import LearntPrior
-    from nextlabel.learn.methods import Comparison
+    from nextlabel.learn.priors import Comparison, LearntPrior
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
@@ -84,7 +83,7 @@ def prior(
             )
     read = say_read(table.report)
     with working(f"Learning from {labels}"):
-        from nextlabel.learn.methods import compare_priors
+        from nextlabel.learn.priors import compare_priors
 
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
@@ -170,7 +169,7 @@ def _show(path: str, counts: LabelCounts, found: Comparison) -> None:
 
 def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     """A line for each component, the numbers of the whole prior on the first."""
-    from nextlabel.learn.information import as_mixture
+    from nextlabel.learn.mixture import as_mixture
 
     mixture = as_mixture(one.prior)
     numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", _shown_p(one.p_value))

@@ -32,8 +32,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.prior import Prior
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.information import influence, log_pmf, scores
-from nextlabel.learn.moments import model_influence
+from nextlabel.learn.mixture import influence, log_pmf, scores
+from nextlabel.learn.weights import model_influence
 
 DRAWS, MOST_WORK, LEAST_EXPECTED, MOST_BINS = 999, 10_000_000, 5.0, 50
 

@@ -18,8 +18,7 @@ from nextlabel.files.frames import Frame
 from nextlabel.files.label_table import ReadReport
 from nextlabel.files.labels import read_labels
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.learnt import LearntPrior
-from nextlabel.learn.methods import POOR, learn_prior
+from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
 from nextlabel.planning.plan import check_target, with_ample_budget
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve

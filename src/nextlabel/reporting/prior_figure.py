@@ -12,8 +12,8 @@ from scipy.special import xlog1py, xlogy
 from nextlabel.arrays import Floats
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.fit import Cells, cells_of
-from nextlabel.learn.information import as_mixture
-from nextlabel.learn.learnt import LearntPrior
+from nextlabel.learn.mixture import as_mixture
+from nextlabel.learn.priors import LearntPrior
 from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing, finish
 
 if TYPE_CHECKING:

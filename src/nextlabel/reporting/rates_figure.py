@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.learn.exponential import ExponentialFit, shown_p
-from nextlabel.learn.rates import NAMES, Rates
+from nextlabel.learn.rates import NAMES, ExponentialFit, Rates, shown_p
 from nextlabel.reporting.style import BLUE, GREY, RED, drawing, finish
 
 if TYPE_CHECKING:

@@ -7,12 +7,25 @@ moments  Beta, or Dirichlet of more than two answers      delta method
 ml       Beta, or Dirichlet of more than two answers      observed information
 mixture  BetaMixture of 1 to 3 components                 observed information
 ======== ================================================ ==========================================
+
+What the labels leave open is assumed:
+
+================================================ ===============================================================
+labels                                           assumed
+================================================ ===============================================================
+fewer than two tasks with two or more labels     they say nothing of how tasks differ: the weight J of a flat
+                                                 prior, and the mean with one label of each answer added
+no task with two different answers, or an        any weight down to 0, or a mean of 0 or 1, would be most likely:
+answer that never occurs                         one task with one label of each answer is added to the others
+tasks that differ less than chance alone makes   the likelihood rises with the weight for ever: MOST_WEIGHT
+================================================ ===============================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import log
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,18 +33,33 @@ from scipy.special import gammaln
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.mixture import BetaMixture
+from nextlabel.beliefs.dirichlet import LEAST_WEIGHT as LEAST_DIRICHLET
+from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.learn import moments
 from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.evidence import AT_LEAST, AT_MOST, LEAST_WEIGHT, MOST_WEIGHT, prior_of, weigh
 from nextlabel.learn.fit import DRAWS, goodness_of_fit
-from nextlabel.learn.information import log_pmf, parameter_names, standard_errors
-from nextlabel.learn.learnt import LearntPrior
-from nextlabel.learn.likelihood import likelihood, most_likely, tails_of
-from nextlabel.learn.mixture import MOST_COMPONENTS, best_mixture, determined
-from nextlabel.learn.walls import capped, covariance, free_weights
+from nextlabel.learn.mixture import (
+    MOST_COMPONENTS,
+    as_mixture,
+    best_mixture,
+    determined,
+    parameter_names,
+    standard_errors,
+    total_log_likelihood,
+)
+from nextlabel.learn.weights import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    capped,
+    covariance,
+    free_weights,
+    likelihood,
+    moment_errors,
+    moment_weights,
+    most_likely_weights,
+    tails_of,
+)
 
 METHODS = ("moments", "ml", "mixture")
 #: A fit with a smaller p-value is called poor.
@@ -39,6 +67,11 @@ POOR = 0.01
 UNDETERMINED = (
     "Tasks with at most {most} labels cannot tell {k} kinds apart: of many mixtures that fit as well this is one."
 )
+AT_MOST = (
+    f"Tasks differ no more than chance alone makes them, so the weight is capped at {MOST_WEIGHT:g}: labels of a new "
+    "task will hardly move its mean."
+)
+AT_LEAST = f"Labels of one task nearly always agree, so the weight is held at {LEAST_WEIGHT:.2g}."
 OF_COMPONENT = (
     f"tasks of such a kind differ no more than chance alone makes them, so the weight is capped at {MOST_WEIGHT:g}.",
     f"labels of one such task nearly always agree, so the weight is held at {LEAST_WEIGHT:.2g}.",
@@ -46,15 +79,37 @@ OF_COMPONENT = (
 FLAT = "The labels do not determine every parameter, so no standard errors are given."
 
 
-class MethodResult(NamedTuple):
-    """A prior before it is judged."""
+@dataclass(frozen=True, slots=True)
+class LearntPrior:
+    """A prior learnt from ``labels`` labels of ``tasks`` tasks.
+
+    ``log_likelihood`` is the log probability of the tasks' counts, the binomial coefficients included.
+    ``standard_errors`` has one for each parameter by name, the weight held where it is on a cap; it is empty where the
+    labels do not determine every parameter. ``p_value`` is that of ``fit``, None where too few different counts
+    occur to tell. ``note`` says what was assumed, if anything was.
+    """
 
     prior: Prior
     method: str
-    errors: dict[str, float]
-    note: str
+    log_likelihood: float
+    parameters: int
+    tasks: int
+    labels: int
+    standard_errors: dict[str, float] = field(default_factory=dict)
+    p_value: float | None = None
     converged: bool = True
     iterations: int = 0
+    note: str = ""
+
+    @property
+    def per_task(self) -> float:
+        """Log likelihood per task."""
+        return self.log_likelihood / self.tasks
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, -2 log L + parameters log tasks: of two models the smaller is the better bargain."""
+        return -2.0 * self.log_likelihood + self.parameters * log(self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +121,16 @@ class Comparison:
     why: str
 
 
+class _Found(NamedTuple):
+    """A prior before it is judged."""
+
+    prior: Prior
+    errors: dict[str, float]
+    note: str
+    converged: bool = True
+    iterations: int = 0
+
+
 def learn_prior(
     labels: Any, method: str = "ml", *, components: int | str = "auto", seed: int = 0, draws: int = DRAWS
 ) -> LearntPrior:
@@ -74,20 +139,21 @@ def learn_prior(
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``LabelCounts``. Chance enters the test of the
     fit, which ``draws=0`` leaves out, and the mixture's starts.
     """
-    counts = LabelCounts.of(labels)
-    _check(counts, method, components)
-    evidence = weigh(counts)
-    if evidence.assumed is not None:
-        return _judged(counts, _assumed(evidence.assumed, method), evidence.note)
+    given = LabelCounts.of(labels)
+    _check(given, method, components)
+    counts, assumed, note = _completed(given)
+    if assumed is not None:
+        prior = as_mixture(assumed) if method == "mixture" else assumed
+        return _judged(given, _Found(prior, {}, ""), method, note)
     if method == "mixture":
-        found = _as_mixture(evidence.counts, components, seed)
+        found = _as_mixture(counts, components, seed)
     else:
-        found = _by_moments(evidence.counts) if method == "moments" else _by_likelihood(evidence.counts)
-    learnt = _judged(counts, found, evidence.note)
-    if counts.answers > 2 or draws == 0:
+        found = _by_moments(counts) if method == "moments" else _by_likelihood(counts)
+    learnt = _judged(given, found, method, note)
+    if given.answers > 2 or draws == 0:
         return learnt
     refit: Literal["moments", "likelihood"] = "moments" if method == "moments" else "likelihood"
-    return replace(learnt, p_value=goodness_of_fit(counts, learnt.prior, refit, seed, draws).p_value)
+    return replace(learnt, p_value=goodness_of_fit(given, learnt.prior, refit, seed, draws).p_value)
 
 
 def compare_priors(
@@ -118,7 +184,8 @@ def recommend(learnt: Sequence[LearntPrior]) -> tuple[LearntPrior, str]:
     elif simple.note and simple.note == mixed.note:
         why = f"Use {use.method}, with care: the labels alone do not determine a prior."
     elif mixed is simple:
-        why = f"Use {use.method}: its log likelihood is the higher, {_gain(found)}."
+        gain = f"{found['ml'].log_likelihood:,.2f} against {found['moments'].log_likelihood:,.2f} of the moments"
+        why = f"Use {use.method}: its log likelihood is the higher, {gain}."
     elif use is mixed:
         why = f"Use mixture: one Beta is too simple, {more} more parameters lower the BIC {change}."
     elif mixed.parameters == simple.parameters:
@@ -130,41 +197,66 @@ def recommend(learnt: Sequence[LearntPrior]) -> tuple[LearntPrior, str]:
     return use, why
 
 
-def _gain(found: dict[str, LearntPrior]) -> str:
-    return f"{found['ml'].log_likelihood:,.2f} against {found['moments'].log_likelihood:,.2f} of the moments"
+def log_likelihood(counts: LabelCounts, prior: Prior) -> float:
+    """Log probability of the tasks' counts under any learnt prior, the multinomial coefficients included."""
+    if counts.answers == 2:
+        return total_log_likelihood(prior, counts)
+    constant = counts.tasks @ (gammaln(counts.labels + 1.0) - gammaln(counts.counts + 1.0).sum(axis=1))
+    weights = np.array(getattr(prior, "weights", ()))
+    return float(constant) + likelihood(tails_of(counts.counts, counts.tasks), weights)[0]
 
 
-def _by_moments(counts: LabelCounts) -> MethodResult:
-    alpha, _ = moments.moment_weights(counts)
-    return MethodResult(prior_of(alpha), "moments", _named(alpha, moments.standard_errors(counts)), _cap_note([alpha]))
+def _completed(counts: LabelCounts) -> tuple[LabelCounts, Prior | None, str]:
+    """Labels to learn from, the whole prior where they do not determine one, and what was assumed."""
+    J = counts.answers
+    telling = int(counts.tasks[counts.labels >= 2].sum())
+    if telling < 2:
+        mean = (counts.totals + 1.0) / (counts.totals.sum() + J)
+        has = "No task has" if telling == 0 else "Only one task has"
+        note = f"{has} two labels or more, which says nothing of how tasks differ: the weight {J} of a flat prior is "
+        return counts, _prior_of(J * mean), note + "assumed."
+    disagree = (counts.counts > 0).sum(axis=1) > 1
+    if disagree.any() and counts.totals.min() > 0:
+        return counts, None, ""
+    why = "All labels of every task agree" if not disagree.any() else "An answer never occurs"
+    note = (
+        f"{why}, which no prior with all weights positive explains best: one made-up task with one label of each "
+        "answer is counted with the others."
+    )
+    return counts.with_task([1] * J), None, note
 
 
-def _by_likelihood(counts: LabelCounts) -> MethodResult:
-    found = most_likely(counts)
-    information = -likelihood(tails_of(counts.counts, counts.tasks), found.alpha)[2]
-    of_weights = covariance(information, free_weights(found.alpha))
-    errors = {} if of_weights is None else _named(found.alpha, np.sqrt(np.diag(of_weights)))
-    note = _cap_note([found.alpha])
-    return MethodResult(prior_of(found.alpha), "ml", errors, note, found.converged, found.steps)
+def _by_moments(counts: LabelCounts) -> _Found:
+    alpha = moment_weights(counts)
+    return _Found(_prior_of(alpha), _named(alpha, moment_errors(counts)), _cap_note([alpha]))
 
 
-def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> MethodResult:
+def _by_likelihood(counts: LabelCounts) -> _Found:
+    alpha, search = most_likely_weights(counts)
+    information = -likelihood(tails_of(counts.counts, counts.tasks), alpha)[2]
+    of_weights = covariance(information, free_weights(alpha))
+    errors = {} if of_weights is None else _named(alpha, np.sqrt(np.diag(of_weights)))
+    return _Found(_prior_of(alpha), errors, _cap_note([alpha]), search.converged, search.steps)
+
+
+def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> _Found:
     mixed = best_mixture(counts, components, seed)
-    k, names = len(mixed.prior.weights), parameter_names(mixed.prior)
-    errors = standard_errors(mixed.prior, counts.ones, counts.labels, counts.tasks)
+    k = len(mixed.prior.weights)
+    errors = standard_errors(mixed.prior, counts)
     note = _cap_note([np.array([c.beta, c.alpha]) for c in mixed.prior.components])
     if not determined(counts, k):
         errors, note = None, UNDETERMINED.format(most=int(counts.labels.max()), k=k)
     elif errors is None:
         note = f"{note} {FLAT}".strip()
-    named = {} if errors is None else dict(zip(names, errors.tolist(), strict=True))
-    return MethodResult(mixed.prior, "mixture", named, note, mixed.converged, mixed.steps)
+    named = {} if errors is None else dict(zip(parameter_names(mixed.prior), errors.tolist(), strict=True))
+    return _Found(mixed.prior, named, note, mixed.converged, mixed.steps)
 
 
-def _assumed(prior: Prior, method: str) -> MethodResult:
-    if method == "mixture" and isinstance(prior, Beta):
-        prior = BetaMixture((1.0,), (prior,))
-    return MethodResult(prior, method, {}, "")
+def _prior_of(weights: Floats) -> Prior:
+    """Beta or Dirichlet with these weights, that of answer 0 first."""
+    if len(weights) == 2:
+        return Beta(float(weights[1]), float(weights[0]))
+    return Dirichlet(tuple(max(float(x), LEAST_DIRICHLET) for x in weights))
 
 
 def _cap_note(parts: Sequence[Floats]) -> str:
@@ -188,12 +280,12 @@ def _named(alpha: Floats, errors: Floats) -> dict[str, float]:
     return dict(sorted(zip(names, errors.tolist(), strict=True)))
 
 
-def _judged(counts: LabelCounts, found: MethodResult, note: str) -> LearntPrior:
+def _judged(counts: LabelCounts, found: _Found, method: str, note: str) -> LearntPrior:
     """With the likelihood of the labels as they were given."""
     components = getattr(found.prior, "components", None)
     return LearntPrior(
         prior=found.prior,
-        method=found.method,
+        method=method,
         log_likelihood=log_likelihood(counts, found.prior),
         parameters=counts.answers if components is None else 3 * len(components) - 1,
         tasks=len(counts),
@@ -203,15 +295,6 @@ def _judged(counts: LabelCounts, found: MethodResult, note: str) -> LearntPrior:
         iterations=found.iterations,
         note=f"{note} {found.note}".strip(),
     )
-
-
-def log_likelihood(counts: LabelCounts, prior: Prior) -> float:
-    """Log probability of the tasks' counts under any learnt prior, the multinomial coefficients included."""
-    if counts.answers == 2:
-        return float(counts.tasks @ log_pmf(prior, counts.ones, counts.labels))
-    constant = counts.tasks @ (gammaln(counts.labels + 1.0) - gammaln(counts.counts + 1.0).sum(axis=1))
-    weights = np.array(getattr(prior, "weights", ()))
-    return float(constant) + likelihood(tails_of(counts.counts, counts.tasks), weights)[0]
 
 
 def _check(counts: LabelCounts, method: str, components: int | str) -> None:

@@ -12,7 +12,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
-from nextlabel.cli.flag_values import parse_prior
+from nextlabel.cli.options import parse_prior
 from nextlabel.errors import ProblemError
 from nextlabel.problem.tables import prior_from
 

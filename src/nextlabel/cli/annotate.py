@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nextlabel.cli.campaign.common import Id, number_of
+from nextlabel.cli.database import Id, number_of
 from nextlabel.cli.options import DB, Db, Json, positive, refuse_idle, text, whole
 from nextlabel.cli.output import print_json, say, working
 from nextlabel.cli.serve import needs_service

@@ -16,12 +16,11 @@ from nextlabel.cli.campaign import app as campaign
 from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
 from nextlabel.cli.index import index
-from nextlabel.cli.interrupts import interrupts
 from nextlabel.cli.label_studio import app as label_studio
-from nextlabel.cli.mturk import app as mturk
+from nextlabel.cli.output import interrupts
 from nextlabel.cli.plan import plan
+from nextlabel.cli.platforms import mturk, prolific
 from nextlabel.cli.prior import prior
-from nextlabel.cli.prolific import app as prolific
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.options import Json, LabelColumn, TaskColumn, text
+from nextlabel.cli.options import Json, LabelColumn, TaskColumn, parse_number, text
 from nextlabel.cli.output import print_json, print_table, say, working
 
 

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli import options as opt
-from nextlabel.cli.flag_values import parse_number, parse_prior
-from nextlabel.cli.label_source import label_source
-from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
-from nextlabel.cli.output_files import check_outputs, write_folder, write_page
+from nextlabel.cli.database import label_source
+from nextlabel.cli.options import parse_number, parse_prior
+from nextlabel.cli.output import (
+    check_outputs,
+    command_line,
+    print_json,
+    print_table,
+    say_read,
+    working,
+    write_folder,
+    write_page,
+)
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:

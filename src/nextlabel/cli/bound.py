@@ -9,8 +9,15 @@ import typer
 
 from nextlabel.cli.options import Cap, Flight, Json, Prices
 from nextlabel.cli.output import print_json, print_table, working
-from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields, worker_text
+from nextlabel.cli.problem_options import (
+    ProblemFlags,
+    counts_tasks,
+    describe,
+    net,
+    problem_fields,
+    takes_problem,
+    worker_text,
+)
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 

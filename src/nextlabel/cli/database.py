@@ -1,16 +1,44 @@
-"""The database that a command works on."""
+"""The database that a command works on: its campaigns, and what the commands on campaigns share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from nextlabel.cli.options import parse_number, refuse_idle, text
+from nextlabel.cli.output import print_json, say
 from nextlabel.cli.serve import needs_service
+from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
+    from nextlabel.campaign.imports import ImportRow
+    from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.campaign.settings import CampaignSettings
+    from nextlabel.campaigns.service import CampaignService
+    from nextlabel.files.frames import NamedColumns
+    from nextlabel.files.tasks import TaskReader
     from nextlabel.store.memory import MemoryStore
     from nextlabel.store.sql import SqlStore
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
+TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
+IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
+
+ScoreColumn = Annotated[
+    str | None, text("--score-column", "NAME", "The column with a model's scores, to start from. Default: none.")
+]
+
+GoldColumn = Annotated[
+    str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
+]
+
+#: Fields of a campaign's row that ``--json`` prints.
+FIELDS = ("id", "tasks", "budget", "spent", "reserved", "left", "given", "kept", "late", "expired", "released", "seq")
+CAMPAIGN = "campaign:"
 
 
 @contextmanager
@@ -24,3 +52,114 @@ def opened_store(db: str, create: bool = False) -> Iterator[MemoryStore | SqlSto
         yield store
     finally:
         store.close()
+
+
+@contextmanager
+def service_at(db: str, create: bool = False) -> Iterator[CampaignService]:
+    """The service that runs commands on a database; a SQLite file that is not there is made only with ``create``."""
+    with opened_store(db, create) as store:
+        from nextlabel.campaigns.service import CampaignService
+
+        service = CampaignService(store)
+        try:
+            yield service
+        finally:
+            service.close()
+
+
+def number_of(name: str, text: str) -> float:
+    """The number that was typed."""
+    return parse_number(name, text, "Give a number.")
+
+
+def names_of(text: str) -> list[str]:
+    """The names between commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def text_of(flag: str, path: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(f"{flag}: cannot read {path}: {error.strerror or error}.", "Give a text file.") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{flag}: {path} is not a text in UTF-8.", "Save it as UTF-8.") from None
+
+
+def state_of(row: CampaignRow) -> str:
+    """Open, paused or closed, with the reason why it is closed."""
+    return row.state if row.closed_reason is None else f"{row.state} ({row.closed_reason})"
+
+
+def fields_of(row: CampaignRow) -> dict[str, Any]:
+    """What ``--json`` prints of a campaign."""
+    return {**{name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}, "name": row.config.name}
+
+
+def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
+    """The campaign after a change."""
+    if as_json:
+        print_json(fields_of(row))
+    else:
+        say(sentence)
+
+
+#: The share of an import that reading and checking the tasks is, for the bar.
+READING = 0.4
+
+
+def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> Callable[[ImportRow, int], None]:
+    """Shows how far an import has got: first tasks are read, then published."""
+
+    def show(row: ImportRow, published: int) -> None:
+        if row.state == "staging":
+            progress(READING * (0.0 if reader is None else reader.share_read()))
+        else:
+            progress(READING + (1.0 - READING) * published / max(row.added, 1))
+
+    return show
+
+
+def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None) -> list[str]:
+    """Tell on stderr which columns workers are not shown, and that a score was not used; returns the sentences."""
+    from nextlabel.campaign.shown_columns import columns_notes
+
+    notes = columns_notes(config.show, tasks.columns, score_column)
+    for note in notes:
+        say(note)
+    return notes
+
+
+@contextmanager
+def opened_tasks(
+    path: str, id_column: str | None, score_column: str | None, gold_column: str | None = None
+) -> Iterator[TaskReader]:
+    """The tasks of a file, one after the other."""
+    from nextlabel.files.tasks import open_tasks
+
+    with open_tasks(path, id_column=id_column, score_column=score_column, gold_column=gold_column) as reader:
+        yield reader
+
+
+def label_source(context: typer.Context, given: str | None, db: str) -> str | NamedColumns:
+    """What ``read_labels`` takes: the path that was given, or the labels of the campaign that it names."""
+    if given is None or not given.startswith(CAMPAIGN):
+        refuse_idle(context, ["db"], "labels of a campaign, campaign:ID")
+        return given or ""
+    from nextlabel.files.frames import NamedColumns
+
+    id = given.removeprefix(CAMPAIGN)
+    with service_at(db) as service:
+        service.store.row(id)
+        found = list(service.labels(id))
+    if not found:
+        raise InputError(f"the campaign {id} has no labels yet.", "Come back when workers have answered.")
+    return NamedColumns(
+        given,
+        task=[one.task for one in found],
+        worker=[one.worker for one in found],
+        label=[one.label for one in found],
+        assigned_at=[one.started for one in found],
+        submitted_at=[one.submitted for one in found],
+    )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli.options import Json, Seed, positive, whole
-from nextlabel.cli.output import print_json, print_table, say, working
-from nextlabel.cli.output_files import check_outputs
+from nextlabel.cli.output import check_outputs, print_json, print_table, say, working
 from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
 

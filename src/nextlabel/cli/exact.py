@@ -8,8 +8,7 @@ import typer
 
 from nextlabel.cli.options import Json, refuse_idle, text
 from nextlabel.cli.output import print_json, print_table, working
-from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import counts_tasks, describe, net, problem_fields
+from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, takes_problem
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.options import Cap, Flight, Json, text, whole
-from nextlabel.cli.output import print_json, print_table, say, working
-from nextlabel.cli.output_files import checked_file
-from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import describe, problem_fields
+from nextlabel.cli.options import Cap, Flight, Json, parse_number, text, whole
+from nextlabel.cli.output import checked_file, print_json, print_table, say, working
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.prose import counted
 

@@ -5,13 +5,93 @@ A number is read by its option's ``parser``, so that a command gets it checked; 
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number, parse_whole
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, ProblemError
+
+Number = int | float
+
+
+def parse_number(name: str, text: str, hint: str, kind: str = "number") -> Number:
+    """``text`` as an int where it is written as one, else as a float."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ProblemError(f"{name} is {text!r}, which is not a {kind}.", hint) from None
+
+
+def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
+    """``text`` as a whole number of at least ``least``."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise ProblemError(f"{flag} is {text!r}, which is not a whole number.", hint) from None
+    if number < least:
+        raise ProblemError(f"{flag} is {number}, which is less than {least}.", hint)
+    return number
+
+
+def parse_prior(text: str) -> list[float] | dict[str, Any]:
+    """``a,b``, one weight per answer, or what ``nextlabel prior`` recommends: its line, or the table in it."""
+    hint = (
+        "Give two positive numbers with a comma between them, e.g. --prior 1,1, one per answer: 1,1,1, or, in quotes, "
+        "the line that nextlabel prior prints."
+    )
+    if "{" in text or "[" in text:
+        return _prior_table(text, hint)
+    try:
+        weights = [float(part) for part in text.split(",")]
+    except ValueError:
+        weights = []
+    if len(weights) < 2:
+        raise ProblemError(f"prior {text!r} is not a pair of numbers.", hint)
+    return weights
+
+
+def _prior_table(text: str, hint: str) -> list[float] | dict[str, Any]:
+    """A line of a problem file, the value in it, or the same value as JSON."""
+    value = (text.partition("=")[2] if re.match(r"\s*prior\s*=", text) else text).strip()
+    for wrapped, read in ((f"prior = {value}", tomllib.loads), (f'{{"prior": {value}}}', json.loads)):
+        try:
+            found = read(wrapped)["prior"]
+        except ValueError:  # what both readers raise
+            continue
+        if isinstance(found, dict | list):
+            return found
+    raise ProblemError(f"prior {text!r} cannot be read as a table.", hint)
+
+
+def parse_matrix(text: str) -> list[list[float]]:
+    """Rows with semicolons between them, numbers with commas between them."""
+    try:
+        return [[float(cell) for cell in row.split(",")] for row in text.split(";")]
+    except ValueError:
+        raise ProblemError(
+            f"utility {text!r} is not a matrix.",
+            'Give one row per decision with one number per truth: --utility "1,-5;0,1".',
+        ) from None
+
+
+def parse_rate(text: str) -> Number | list[list[float]]:
+    """One rate, or ``start:rate`` pieces with commas between them."""
+    hint = "Give workers per unit of time, e.g. --arrival-rate 0.1, or pieces with their starts: 0:2,16:0.2."
+    if ":" not in text:
+        return parse_number("arrival rate", text, hint)
+    pieces = [piece.split(":") for piece in text.split(",")]
+    try:
+        return [[float(start), float(rate)] for start, rate in pieces]
+    except ValueError:
+        raise ProblemError(f"arrival rate {text!r} is not a list of starts and rates.", hint) from None
 
 
 def text(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
@@ -59,21 +139,24 @@ SEED_HELP = (
     "Seed of every random draw. The same seed gives the same digits on the same machine and version, "
     "and on another CPU the same digits as far as they are printed."
 )
+
 #: Of one default everywhere; the digits do not depend on it.
 JOBS = 2
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Seed = Annotated[int, whole("--seed", "S", 0, "0", SEED_HELP)]
 Jobs = Annotated[int, whole("--jobs", "N", 1, "2", "Cores of this machine to use; the digits do not depend on it.")]
 Out = Annotated[str | None, text("--out", "DIR", "Write tables and figures to this folder.")]
 Report = Annotated[str | None, text("--report", "FILE", "Write one self-contained HTML page.")]
+
 Prices = Annotated[
     Literal["scalar", "per-arrival"],
     typer.Option("--prices", help="The bound uses one price for all labels, or one for each arrival."),
 ]
+
 Cap = Annotated[
     int | None, whole("--cap", "N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.")
 ]
+
 Flight = Annotated[
     int | None,
     whole(
@@ -81,6 +164,7 @@ Flight = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
+
 Labels = Annotated[
     str,
     typer.Argument(
@@ -90,21 +174,26 @@ Labels = Annotated[
 TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
 WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
 LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+
 AssignedColumn = Annotated[
     str,
     typer.Option("--assigned-column", metavar="NAME", help="The column with the time at which a task was given out."),
 ]
+
 SubmittedColumn = Annotated[
     str,
     typer.Option("--submitted-column", metavar="NAME", help="The column with the time at which the label came in."),
 ]
+
 Duplicates = Annotated[
     Literal["first", "keep"],
     typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),
 ]
+
 Positive = Annotated[
     str | None, text("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
 ]
+
 Db = Annotated[
     str,
     typer.Option(
@@ -112,6 +201,7 @@ Db = Annotated[
     ),
 ]
 DB = "nextlabel.db"
+
 PublicUrl = Annotated[
     str | None,
     text(

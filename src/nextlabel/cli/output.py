@@ -1,15 +1,22 @@
-"""What a command prints: the answer on stdout, as one JSON object or as a table; progress and prose on stderr."""
+"""What a command prints and writes: the answer on stdout, progress and prose on stderr, files whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
+
+from nextlabel.errors import InputError
+from nextlabel.files.write import whole_file
 
 if TYPE_CHECKING:
     import typer
@@ -129,3 +136,67 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
             timer.join()
         if bar.live.is_started:
             bar.stop()
+
+
+def check_outputs(out: str | None, report: str | None = None) -> None:
+    """Refuse, before any work, a folder or a page that could not be written after it."""
+    if out is None and report is None:
+        return
+    from nextlabel.reporting.artifacts import check_folder
+    from nextlabel.reporting.style import needs_figures
+
+    needs_figures()
+    if out is not None:
+        check_folder(out)
+    if report is not None:
+        checked_file("--report", report)
+
+
+def checked_file(flag: str, text: str) -> Path:
+    """The path of a file to write, refused before any work if nothing can be written there."""
+    path = Path(text)
+    if path.is_dir():
+        raise InputError(f"{flag} {text} is a folder.", "Give the path of a file.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{flag} {text} is in a folder that does not exist.", "Make the folder first.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(f"{flag} {text} is in a folder that cannot be written to.", "Give another path.")
+    return path
+
+
+def write_folder(out: str, files: Mapping[str, Any]) -> None:
+    """Tables and figures by file name, all of them or none."""
+    from nextlabel.reporting.artifacts import write_files
+
+    write_files(Path(out), files)
+    say(f"Wrote {', '.join(files)} to {out}.")
+
+
+def write_page(report: str, page: Callable[[], str]) -> None:
+    """One HTML page."""
+    with whole_file(report) as stream:
+        stream.write(page())
+    say(f"Wrote {report}.")
+
+
+@contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """The interrupts that have come so far; each of them still raises KeyboardInterrupt."""
+    come: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        come.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield come  # ignored, or handled by the program that runs the command
+        return
+    try:
+        signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread, which signals do not reach
+        yield come
+        return
+    try:
+        yield come
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,14 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.label_source import label_source
-from nextlabel.cli.merge_flags import refuse_contradictions
-from nextlabel.cli.options import DB, JOBS, Db, Jobs, Json, Out, Positive, Report, Seed, refuse_idle, text, whole
-from nextlabel.cli.output import command_line, print_json, print_table, say_read, working
-from nextlabel.cli.output_files import check_outputs, write_folder, write_page
-from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import describe, problem_fields
+from nextlabel.cli.database import label_source
+from nextlabel.cli.options import (
+    DB,
+    JOBS,
+    Db,
+    Jobs,
+    Json,
+    Out,
+    Positive,
+    Report,
+    Seed,
+    parse_number,
+    refuse_idle,
+    text,
+    whole,
+)
+from nextlabel.cli.output import (
+    check_outputs,
+    command_line,
+    print_json,
+    print_table,
+    say_read,
+    working,
+    write_folder,
+    write_page,
+)
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions, takes_problem
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.label_source import label_source
+from nextlabel.cli.database import label_source
 from nextlabel.cli.options import (
     DB,
     Db,
@@ -25,8 +25,7 @@ from nextlabel.cli.options import (
     WorkerColumn,
     refuse_idle,
 )
-from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
-from nextlabel.cli.output_files import check_outputs
+from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
 

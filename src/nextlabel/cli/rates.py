@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from nextlabel.cli import options as opt
-from nextlabel.cli.label_source import label_source
-from nextlabel.cli.output import print_json, say_read, working
-from nextlabel.cli.output_files import check_outputs, write_folder
+from nextlabel.cli.database import label_source
+from nextlabel.cli.output import check_outputs, print_json, say_read, working, write_folder
 
 
 def rates(

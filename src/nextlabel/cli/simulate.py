@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text, whole
-from nextlabel.cli.output import command_line, print_json, print_table, say, working
-from nextlabel.cli.output_files import check_outputs
-from nextlabel.cli.problem_options import ProblemFlags, takes_problem
-from nextlabel.cli.problem_text import describe, problem_fields
+from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, working
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli import options as opt
-from nextlabel.cli.label_source import label_source
-from nextlabel.cli.output import command_line, print_json, print_table, say, say_read, working
-from nextlabel.cli.output_files import check_outputs, checked_file, write_folder, write_page
+from nextlabel.cli.database import label_source
+from nextlabel.cli.output import (
+    check_outputs,
+    checked_file,
+    command_line,
+    print_json,
+    print_table,
+    say,
+    say_read,
+    working,
+    write_folder,
+    write_page,
+)
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 

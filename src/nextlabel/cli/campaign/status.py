@@ -1,18 +1,26 @@
-"""``nextlabel campaign status``: the state of campaigns, and the certificate of one."""
+"""``nextlabel campaign status``, ``export``, ``events`` and ``audit``: what a campaign has found out so far."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.campaign.common import fields_of, service_at, state_of
-from nextlabel.cli.options import DB, Db, Json
-from nextlabel.cli.output import print_json, print_table, working
+from nextlabel.cli.database import Id, fields_of, service_at, state_of
+from nextlabel.cli.options import DB, Db, Json, PublicUrl, Seed, refuse_idle, text, whole
+from nextlabel.cli.output import checked_file, print_json, print_table, say, working
+from nextlabel.files.write import export_text, whole_file
 from nextlabel.prose import counted, without_passwords
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
+
+Form = Literal["csv", "jsonl"]
+Row = dict[str, Any]
 
 
 def status(
@@ -82,3 +90,210 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
             f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
         )
     print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
+
+
+def export(
+    context: typer.Context,
+    id: Id,
+    rows: Annotated[
+        Literal["tasks", "labels", "workers"],
+        typer.Option(help="One row per task, one for each worker's answer to a task, or one per worker."),
+    ] = "tasks",
+    unanswered: Annotated[
+        bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
+    ] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="With --rows labels: also labels that were dropped.")
+    ] = False,
+    save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per task or label.")] = "csv",
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Write every task with its label, its probability, its label counts and the event that closed it.
+
+    With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
+    or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
+    accuracy and what stands out.
+    """
+    if as_json and save is None:
+        refuse_idle(context, ["form"], "--save, or without --json")
+    if rows != "labels":
+        refuse_idle(context, ["unanswered", "dropped"], "--rows labels")
+    target = None if save is None else checked_file("--save", save)
+    with service_at(db) as service:
+        if rows == "labels":
+            header, found = _labels(service, id, unanswered, dropped)
+        else:
+            header, found = (
+                _workers(service, id)
+                if rows == "workers"
+                else _results(service, id, "jsonl" if as_json and target is None else form)
+            )
+        if target is not None:
+            with whole_file(target) as stream:
+                written = _write(header, found, stream, form)
+        elif as_json:
+            print_json({rows: list(found)})
+            return
+        else:
+            written = _write(header, found, sys.stdout, form)
+    if as_json:
+        print_json({"written": written, "file": save})
+    else:
+        what = counted(written, "lease" if unanswered else rows.removesuffix("s"))
+        say(f"{what} written{'' if save is None else f' to {save}'}.")
+
+
+def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
+    from nextlabel.campaigns.result_table import ResultTable
+
+    table = ResultTable(service, id) if form == "csv" else None
+    names = [] if table is None else table.names
+    counts = [f"count_{name}" for name in service.store.row(id).config.labels]
+    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
+    header = [*known, *names]
+    rows = (
+        {
+            "task": result.task,
+            "label": result.label,
+            "probability": round(result.probability, 6),
+            "labels": result.labels,
+            **dict(zip(counts, result.counts.values(), strict=True)),
+            "in_flight": result.in_flight,
+            "closed_by": result.closed_by,
+            "closed_reason": result.closed_reason,
+            "control": result.control,
+            **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
+            **({"payload": result.payload} if table is None else {}),
+        }
+        for result in service.results(id)
+    )
+    return header, rows
+
+
+def _labels(service: CampaignService, id: str, unanswered: bool, dropped: bool) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per label."""
+    from nextlabel.campaign.given_labels import GivenLabel
+
+    service.store.row(id)
+    return [field.name for field in fields(GivenLabel)], (
+        asdict(one) for one in service.labels(id, unanswered, dropped)
+    )
+
+
+def _workers(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per worker."""
+    from nextlabel.campaigns.worker_reports import COLUMNS, cells
+
+    return list(COLUMNS), (dict(zip(COLUMNS, cells(one), strict=True)) for one in service.worker_reports.of(id))
+
+
+def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:
+    """Write all rows; return how many."""
+    written = 0
+    if form == "csv":
+        stream.write(export_text([header]))
+    for row in rows:
+        stream.write(export_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
+        written += 1
+    return written
+
+
+def events(
+    id: Id,
+    after: Annotated[int, whole("--after", "SEQ", 0, "0", "Only events after the one with this number.")] = 0,
+    limit: Annotated[int, whole("--limit", "N", 1, "1000", "At most this many events.")] = 1000,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Print the log of a campaign, one JSON object per line."""
+    with service_at(db) as service:
+        rows = [
+            {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
+            for event in service.store.events(id, after, limit)
+        ]
+    if as_json:
+        print_json({"events": rows})
+    else:
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def audit(
+    context: typer.Context,
+    id: Id,
+    draw: Annotated[int | None, typer.Option(metavar="N", min=1, help="Draw so many more items at random.")] = None,
+    seed: Seed = 0,
+    save: Annotated[
+        str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
+    ] = None,
+    answers: Annotated[str | None, text("--answers", "FILE", "The expert's answers: task, label.")] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Make a link by which an expert answers the drawn items, without a token.")
+    ] = False,
+    public_url: PublicUrl = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
+
+    The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
+    see the campaign's results.
+    """
+    if draw is None:
+        refuse_idle(context, ["seed"], "--draw")
+    if not link:
+        refuse_idle(context, ["public_url"], "--link")
+    target = None if save is None else checked_file("--save", save)
+    from nextlabel.beliefs.rewards import Accuracy
+    from nextlabel.files.answers import read_answers
+
+    found = None if answers is None else read_answers(answers)
+    with service_at(db) as service:
+        row = service.store.row(id)
+        if draw is not None:
+            service.audits.draw(id, draw, seed)
+        if found is not None:
+            service.audits.answer(id, found)
+        items = service.audits.items(id)
+        address, warning = _link(service, id, public_url) if link else (None, "")
+        if target is not None:
+            import json
+
+            with whole_file(target) as stream:
+                lines: list[list[Any]] = [["task", "label", "payload"]]
+                lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
+                stream.write(export_text(lines))
+        known = sum(one.label is not None for one in items)
+        certificate = service.certificate(id) if known else None
+    if as_json:
+        result = None if certificate is None or certificate.audit is None else asdict(certificate.audit)
+        made = {} if address is None else {"link": address, "warning": warning or None}
+        print_json({"drawn": len(items), "answered": known, "audit": result, **made})
+        return
+    if address is not None:
+        sys.stdout.write(f"{address}\n")
+        say(f"warning: {warning}" if warning else f"nextlabel campaign revoke {id} --audit ends the link.")
+    say(f"{counted(len(items), 'item')} drawn, {known:,} answered{'' if save is None else f'; written to {save}'}.")
+    if certificate is not None and certificate.audit is not None:
+        shown = certificate.audit
+        itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
+        sys.stdout.write(
+            f"{shown.right} of {shown.audited} audited labels are right: {shown.accuracy:.1%} of all "
+            f"items, with a 95% interval from {shown.low:.1%} to {shown.high:.1%}.{itself}\n"
+        )
+
+
+def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[str, str]:
+    """The link for an expert, and what is to be said about its address."""
+    from nextlabel.campaign.audits import check_drawn
+    from nextlabel.service.links import LinkSigner, audit_url
+    from nextlabel.service.public_address import link_warning
+    from nextlabel.service.settings import ServiceSettings
+
+    row = service.store.row(id)
+    check_drawn(row)
+    settings = ServiceSettings(public_url=public_url)
+    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, len(row.rules.audit))
+    return audit_url(settings.base_url, token), link_warning(settings.base_url)

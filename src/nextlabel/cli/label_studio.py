@@ -1,16 +1,17 @@
-"""``nextlabel label-studio connect``: decide what the annotators of a Label Studio project get next."""
+"""``nextlabel label-studio``: campaigns whose people label in Label Studio."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
 from nextlabel.campaign.declaration import declared
-from nextlabel.cli.campaign.common import names_of, number_of, service_at
-from nextlabel.cli.flag_values import parse_number
-from nextlabel.cli.label_studio.options import ControlName, Project, Token, Url
-from nextlabel.cli.options import DB, Db, PublicUrl, positive, text, whole
-from nextlabel.cli.output import say
+from nextlabel.cli.database import names_of, number_of, service_at
+from nextlabel.cli.options import DB, Db, Json, PublicUrl, parse_number, positive, text, whole
+from nextlabel.cli.output import print_json, say
 from nextlabel.cli.serve import check_port, needs_service, show_token
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.prose import counted, listed
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
 
     from nextlabel.integrations.label_studio.api import LabelStudio
     from nextlabel.integrations.label_studio.bridge import Bridge
+
+app = typer.Typer(help="Campaigns whose people label in Label Studio.")
+Url = Annotated[str, text("--url", "URL", "The address of Label Studio, e.g. http://localhost:8080.")]
+
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token", metavar="TOKEN", envvar="LABEL_STUDIO_API_KEY", show_default=False,
+        help="A token of Label Studio: a personal access token or a legacy one.",
+    ),
+]  # fmt: skip
+Project = Annotated[int, whole("--project", "N", 1, "3", "The project's number, which its address shows.")]
+
+ControlName = Annotated[
+    str | None,
+    text("--control", "NAME", "The Choices that are the labels. Default: the only ones that the project has."),
+]
 
 
 def connect(
@@ -122,3 +140,40 @@ def _say_connected(bridge: Bridge, address: str) -> None:
     say("Each annotator labels at a link of their own (not by Label Studio's button Label All Tasks):")
     for annotator in bridge.annotators.all:
         say(f"  {annotator.worker}  {bridge.annotators.tabs.link(annotator.user)}")
+
+
+def push_results(
+    url: Url,
+    project: Project,
+    token: Token = "",
+    control: ControlName = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Write the results into Label Studio as predictions with a score; the same again changes nothing.
+
+    Annotators see predictions where the project shows them: write them when the labelling is over.
+    """
+    with service_at(db) as service:
+        from nextlabel.integrations.label_studio.api import LabelStudio
+        from nextlabel.integrations.label_studio.connection import campaign_of_project, read_project
+        from nextlabel.integrations.label_studio.project import control_of
+        from nextlabel.integrations.label_studio.results import push_results
+
+        with LabelStudio(url, token) as studio:
+            found = read_project(studio, project)
+            campaign = campaign_of_project(studio, project, service)
+            pushed = push_results(studio, project, control_of(found, control), service, campaign)
+    if as_json:
+        print_json({"campaign": campaign, **asdict(pushed)})
+    else:
+        say(
+            f"Project {project} has {counted(pushed.created, 'new prediction')} of {pushed.model_version}; "
+            f"{pushed.changed:,} changed, {pushed.same:,} were right."
+        )
+
+
+app.command()(connect)
+
+
+app.command(name="push-results")(push_results)

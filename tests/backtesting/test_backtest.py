@@ -23,7 +23,7 @@ from nextlabel.backtesting.verdicts import headline, verdicts
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments.datasets import find_set
+from nextlabel.experiments.study import find_set
 from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.threshold import CLEAR, choose_threshold, credit, cuts
-from nextlabel.experiments.datasets import find_set
+from nextlabel.experiments.study import find_set
 from nextlabel.simulation.replay import Recorded
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, roster, workers
+from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, study, workers
 from nextlabel.experiments.study import StudyOptions
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.index.table import index_table
 from tolerances import BOUND, PRINTED
@@ -50,7 +50,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "SIMULATED", ("crowd", "uniform"))
     monkeypatch.setattr(workers, "REPLAYED", ("crowd", "uniform"))
     monkeypatch.setattr(fig2, "HELD_OUT", 10)
-    monkeypatch.setattr(fig2, "index_for", lambda problem, cap: roster.index_for(problem.with_budget(40), 4))
+    monkeypatch.setattr(fig2, "index_for", lambda problem, cap: study.index_for(problem.with_budget(40), 4))
 
 
 @pytest.fixture
@@ -154,10 +154,10 @@ def test_the_two_rules_can_differ() -> None:
 def test_a_shared_index_table_of_a_larger_problem_plays_the_same() -> None:
     small = Problem.identical(3, 6, arrival_rate=1.0)
     own = policy_value(small, index_table(small).policy_index).value
-    table = roster.index_for(Problem.identical(30, 60, arrival_rate=1.0), 6).table
+    table = study.index_for(Problem.identical(30, 60, arrival_rate=1.0), 6).table
     assert table is not None
     setting = Setting.of(small, 6, 6)
-    scores = roster.Index(table).scores(setting)[0]
+    scores = study.Index(table).scores(setting)[0]
     assert policy_value(small, lambda c, n, tau: scores.with_left(n)).value == pytest.approx(own, abs=1e-6)
 
 
@@ -180,7 +180,7 @@ def test_tables_are_shared_between_runs() -> None:
             calls.append(setting)
             return super().scores(setting)
 
-    policy = roster.Shared(Counting())
+    policy = study.Shared(Counting())
     setting = Setting.of(Problem.identical(2, 3))
     assert policy.scores(setting) is policy.scores(Setting.of(Problem.identical(2, 3)))
     assert len(calls) == 1 and policy.name == "okg"

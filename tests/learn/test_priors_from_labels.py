@@ -19,7 +19,7 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments.datasets import find_set
+from nextlabel.experiments.study import find_set
 from nextlabel.files.labels import read_labels
 from nextlabel.learn import mixture as mixtures
 from nextlabel.learn.counts import LabelCounts
@@ -35,7 +35,7 @@ from nextlabel.learn.weights import (
     tails_of,
 )
 from nextlabel.problem.tables import prior_from
-from nextlabel.reporting.prior_figure import binned, prior_figure
+from nextlabel.reporting.figures import binned, prior_figure
 from nextlabel.simulation.replay import Recorded
 from tolerances import DIFFERENCE, EXACT, PRINTED, ROUNDING
 

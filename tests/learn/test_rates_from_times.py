@@ -12,7 +12,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.label_table import LabelTable
 from nextlabel.files.labels import read_labels
 from nextlabel.learn.rates import Rates, distances, estimate_rates, fit_exponential, grid_of
-from nextlabel.reporting.rates_figure import rates_figure, survival
+from nextlabel.reporting.figures import rates_figure, survival
 from tolerances import ROUNDING
 
 #: A Monday morning.

@@ -11,10 +11,8 @@ import pytest
 
 from nextlabel.errors import InputError
 from nextlabel.reporting import artifacts
-from nextlabel.reporting.artifacts import check_folder, write_files
+from nextlabel.reporting.artifacts import check_folder, manifest, text_table, write_files
 from nextlabel.reporting.html import render_page
-from nextlabel.reporting.manifest import manifest
-from nextlabel.reporting.tables import text_table
 
 NASTY = "<script>alert('a & b')</script>"
 

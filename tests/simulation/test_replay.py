@@ -11,7 +11,7 @@ from nextlabel.backtesting.pilot import hold_out
 from nextlabel.backtesting.threshold import learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.experiments.datasets import find_set
+from nextlabel.experiments.study import find_set
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
 from nextlabel.kernels.rollout import rollout

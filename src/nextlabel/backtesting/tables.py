@@ -7,7 +7,7 @@ from nextlabel.backtesting.savings import Saving
 from nextlabel.backtesting.sentences import sentences
 from nextlabel.backtesting.verdicts import against, percent_saved, verdicts
 from nextlabel.notebook import table_html
-from nextlabel.reporting.tables import Row, text_table
+from nextlabel.reporting.artifacts import Row, text_table
 
 
 def point_rows(found: Backtest, *, asked: bool = False) -> list[Row]:

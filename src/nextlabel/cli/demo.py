@@ -43,9 +43,8 @@ def demo(
     check_outputs(out)
     with ExitStack() as stack:
         with working("Starting the service"):
-            from nextlabel.demo.crowd import SPEED_UP
             from nextlabel.demo.outcome import outcome
-            from nextlabel.demo.run import demo_run, play
+            from nextlabel.demo.run import SPEED_UP, demo_run, play
             from nextlabel.demo.sample import PEOPLE
 
             campaign = stack.enter_context(demo_run(folder, port, tasks, labels_per_task, seed))

@@ -194,10 +194,8 @@ def _with_error(value: float, error: float | None) -> str:
 
 def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
     from nextlabel.learn.fit import cells_of
-    from nextlabel.reporting.artifacts import write_files
-    from nextlabel.reporting.manifest import manifest
-    from nextlabel.reporting.prior_figure import prior_figure
-    from nextlabel.reporting.tables import to_eight_digits
+    from nextlabel.reporting.artifacts import manifest, to_eight_digits, write_files
+    from nextlabel.reporting.figures import prior_figure
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
     first = cells[0]

@@ -41,7 +41,7 @@ def rates(
     with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=seed)
     if out is not None:
-        from nextlabel.reporting.rates_figure import rates_figure
+        from nextlabel.reporting.figures import rates_figure
 
         write_folder(out, {"rates.png": rates_figure(found)})
     if as_json:

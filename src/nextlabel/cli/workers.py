@@ -107,8 +107,7 @@ def workers(
         write_csv(list(found.tasks()), target)
         say(f"{counted(len(found.task_names), 'task')} written to {save}.")
     if out is not None or report is not None:
-        from nextlabel.reporting.workers_figure import workers_figure
-        from nextlabel.reporting.workers_page import worker_rows, workers_page
+        from nextlabel.reporting.workers_page import worker_rows, workers_figure, workers_page
 
         if out is not None:
             files = {"workers.csv": worker_rows(found), "tasks.csv": list(found.tasks())}

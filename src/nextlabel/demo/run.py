@@ -1,19 +1,24 @@
-"""The demo from start to finish: service, campaign, crowd, certificate."""
+"""The demo from start to finish: the service in a thread, a campaign, a simulated crowd over HTTP, the certificate."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Lock
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
-from nextlabel.demo.background import served
-from nextlabel.demo.crowd import crowd
-from nextlabel.demo.sample import LABELS, MODEL_NAME, PEOPLE, QUESTION, Answer, Item, items, prediction
+from nextlabel.demo.sample import LABELS, MODEL_NAME, PEOPLE, QUESTION, Answer, Item, Person, items, prediction
+from nextlabel.errors import SolverError
 from nextlabel.service import tokens
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
@@ -22,6 +27,12 @@ from nextlabel.web.pages import mount_pages
 
 #: Seconds between two certificates.
 INTERVAL_S = 0.4
+
+#: Seconds that a person takes for one review, and how many times faster the demo's crowd is.
+PERSON_S, SPEED_UP = 18.0, 150.0
+
+#: Reasons after which a worker stops.
+FINAL = ("budget_spent", "finished", "nothing_left_for_you", "deadline_passed", "below_price")
 
 
 @dataclass(frozen=True)
@@ -108,3 +119,56 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
         answers=[(one.task, one.worker, one.label) for one in given if one.label is not None and one.counted],
         moments=moments,
     )
+
+
+@contextmanager
+def served(app: FastAPI, host: str, port: int) -> Iterator[None]:
+    """Serve the app on that port inside the block."""
+    config = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, server_header=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="service", daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise SolverError(f"the service did not start at {host}:{port}.", "Give another --port.")
+            time.sleep(0.02)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def crowd(
+    url: str, campaign: str, tokens: Mapping[Person, str], truth: Mapping[str, str], seed: int,
+    labelled: Callable[[int], None],
+) -> int:  # fmt: skip
+    """Work until nothing is left; ``tokens`` has each person's, ``labelled(n)`` reports progress."""
+    done, lock, stop = 0, Lock(), Event()
+
+    def work(number: int, person: Person, token: str) -> None:
+        nonlocal done
+        random = np.random.default_rng((seed, number))
+        with Client(url, token) as client:
+            while not stop.is_set():
+                lease = client.ask(campaign)
+                if not lease:
+                    if lease.reason in FINAL:
+                        return
+                    stop.wait(0.1)
+                    continue
+                time.sleep(float(random.exponential(PERSON_S / SPEED_UP / person.speed)))
+                client.tell(lease, person.says(truth[lease.task], float(random.random())))
+                with lock:
+                    done += 1
+                    labelled(done)
+
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        jobs = [pool.submit(work, number, *one) for number, one in enumerate(tokens.items())]
+        try:
+            wait(jobs)
+        finally:
+            stop.set()
+        for job in jobs:
+            job.result()
+    return done

@@ -7,20 +7,36 @@ Gaps are estimated by the martingale at the per-arrival prices; the gap to the s
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import Shared, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from typing import TYPE_CHECKING
+
+from nextlabel.experiments.study import (
+    ExperimentOutcome,
+    Shared,
+    StudyOptions,
+    draw_line,
+    names,
+    pick,
+    shared,
+    values_of,
+)
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 TASKS, QUICK_TASKS = (100, 1000), (30,)
+
 #: r / mu at 100 tasks.
 RHOS, QUICK_RHOS = (0.25, 2.5, 25.0, 100.0), (2.5, 25.0)
 REPLICATIONS, QUICK = 1000, 100
 RATIO, MU = 3, 0.4
+
 #: Most tasks at which the slow policies take part, and their replications.
 SLOW_TASKS, SLOW_REPLICATIONS, SLOW_QUICK = 100, 40, 2
 
@@ -87,3 +103,26 @@ def _row(study: Study, result: PolicyResult, scalar: Bound) -> Row:
         "most_labels": result.most_labels,
         "replications": study.replications,
     }
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Gap to the per-arrival bound against the labels in flight per task."""
+    with drawing() as plt:
+        sizes = values_of(rows, "tasks")
+        width = 4.0 + 3.6 * len(sizes)
+        figure, panels = plt.subplots(
+            1, len(sizes), figsize=(width, 5.2), layout="constrained", squeeze=False, sharey=True
+        )
+        for axes, K in zip(panels[0], sizes, strict=True):
+            some = pick(rows, tasks=K)
+            for name in in_order(values_of(some, "policy")):
+                one = pick(some, policy=name)
+                draw_line(axes, one, "in_flight_per_task", "gap_per_arrival_percent", "gap_half_width", **look(name))
+            loads = values_of(some, "in_flight_per_task")
+            axes.set(xscale="log", yscale="log", xlabel="labels in flight per task, r/(μK)")
+            axes.set_xticks(loads, [f"{load:g}\nr/μ = {K * load:g}" for load in loads])
+            axes.set_xticks([], minor=True)
+            axes.set_title(f"K = {K:,}, U = {some[0]['budget']:,}")
+        panels[0, 0].set_ylabel("gap to the per-arrival bound, %")
+        legend_beside(figure, panels[0])
+        return finish(figure)

@@ -6,17 +6,22 @@ function of the task's own state) is simulated, with an interval. Beta(1, 1), d 
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import names
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from typing import TYPE_CHECKING
+
+from nextlabel.experiments.study import ExperimentOutcome, StudyOptions, names, pick, values_of
 from nextlabel.policies.base import Policy
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.progress import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: K, U, r.
 PROBLEMS = (
@@ -60,3 +65,31 @@ def _value(problem: Problem, policy: Policy, replications: int, config: StudyOpt
     gap = study.results[0].gap
     assert gap is not None
     return study.bound.value - problem.tasks * gap.mean, problem.tasks * gap.half_width
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Loss of every policy against the optimum of each small problem."""
+    with drawing() as plt:
+        problems = list(dict.fromkeys((row["tasks"], row["budget"], row["arrival_rate"]) for row in rows))
+        policies = in_order(values_of(rows, "policy"))
+        figure, axes = plt.subplots(figsize=(10, 1.6 + 0.42 * len(problems)), layout="constrained")
+        for k, name in enumerate(policies):
+            some = pick(rows, policy=name)
+            y = [
+                -problems.index((r["tasks"], r["budget"], r["arrival_rate"])) + 0.38 - 0.76 * k / len(policies)
+                for r in some
+            ]
+            loss = [max(row["loss_percent"], 0.0) for row in some]
+            error = [100.0 * (row["half_width"] or 0.0) / row["optimum"] for row in some]
+            style = {**look(name), "linestyle": "none"}
+            axes.errorbar(loss, y, xerr=error, elinewidth=1, **style)
+        for k in range(len(problems) - 1):
+            axes.axhline(-k - 0.5, color="#c3cad2", linewidth=0.8)
+        axes.set_yticks([-k for k in range(len(problems))], [f"K={K}, U={U}, r/μ={r / 0.4:g}" for K, U, r in problems])
+        axes.set_xscale("symlog", linthresh=0.01, linscale=0.4)
+        axes.set_xlim(left=-0.0005)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel("loss against the exact optimum, % (linear below 0.01)")
+        axes.set_title("Small problems: what each policy loses")
+        legend_beside(figure, [axes])
+        return finish(figure)

@@ -5,18 +5,33 @@ Beta(1, 1), r = 0.1, mu = 0.4; U / K = 1.2, 2, 7/3, 5. Gaps by the Lagrangian ma
 
 from __future__ import annotations
 
-from nextlabel.experiments.roster import index_for, names, shared
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
+from typing import TYPE_CHECKING
+
+from nextlabel.experiments.study import (
+    ExperimentOutcome,
+    StudyOptions,
+    draw_line,
+    index_for,
+    names,
+    pick,
+    shared,
+    values_of,
+)
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.progress import Progress, part
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RATIOS: tuple[tuple[str, float], ...] = (("1.2", 1.2), ("2", 2.0), ("7/3", 7 / 3), ("5", 5.0))
 TASKS, QUICK_TASKS = (30, 60, 120, 240, 480, 960, 1920), (30, 120, 480)
 QUICK_RATIOS = RATIOS[:2]
 REPLICATIONS, QUICK = 400, 20
+
 #: Labels of one task that the index models in full; the no-delay index takes over past it.
 CAP = 12
 
@@ -53,3 +68,28 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
                     }
                 )
     return ExperimentOutcome(rows, {"replications": replications})
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Total gap against K, one panel for each ratio of labels to tasks."""
+    with drawing() as plt:
+        ratios = values_of(rows, "ratio")
+        lines = -(-len(ratios) // 2)
+        figure, panels = plt.subplots(
+            lines, 2, figsize=(10.5, 0.4 + 3.6 * lines), layout="constrained", sharex=True, sharey=True, squeeze=False
+        )
+        for axes, ratio in zip(panels.flat, ratios, strict=True):
+            some = pick(rows, ratio=ratio)
+            for name in in_order(values_of(some, "policy")):
+                draw_line(axes, pick(some, policy=name), "tasks", "total_gap", "half_width", **look(name))
+            sizes = values_of(some, "tasks")
+            axes.set(xscale="log", yscale="log")
+            axes.set_xticks(sizes, [str(K) for K in sizes])
+            axes.set_xticks([], minor=True)
+            axes.set_title(f"U/K = {ratio}")
+        for axes in panels[-1]:
+            axes.set_xlabel("tasks K")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("total gap to the bound, tasks")
+        legend_beside(figure, panels.flat)
+        return finish(figure)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.kernels.ties import TIED
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
-from nextlabel.reporting.tables import Row
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index.result import IndexTable
 from nextlabel.solve.index.roots import IndexWork
@@ -29,11 +31,20 @@ from nextlabel.solve.progress import Progress
 from nextlabel.solve.timeline import make_timeline
 from nextlabel.solve.truncation import make_cut
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 #: K, U; each with every arrival rate.
 PROBLEMS, QUICK_PROBLEMS = ((2, 20), (3, 12), (4, 10), (10, 12)), ((2, 6), (3, 6))
 ARRIVAL_RATES = (0.1, 1.0, 10.0)
 REPLICATIONS, QUICK = 4_000, 100
 PRICES = 1000
+
+PANELS = (
+    ("reopening_percent", "states that reopen, %"),
+    ("changed_percent", "decisions that differ, %"),
+    ("cost", "value lost by the least price, % of the optimum"),
+)
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
@@ -140,3 +151,23 @@ def _tied(index: Floats, tasks: np.ndarray) -> Bools:
 
 def _rows(table: IndexTable) -> Floats:
     return np.asarray(table.classes[0].rows[:, :, 0], dtype=np.float64)
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Three panels over the same problems."""
+    with drawing() as plt:
+        figure, panels = plt.subplots(1, 3, figsize=(11, 1.4 + 0.3 * len(rows)), sharey=True, layout="constrained")
+        names = [f"K={r['tasks']}, U={r['budget']}, r/μ={r['arrival_rate'] / 0.4:g}" for r in rows]
+        y = [-k for k in range(len(rows))]
+        for axes, (key, label) in zip(panels, PANELS, strict=True):
+            if key == "cost":
+                x = [row["least_loses_percent"] - row["greatest_loses_percent"] for row in rows]
+            else:
+                x = [row[key] for row in rows]
+            axes.barh(y, x, height=0.6)
+            axes.axvline(0.0, color="#5b6672", linewidth=0.8)
+            axes.set_xlabel(label)
+            axes.grid(axis="y", visible=False)
+        panels[0].set_yticks(y, names)
+        figure.suptitle("Problems that are not indexable: the greatest price against the least")
+        return finish(figure)

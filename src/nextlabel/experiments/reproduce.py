@@ -7,28 +7,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-import nextlabel.experiments.figures as draws
 from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, indexability, workers
-from nextlabel.experiments.datasets import CROWDS, SETS, check_set
-from nextlabel.experiments.study import Experiment, StudyOptions
-from nextlabel.reporting.artifacts import check_folder, write_files
-from nextlabel.reporting.manifest import manifest
-from nextlabel.reporting.tables import Row, to_eight_digits
+from nextlabel.experiments.study import CROWDS, SETS, Experiment, StudyOptions, check_set
+from nextlabel.reporting.artifacts import Row, check_folder, manifest, to_eight_digits, write_files
 from nextlabel.solve.progress import Progress
 
 STUDIES: dict[str, Experiment] = {
     study.name: study
     for study in (
-        Experiment("fig1", "the paper's first experiment", fig1.run, draws.fig1),
-        Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, draws.fig2, SETS),
-        Experiment("delay", "policies when many labels are in flight", delay.run, draws.delay),
-        Experiment("exact", "every policy against the exact optimum", exact.run, draws.exact),
-        Experiment("growth", "total gap as the campaign grows", growth.run, draws.growth),
-        Experiment("beyond", "mixtures, three answers, money", beyond.run, draws.beyond),
+        Experiment("fig1", "the paper's first experiment", fig1.run, fig1.draw),
+        Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, fig2.draw, SETS),
+        Experiment("delay", "policies when many labels are in flight", delay.run, delay.draw),
+        Experiment("exact", "every policy against the exact optimum", exact.run, exact.draw),
+        Experiment("growth", "total gap as the campaign grows", growth.run, growth.draw),
+        Experiment("beyond", "mixtures, three answers, money", beyond.run, beyond.draw),
         Experiment(
-            "indexability", "states whose decision reopens as the price grows", indexability.run, draws.indexability
+            "indexability", "states whose decision reopens as the price grows", indexability.run, indexability.draw
         ),
-        Experiment("workers", "workers who differ, simulated and recorded", workers.run, draws.workers, CROWDS),
+        Experiment("workers", "workers who differ, simulated and recorded", workers.run, workers.draw, CROWDS),
     )
 }
 

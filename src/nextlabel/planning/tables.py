@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nextlabel.planning.result import Plan
-from nextlabel.reporting.tables import Row, text_table
+from nextlabel.reporting.artifacts import Row, text_table
 
 #: The price is told as what so many labels buy.
 MORE = 100

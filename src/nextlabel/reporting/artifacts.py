@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Mapping
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI, COLOURS = 110, 128
+Row = dict[str, Any]
+
+#: Packages whose version can change a digit or a picture.
+PACKAGES = ("numpy", "scipy", "numba", "joblib", "distributed", "matplotlib")
 
 
 def check_folder(folder: str | Path) -> Path:
@@ -64,3 +72,79 @@ def _write(content: Any, path: Path) -> None:
         save_png(content, path)
     else:
         path.write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def to_eight_digits(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The rows with floats shortened to eight significant digits, for files that are committed."""
+    return [{key: f"{x:.8g}" if isinstance(x, float) else x for key, x in row.items()} for row in rows]
+
+
+def text_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *notes: str) -> str:
+    """A title, aligned columns (the first to the left, the others to the right), and notes below."""
+    cells = [list(header), *map(list, rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
+    return "\n".join([title, "", lines[0], "  ".join("-" * width for width in widths), *lines[1:], *notes])
+
+
+def manifest(*, command: str, seed: int, started: datetime, seconds: float, **more: Any) -> dict[str, Any]:
+    """The manifest of one run; ``more`` is what the run itself has to say."""
+    return {
+        "command": command,
+        "seed": seed,
+        **more,
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "commit": commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": cpu(),
+        "blas": blas_kernels(),
+        "versions": versions(),
+    }
+
+
+def commit() -> str | None:
+    """The commit of this source tree, with ``-dirty`` if files were changed since; None for an installed package."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / ".git").exists():
+        return None
+    call = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(call, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def cpu() -> str:
+    """The processor's own name, or its architecture where the system does not tell."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def blas_kernels() -> list[str]:
+    """Library, version and kernel of every BLAS in use: another kernel may change the last bits of a sum."""
+    import scipy.linalg  # noqa: F401  (SciPy brings a BLAS of its own)
+    from threadpoolctl import threadpool_info
+
+    found = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    return sorted(
+        {f"{info['internal_api']} {info['version']} {info.get('architecture', '')}".strip() for info in found}
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of nextlabel and of the packages that are installed."""
+    from nextlabel.version import __version__
+
+    found = {"nextlabel": __version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table, reward_table
 from nextlabel.problem.worker_tables import worker_table
-from nextlabel.reporting.artifacts import write_files
-from nextlabel.reporting.manifest import manifest
+from nextlabel.reporting.artifacts import Row, manifest, write_files
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
-from nextlabel.reporting.tables import Row
 from nextlabel.simulation.study import Study
 from nextlabel.simulation.summary import difference_rows, policy_rows
 

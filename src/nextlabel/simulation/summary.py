@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nextlabel.notebook import interval_picture, table_html
-from nextlabel.reporting.tables import Row, text_table
+from nextlabel.reporting.artifacts import Row, text_table
 
 if TYPE_CHECKING:
     from nextlabel.simulation.study import PolicyResult, Study

@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.rows import FLOP, Row
 from benchmarks.timing import seconds, timed
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_fit import new_state, stream_label
 

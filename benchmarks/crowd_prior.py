@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels

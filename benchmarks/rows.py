@@ -10,8 +10,7 @@ import numpy as np
 
 import nextlabel as nl
 from benchmarks.timing import count, counting, in_fresh_process, seconds, timed
-from nextlabel.beliefs.lattice import lump, triangle
-from nextlabel.beliefs.stack import make_lattice
+from nextlabel.beliefs.lattice import lump, make_lattice, triangle
 from nextlabel.kernels.joint import BEST
 from nextlabel.solve import bound_search
 from nextlabel.solve import exact as exact_module

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.crowd.fit import CrowdFit
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
 

@@ -33,7 +33,7 @@ from benchmarks.live.http_campaign import Given, HttpCampaign, RunningService
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign import crowd_model, rates
 from nextlabel.campaigns.audited_accuracy import audited_accuracy
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
 from nextlabel.kernels.crowd_campaign import next_among

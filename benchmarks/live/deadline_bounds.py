@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.standing.bound import standing_bound

@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from nextlabel.backtesting.backtest import backtest
     from nextlabel.backtesting.options import BacktestOptions
     from nextlabel.backtesting.result import Backtest
-    from nextlabel.beliefs.beta import Beta
+    from nextlabel.beliefs.beta import Beta, BetaMixture
     from nextlabel.beliefs.density import Histogram, LogitNormal
     from nextlabel.beliefs.dirichlet import Dirichlet
-    from nextlabel.beliefs.fact import Fact
-    from nextlabel.beliefs.mixture import BetaMixture
-    from nextlabel.beliefs.one_coin import OneCoin
+    from nextlabel.beliefs.fact import Fact, OneCoin
     from nextlabel.beliefs.prior import Prior
     from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
     from nextlabel.campaign.events import Event
@@ -34,8 +32,7 @@ if TYPE_CHECKING:
     from nextlabel.client.async_client import AsyncClient
     from nextlabel.client.client import Client
     from nextlabel.crowd.audit import Audit, audit
-    from nextlabel.crowd.learn import learn_crowd
-    from nextlabel.crowd.learnt import LearntCrowd, LearntWorker
+    from nextlabel.crowd.learn import LearntCrowd, LearntWorker, learn_crowd
     from nextlabel.errors import (
         BusyError,
         ClockError,
@@ -55,8 +52,7 @@ if TYPE_CHECKING:
         TooManyRequestsError,
         UnavailableError,
     )
-    from nextlabel.files.label_table import LabelTable, ReadReport
-    from nextlabel.files.labels import read_labels
+    from nextlabel.files.labels import LabelTable, ReadReport, read_labels
     from nextlabel.learn.priors import LearntPrior, compare_priors, learn_prior
     from nextlabel.learn.rates import Rates
     from nextlabel.learn.rates import estimate_rates as rates
@@ -198,7 +194,7 @@ _HOME = {
     "Backtest": "nextlabel.backtesting.result",
     "BacktestOptions": "nextlabel.backtesting.options",
     "Beta": "nextlabel.beliefs.beta",
-    "BetaMixture": "nextlabel.beliefs.mixture",
+    "BetaMixture": "nextlabel.beliefs.beta",
     "Bound": "nextlabel.solve.bound",
     "bound_from_labels": "nextlabel.solve.crowd.from_labels",
     "BoundFromLabels": "nextlabel.solve.crowd.from_labels",
@@ -229,12 +225,12 @@ _HOME = {
     "GoneError": "nextlabel.errors",
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",
-    "LabelTable": "nextlabel.files.label_table",
+    "LabelTable": "nextlabel.files.labels",
     "learn_crowd": "nextlabel.crowd.learn",
     "learn_prior": "nextlabel.learn.priors",
-    "LearntCrowd": "nextlabel.crowd.learnt",
+    "LearntCrowd": "nextlabel.crowd.learn",
     "LearntPrior": "nextlabel.learn.priors",
-    "LearntWorker": "nextlabel.crowd.learnt",
+    "LearntWorker": "nextlabel.crowd.learn",
     "Lease": "nextlabel.campaign.replies",
     "load_problem": "nextlabel.problem.toml",
     "LogitNormal": "nextlabel.beliefs.density",
@@ -245,7 +241,7 @@ _HOME = {
     "NoTask": "nextlabel.campaign.replies",
     "NotFoundError": "nextlabel.errors",
     "OKG": "nextlabel.policies.okg",
-    "OneCoin": "nextlabel.beliefs.one_coin",
+    "OneCoin": "nextlabel.beliefs.fact",
     "PiecewiseRate": "nextlabel.problem.rates",
     "plan": "nextlabel.planning.plan",
     "Plan": "nextlabel.planning.result",
@@ -259,7 +255,7 @@ _HOME = {
     "rates": "nextlabel.learn.rates:estimate_rates",
     "read_labels": "nextlabel.files.labels",
     "read_scores": "nextlabel.problem.scores",
-    "ReadReport": "nextlabel.files.label_table",
+    "ReadReport": "nextlabel.files.labels",
     "Result": "nextlabel.campaign.results",
     "Reward": "nextlabel.beliefs.rewards",
     "replay_crowd": "nextlabel.simulation.crowd_replay",

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.lattice import Lattice, lump, triangle_node
+from nextlabel.beliefs.lattice import Lattice, lump, make_lattice, stack_lattices, triangle_node
 from nextlabel.beliefs.rewards import Accuracy
-from nextlabel.beliefs.stack import make_lattice, stack_lattices
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay
 from oracles import reward_in_digits

@@ -14,15 +14,14 @@ from scipy.integrate import quad
 from scipy.special import log_expit, logit
 
 from exact_tasks import DIGITS, ExactTask
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.density import Histogram, LogitNormal
 from nextlabel.beliefs.dirichlet import RELATIVE_ERROR, Dirichlet
-from nextlabel.beliefs.mixture import BetaMixture
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
+from nextlabel.beliefs.lattice import make_lattice, stack_lattices
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, SquaredError, Utility
 from nextlabel.beliefs.simplex import counts_of_node, deepest, node_of_counts, nodes_of, simplex
-from nextlabel.beliefs.stack import make_lattice, stack_lattices
 from nextlabel.errors import ProblemError
 from tolerances import ROUNDING
 

@@ -10,7 +10,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign import scoring
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState
 from nextlabel.store.sql_ledger import SqlLedger
 from stores import Clock, opened, service_of_store, simple

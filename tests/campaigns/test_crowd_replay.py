@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.live.crowd_replay import play_live
 
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
 from nextlabel.simulation.crowd_record import CrowdRecord

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.mixture import BetaMixture
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
 from nextlabel.cli.options import parse_prior

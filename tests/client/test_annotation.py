@@ -12,12 +12,18 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.client.annotation import learning
-from nextlabel.client.annotation.answers import Answer, checked_answer
-from nextlabel.client.annotation.buying import buy_labels
-from nextlabel.client.annotation.calls import MOST_IN_A_ROW, ModelCalls, Pace
+from nextlabel.client.annotation.calls import (
+    MOST_IN_A_ROW,
+    Answer,
+    ModelCalls,
+    Pace,
+    checked_answer,
+    default_name,
+    is_learner,
+    load_model,
+)
 from nextlabel.client.annotation.learning import Learning, learn_along
-from nextlabel.client.annotation.model_loading import default_name, is_learner, load_model
-from nextlabel.client.annotation.predicting import INTERRUPTED, predict_tasks, together
+from nextlabel.client.annotation.predicting import INTERRUPTED, buy_labels, predict_tasks, together
 from nextlabel.errors import ConflictError, InputError, NextlabelError
 
 LABELS = ("no", "yes")

@@ -16,7 +16,7 @@ import pytest
 
 from nextlabel.campaign.replies import Added, Lease, NoTask, Told
 from nextlabel.campaigns.facade import Campaign
-from nextlabel.client import AsyncClient, Client, attempts, calls
+from nextlabel.client import AsyncClient, Client, calls
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, TokenError
 from service_fixtures import QUICK, Service, on_sqlite
 
@@ -37,7 +37,7 @@ def client(service: Service) -> Iterator[Client]:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(calls, "FIRST_WAIT_S", 0.001)
 
 
 def test_a_campaign_from_end_to_end(client: Client) -> None:

@@ -16,8 +16,7 @@ from nextlabel.campaign.projection import apply_event
 from nextlabel.campaign.rules import rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_state import CrowdState, new_state

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nextlabel.crowd.expected import LearntChannels, expected_accuracy, row_strength, usual_share
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 
 
 def drawn(seed: int, tasks: int, each: int, answers: int) -> tuple[CrowdLabels, np.ndarray]:

@@ -12,8 +12,7 @@ import pytest
 
 from labelled_crowds import drawn, recorded, right
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 

@@ -13,8 +13,7 @@ import nextlabel as nl
 from labelled_crowds import drawn
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.copying import find_copying, tail
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.skill import accuracies, channel_variance, intervals, worth
 from nextlabel.errors import FileFormatError, InputError
 

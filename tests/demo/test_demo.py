@@ -13,7 +13,7 @@ from benchmarks.live.server import free_port
 
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
-from nextlabel.crowd.flags import AGAINST, AT_CHANCE
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE
 from nextlabel.demo.outcome import OVERLAPS, USUAL, Overlap, fixed_overlap, level, outcome
 from nextlabel.demo.sample import CONTRARIAN, LABELS, PEOPLE, SPAMMER, items, prediction
 

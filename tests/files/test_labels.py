@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
 from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.label_table import LabelTable, ReadReport
-from nextlabel.files.labels import read_labels, second_answers
+from nextlabel.files.labels import LabelTable, ReadReport, read_labels, second_answers
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.rates import estimate_rates
 from nextlabel.simulation import from_labels as convert

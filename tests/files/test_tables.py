@@ -22,12 +22,10 @@ from hypothesis import strategies as st
 
 import nextlabel as nl
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.delimited import BATCH, DelimitedTable, find_delimiter
-from nextlabel.files.encoding import CHUNK, LONGEST_LINE
-from nextlabel.files.json_values import LONGEST
+from nextlabel.files.columns import number
+from nextlabel.files.delimited import BATCH, CHUNK, LONGEST_LINE, DelimitedTable, find_delimiter
 from nextlabel.files.labels import read_labels
-from nextlabel.files.numbers import number
-from nextlabel.files.open_table import open_stream, open_table
+from nextlabel.files.open_table import LONGEST_VALUE, open_stream, open_table
 from nextlabel.files.tasks import TaskReader, guess_columns
 from nextlabel.files.write import csv_text, export_text, whole_file, write_csv
 
@@ -314,9 +312,9 @@ def test_scores_priors_and_ids_of_tasks() -> None:
 
 def test_a_json_value_that_does_not_end() -> None:
     with pytest.raises(FileFormatError, match="value 1 of x is longer than"):
-        tasks('["' + "x" * (LONGEST + 100_000), "json")
+        tasks('["' + "x" * (LONGEST_VALUE + 100_000), "json")
     with pytest.raises(FileFormatError, match="line 2 of x is longer than"):
-        tasks('"a"\n"' + "x" * (LONGEST + 10) + '"\n', "jsonl")
+        tasks('"a"\n"' + "x" * (LONGEST_VALUE + 10) + '"\n', "jsonl")
 
 
 class Endless(io.RawIOBase):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from nextlabel.campaign.outside_answers import SKIPPED
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.integrations.label_studio.annotators import mark_of, tab_data, user_of_tab, users_in
 from nextlabel.integrations.label_studio.api import LabelStudio, checked_url
 from nextlabel.integrations.label_studio.project import (
     Control,
@@ -29,7 +30,6 @@ from nextlabel.integrations.label_studio.project import (
     task_table,
     user_of,
 )
-from nextlabel.integrations.label_studio.tabs import mark_of, tab_data, user_of_tab, users_in
 
 RECORDED = Path(__file__).parent / "recorded"
 CONTROL = Control("sentiment", "text", ("negative", "positive"))

@@ -14,9 +14,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom, dirichlet_multinomial
 
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.mixture import BetaMixture
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.experiments.study import find_set

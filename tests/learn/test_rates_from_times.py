@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import LabelTable, read_labels
 from nextlabel.learn.rates import Rates, distances, estimate_rates, fit_exponential, grid_of
 from nextlabel.reporting.figures import rates_figure, survival
 from tolerances import ROUNDING

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError

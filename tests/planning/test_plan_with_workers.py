@@ -15,7 +15,7 @@ from nextlabel.planning.crowd_plan import Lines
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.sentences import assumptions, sentences
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.worker_tables import answers_text
+from nextlabel.problem.tables import answers_text
 from nextlabel.problem.workers import WorkerType
 from nextlabel.solve.bound import upper_bound
 

@@ -17,8 +17,7 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.okg import OKGIdle
 from nextlabel.policies.registry import POLICIES
 from nextlabel.policies.resolve import Resolve
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.units import in_units, reward_unit
+from nextlabel.problem.problem import Problem, TaskClass, in_units, reward_unit
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.curve import bound_curve

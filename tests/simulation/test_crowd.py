@@ -10,8 +10,7 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import InputError
 from nextlabel.problem.problem import Problem, TaskClass

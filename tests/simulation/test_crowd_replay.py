@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import LabelTable
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import CrowdReplayed, CrowdReplaySetup, labels_given, replay_crowd
 

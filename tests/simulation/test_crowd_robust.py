@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import replay_crowd
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_labels
 from nextlabel.simulation.crowd_record import CrowdRecord

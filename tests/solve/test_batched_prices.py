@@ -11,9 +11,9 @@ import pytest
 
 from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.groups import Groups, fresh_groups
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.state import Groups, fresh_groups
 from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
 from nextlabel.solve.batched.sizes import batch_sizes
 from nextlabel.solve.bound import upper_bound

@@ -9,11 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.density import Histogram, LogitNormal
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.mixture import BetaMixture
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import InputError, ProblemError

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.mixture import BetaMixture
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.mixture import climb_mixture

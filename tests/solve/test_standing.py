@@ -10,17 +10,16 @@ from math import comb, inf
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.density import Histogram
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.mixture import BetaMixture
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.groups import Groups, fresh_groups
 from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.state import Groups, fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.standing import bound as standing
 from nextlabel.solve.standing.bound import standing_bound

@@ -8,9 +8,9 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
-from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.scores import prior_of_score
+from nextlabel.problem.state import Groups
 from nextlabel.solve.standing import bound, grouped
 from nextlabel.solve.standing.bound import Standing, standing_bound
 from nextlabel.solve.standing.grouped import group_standing

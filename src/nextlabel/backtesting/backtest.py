@@ -47,8 +47,7 @@ from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import as_label_table
+from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.policies.base import Policy
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import as_prior

@@ -14,8 +14,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.backtesting.readout import dawid_skene, taken_labels
 from nextlabel.beliefs.prior import Prior
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.simulation.crowd_readout import best_answers, share_right
 from nextlabel.simulation.replay import Recorded, credits
 

@@ -14,7 +14,7 @@ from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, judged
 from nextlabel.backtesting.replays import BacktestSetup
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import LabelTable
 from nextlabel.prose import counted
 from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.crowd_replay import BLIND_TO_BUDGET, CrowdReplayed, replay_crowd

@@ -23,7 +23,7 @@ from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.played import PlayedRule, collected_curve, count_votes, followed, judged
 from nextlabel.backtesting.readout import COUNTING, FITS, accuracy_of, with_all_labels
 from nextlabel.backtesting.replays import FIXED, BacktestSetup, OutcomeCounts, replay_overlaps, replay_policy
-from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import LabelTable
 from nextlabel.policies.base import Policy
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.progress import Progress, part

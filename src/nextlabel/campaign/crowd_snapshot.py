@@ -18,7 +18,7 @@ from nextlabel.crowd.expected import (
     row_strength,
     usual_share,
 )
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import TASKS
 from nextlabel.policies.crowd.growing import GrowingCrowd
 

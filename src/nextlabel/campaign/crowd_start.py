@@ -10,8 +10,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.prior import CrowdPrior

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.shown_columns import columns_sentence, is_shown, shown_payload
 from nextlabel.errors import InputError
-from nextlabel.files.frames import is_frame
+from nextlabel.files.open_table import is_frame
 from nextlabel.files.tasks import TaskReader
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.tables import beta_of_score, prior_from, prior_table

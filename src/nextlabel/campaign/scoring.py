@@ -17,7 +17,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.one_coin import OneCoin
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.ledger import Ledger
@@ -33,10 +33,9 @@ from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.problem import Problem, reward_unit
+from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState
-from nextlabel.problem.units import reward_unit
 from nextlabel.solve.grouping.grid import make_grid
 from nextlabel.solve.grouping.scored import Scored, same_strength
 

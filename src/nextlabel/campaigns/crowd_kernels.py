@@ -11,8 +11,7 @@ from threading import Lock, Thread
 import numpy as np
 
 from nextlabel.crowd.copying import find_copying
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.skill import accuracies
 from nextlabel.policies.crowd.growing import GrowingCrowd
 

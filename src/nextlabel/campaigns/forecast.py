@@ -40,9 +40,9 @@ from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import Problem, TaskClass, whole
 from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.state import Groups, check_groups
 
 #: Shares of the replications that end below each of ``Forecast.quantiles``.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -34,10 +34,8 @@ from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.standing import Standing
 from nextlabel.crowd.copying import find_copying
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.flags import flags_by_worker
-from nextlabel.crowd.labels import CrowdLabels
-from nextlabel.crowd.skill import accuracies
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.skill import accuracies, flags_by_worker
 from nextlabel.errors import BusyError
 
 if TYPE_CHECKING:

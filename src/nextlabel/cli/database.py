@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
-    from nextlabel.files.frames import NamedColumns
+    from nextlabel.files.open_table import NamedColumns
     from nextlabel.files.tasks import TaskReader
     from nextlabel.store.memory import MemoryStore
     from nextlabel.store.sql import SqlStore
@@ -147,7 +147,7 @@ def label_source(context: typer.Context, given: str | None, db: str) -> str | Na
     if given is None or not given.startswith(CAMPAIGN):
         refuse_idle(context, ["db"], "labels of a campaign, campaign:ID")
         return given or ""
-    from nextlabel.files.frames import NamedColumns
+    from nextlabel.files.open_table import NamedColumns
 
     id = given.removeprefix(CAMPAIGN)
     with service_at(db) as service:

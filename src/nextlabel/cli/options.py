@@ -1,6 +1,10 @@
 """Options that several commands share: one name has one meaning, one help text and one check (docs/decisions/0024).
 
 A number is read by its option's ``parser``, so that a command gets it checked; every refusal says what was given.
+
+Texts typed after a flag, as numbers, lists and matrices; every refusal says what was given and what is allowed.
+
+Only the form is checked here; ranges are checked by Problem.
 """
 
 from __future__ import annotations

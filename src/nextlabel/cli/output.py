@@ -1,4 +1,10 @@
-"""What a command prints and writes: the answer on stdout, progress and prose on stderr, files whole or not at all."""
+"""What a command prints and writes: the answer on stdout, progress and prose on stderr, files whole or not at all.
+
+Whether the user has pressed Ctrl-C, also where the interrupt is lost on the way.
+
+LLVM calls back into Python while kernels are compiled, and an exception raised in such a callback goes no further: the
+compiler fails later with an error of its own.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.files.frames import NamedColumns
+    from nextlabel.files.open_table import NamedColumns
     from nextlabel.planning.pilot import Pilot
     from nextlabel.planning.result import Plan
     from nextlabel.problem.problem import Problem

@@ -1,4 +1,11 @@
-"""A problem from flags and a problem file: the flags, how they overlay the file, and the problem in plain words."""
+"""A problem from flags and a problem file: the flags, how they overlay the file, and the problem in plain words.
+
+They arrive as text and are checked on the way to a Problem, so that a refusal says what was given and what is allowed.
+
+Problem flags merged into the table of a problem file: flags win, and flags that contradict each other are refused.
+
+A flag that describes tasks changes every [[tasks]] table. ``--scores`` replaces count and prior.
+"""
 
 from __future__ import annotations
 
@@ -309,7 +316,7 @@ def _accuracy(text: str) -> int | float:
 
 def describe(problem: Problem, pending: str = "wait") -> str:
     """The problem in one line; ``pending`` says what becomes of labels in flight at the last arrival."""
-    from nextlabel.problem.score_classes import different_rewards
+    from nextlabel.problem.scores import different_rewards
 
     rewards = list(dict.fromkeys(reward.describe() for reward in different_rewards(problem.classes)))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
@@ -342,9 +349,8 @@ def _prior(one: TaskClass) -> str:
 
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
-    from nextlabel.problem.score_classes import different_rewards, kinds_of_priors
-    from nextlabel.problem.tables import reward_table
-    from nextlabel.problem.worker_tables import worker_table
+    from nextlabel.problem.scores import different_rewards, kinds_of_priors
+    from nextlabel.problem.tables import reward_table, worker_table
 
     rate = problem.arrival_rate
     pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)
@@ -376,7 +382,7 @@ def net(problem: Problem) -> str:
 
 def worker_text(worker: WorkerType) -> str:
     """A type of workers in a few words: how they answer, how many labels they give."""
-    from nextlabel.problem.worker_tables import answers_text
+    from nextlabel.problem.tables import answers_text
 
     answers = answers_text(worker)
     if worker.supply is not None:

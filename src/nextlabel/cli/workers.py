@@ -26,7 +26,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.crowd.learnt import LearntCrowd
+    from nextlabel.crowd.learn import LearntCrowd
 
 #: Workers in the table on the screen: those with the most labels, and those who are flagged.
 SHOWN = 20

@@ -27,8 +27,7 @@ from nextlabel.campaigns.links import CampaignLinks
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client import calls
-from nextlabel.client.attempts import Attempts, connection
-from nextlabel.client.calls import BATCH, Call, Page
+from nextlabel.client.calls import BATCH, Attempts, Call, Page, connection
 
 T = TypeVar("T")
 

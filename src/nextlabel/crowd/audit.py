@@ -29,12 +29,11 @@ import numpy as np
 from scipy.special import gammaln, stdtrit
 
 from nextlabel.arrays import Bools, Floats
-from nextlabel.crowd.learnt import LearntCrowd
+from nextlabel.crowd.learn import LearntCrowd
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import LabelColumns
-from nextlabel.files.frames import Frame
-from nextlabel.files.label_names import folded
+from nextlabel.files.columns import LabelColumns, folded
 from nextlabel.files.labels import read_columns
+from nextlabel.files.open_table import Frame
 from nextlabel.files.report import TableReport
 from nextlabel.files.results import ResultTable, read_results
 from nextlabel.prose import counted

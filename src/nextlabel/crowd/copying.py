@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.fit import CrowdFit
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 
 #: Chance of one false alarm or more among all pairs of a crowd.
 LEVEL = 0.01

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 
 #: Crowds that are drawn, and tasks that are looked at.
 DRAWS, MOST_TASKS = 48, 4000

@@ -1,24 +1,34 @@
-"""Who are these workers, and what do their labels say together: ``learn_crowd``."""
+"""Who are these workers, and what do their labels say together: ``learn_crowd``.
+
+What workers who are known say about tasks that are not: their channels, used on other labels.
+
+P(c | labels of x) is proportional to share_c times the product over its labels of P(worker j says y | c).
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Ints
+from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.copying import find_copying
-from nextlabel.crowd.fit import CrowdFit, fit_crowd
-from nextlabel.crowd.flags import flags_by_worker
-from nextlabel.crowd.labels import CrowdLabels, crowd_labels
-from nextlabel.crowd.learnt import CopyingPair, Estimate, LearntCrowd, LearntWorker
+from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, worth
-from nextlabel.files.frames import Frame
+from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, flags_by_worker, intervals, worth
+from nextlabel.errors import InputError
 from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import as_label_table
-from nextlabel.prose import counted
+from nextlabel.files.labels import LabelTable, as_label_table
+from nextlabel.files.open_table import Frame
+from nextlabel.notebook import interval_picture, table_html
+from nextlabel.prose import counted, listed
+
+#: Workers that a notebook shows.
+MOST_SHOWN = 50
 
 
 def learn_crowd(
@@ -120,3 +130,219 @@ def _notes(data: CrowdLabels, fit: CrowdFit, gold: Ints, pairs: int) -> list[str
     if pairs < 0:
         out.append("There are too many labels per task to look for workers who copy each other.")
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with the ends of its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, float]:
+        """As ``--json`` prints it."""
+        return {"mean": self.mean, "low": self.low, "high": self.high}
+
+    def __format__(self, spec: str) -> str:
+        return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearntWorker:
+    """One worker.
+
+    ================ ==============================================================================================
+    code             meaning
+    ================ ==============================================================================================
+    labels           labels of theirs
+    accuracy         chance that a label of theirs is right on tasks like these
+    balanced         the same if all truths were equally frequent; 1 / answers is chance
+    channel          P(says y | truth c), an array with a row for each truth
+    variance         of these, the posterior variance
+    bias             by answer: how much more often than 1 / answers they would give it, all truths equally frequent
+    bits             what a label of theirs says about the truth, in bits
+    worth            expected tasks right that one more label of theirs adds, on the task where it adds most
+    flags            what stands out (``crowd.flags``)
+    ================ ==============================================================================================
+    """
+
+    name: str
+    labels: int
+    accuracy: Estimate
+    balanced: Estimate
+    channel: Floats
+    variance: Floats
+    bias: tuple[float, ...]
+    bits: float
+    worth: float
+    flags: tuple[str, ...]
+
+    def says(self, answer: int, truth: int) -> Estimate:
+        """P(says ``answer`` | ``truth``), both by number."""
+        place = [truth], [answer]
+        return Estimate(*(float(part[0]) for part in intervals(self.channel[place], self.variance[place])))
+
+    @property
+    def confusion(self) -> tuple[tuple[Estimate, ...], ...]:
+        """P(says y | truth c): a row for each truth, each entry with its interval."""
+        found = [part.tolist() for part in intervals(self.channel, self.variance)]
+        return tuple(tuple(map(Estimate, *rows)) for rows in zip(*found, strict=True))
+
+    @property
+    def sensitivity(self) -> Estimate | None:
+        """P(says 1 | truth 1), with two answers."""
+        return self.says(1, 1) if len(self.bias) == 2 else None
+
+    @property
+    def specificity(self) -> Estimate | None:
+        """P(says 0 | truth 0), with two answers."""
+        return self.says(0, 0) if len(self.bias) == 2 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        two = {"sensitivity": self.sensitivity, "specificity": self.specificity}
+        return {
+            "worker": self.name,
+            "labels": self.labels,
+            "accuracy": self.accuracy.as_dict(),
+            "balanced_accuracy": self.balanced.as_dict(),
+            **{name: one.as_dict() for name, one in two.items() if one is not None},
+            "bias": list(self.bias),
+            "confusion": [[one.as_dict() for one in row] for row in self.confusion],
+            "bits": self.bits,
+            "worth": self.worth,
+            "flags": list(self.flags),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CopyingPair:
+    """Two workers who agree on ``alike`` of ``shared`` tasks; skill and hard items explain at most ``excused``."""
+
+    workers: tuple[str, str]
+    shared: int
+    alike: int
+    excused: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class LearntCrowd:
+    """Workers and tasks, learnt together.
+
+    ``answers`` are the names of the answers, ``task_names`` those of the tasks, in the order of ``fit.beliefs``;
+    ``labels_per_task`` (K,); ``gold`` (K,) is the truth that was given, -1 where none was. ``pairs`` is the number of
+    pairs of workers that were looked at for copying. ``notes`` say what could not be learnt.
+    """
+
+    answers: tuple[str, ...]
+    workers: tuple[LearntWorker, ...]
+    task_names: tuple[str, ...]
+    labels_per_task: Ints
+    gold: Ints
+    fit: CrowdFit
+    copying: tuple[CopyingPair, ...]
+    pairs: int
+    notes: tuple[str, ...]
+
+    @property
+    def evidence(self) -> float:
+        """The bound on the log probability of the labels that the fit climbed."""
+        return self.fit.evidence
+
+    @property
+    def converged(self) -> bool:
+        """Whether the climb came to an end before its limit of sweeps."""
+        return self.fit.converged
+
+    @cached_property
+    def by_name(self) -> dict[str, LearntWorker]:
+        """The workers by their names."""
+        return {one.name: one for one in self.workers}
+
+    def predict_proba(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> Floats:
+        """(K, C) probability of each of ``answers`` for each task, in the order of ``task_names``.
+
+        With ``labels``, in any form that ``learn_crowd`` takes, for the tasks there, in the order of their first
+        labels: from what is known of the workers, without learning anything new. A worker who is not known counts as
+        one of this crowd's strangers.
+        """
+        if labels is None:
+            return self.fit.beliefs.copy()
+        channels = {one.name: one.channel for one in self.workers}
+        return beliefs_of(as_label_table(labels), self.answers, channels, self.fit)
+
+    def predict(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> list[str]:
+        """The most probable answer of each task (see ``predict_proba``); of answers alike, the first one."""
+        return [self.answers[k] for k in np.argmax(self.predict_proba(labels), axis=1)]
+
+    @property
+    def expected_accuracy(self) -> float:
+        """Mean over the tasks without gold of the probability of the answer given: the model's own word."""
+        unknown = self.gold < 0
+        return float(self.fit.beliefs.max(axis=1)[unknown].mean()) if unknown.any() else 1.0
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """One row for each task, as files have it: task, label, probability, labels, gold."""
+        best = np.argmax(self.fit.beliefs, axis=1)
+        for k, name in enumerate(self.task_names):
+            yield {
+                "task": name,
+                "label": self.answers[best[k]],
+                "probability": round(float(self.fit.beliefs[k, best[k]]), 6),
+                "labels": int(self.labels_per_task[k]),
+                "gold": None if self.gold[k] < 0 else self.answers[self.gold[k]],
+            }
+
+    def __str__(self) -> str:
+        rows = [f"{len(self.workers):,} workers, {len(self.task_names):,} tasks, {self.labels_per_task.sum():,} labels"]
+        for one in self.workers[:10]:
+            flags = f"  ({', '.join(one.flags)})" if one.flags else ""
+            rows.append(f"{one.name}: {one.labels:,} labels, accuracy {one.accuracy:.3f}{flags}")
+        if len(self.workers) > 10:
+            rows.append(f"and {len(self.workers) - 10:,} more")
+        return "\n".join([*rows, *self.notes])
+
+    def _repr_html_(self) -> str:
+        title = f"{len(self.workers):,} workers, {len(self.task_names):,} tasks, {self.labels_per_task.sum():,} labels"
+        rows = [
+            (
+                one.name, f"{one.labels:,}", f"{one.accuracy.mean:.1%}",
+                interval_picture(one.accuracy.mean, one.accuracy.low, one.accuracy.high), ", ".join(one.flags),
+            )
+            for one in self.workers[:MOST_SHOWN]
+        ]  # fmt: skip
+        hidden = len(self.workers) - len(rows)
+        more = [f"and {counted(hidden, 'more worker', 'more workers')}"] if hidden else []
+        header = ("worker", "labels", "accuracy", "95% interval, 0 to 1", "flags")
+        return table_html(title, header, rows, [*more, *self.notes])
+
+    def __repr__(self) -> str:
+        return (
+            f"LearntCrowd(workers={len(self.workers)}, tasks={len(self.task_names)}, "
+            f"labels={int(self.labels_per_task.sum())}, evidence={self.evidence:.6g}, converged={self.converged})"
+        )
+
+
+def beliefs_of(table: LabelTable, answers: Sequence[str], channels: Mapping[str, Floats], fit: CrowdFit) -> Floats:
+    """(K, C) probability of each of ``answers`` for the tasks of a table, in the table's order.
+
+    ``channels`` (C, C) are those of the workers who are known, by name; anybody else is a stranger, who has the mean
+    channel of the crowd.
+    """
+    number = {answer: k for k, answer in enumerate(answers)}
+    strange = [answer for answer in table.labels if answer not in number]
+    if strange:
+        raise InputError(
+            f"the crowd has never given the answer {listed(strange)}; it was learnt from {listed(answers)}.",
+            "Give labels with the same answers, or learn the crowd from labels that have them.",
+        )
+    stranger = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
+    logs = np.log([*(channels.get(name, stranger) for name in table.workers), stranger])
+    who = np.full(len(table), -1) if table.worker is None else table.worker
+    said = np.array([number[answer] for answer in table.labels])[table.label]
+    logp = np.tile(np.log(fit.share), (len(table.tasks), 1))
+    np.add.at(logp, table.task, logs[who, :, said])
+    odds = np.exp(logp - logp.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 

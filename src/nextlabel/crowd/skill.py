@@ -21,25 +21,49 @@ alone helps. Cost: O(n C + W C^2).
 
 A label of worker j on task x is worth  sum_y max_c p_x[c] A_j[c, y] - max_c p_x[c]  tasks right: one step ahead, at no
 price.
+
+What stands out about a worker, and when it may be said.
+
+======================= ===================================================================================
+flag                    said when
+======================= ===================================================================================
+at chance               the interval of the balanced accuracy holds chance, and its upper end is less than three
+                        tenths of the way from chance to perfect: their labels say next to nothing
+against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
+always the same answer  one answer throughout, where an average worker would have given it throughout with a
+                        chance below 1% for the whole crowd
+copying                 see ``copying``
+======================= ===================================================================================
+
+Intervals are 95%; who has given few labels has wide ones and is not flagged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, xlogy
 
-from nextlabel.arrays import Floats
-from nextlabel.crowd.fit import CrowdFit
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.arrays import Bools, Floats
+from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 
 #: Two-sided level of every interval of a worker.
 LEVEL = 0.95
+
 #: Share of the information that may be missing; above it an interval says little anyway.
 MOST_MISSING = 0.9
+
 #: Tasks among which the one is looked for where a label helps most: the least certain ones, fewer with many answers.
 MOST_LOOKED_AT = 8000
+AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
+
+#: How far from chance to perfect a worker at chance may be at best.
+NEAR = 0.3
+
+#: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
+CONSTANT_LEVEL = 0.01
 
 
 class Intervals(NamedTuple):
@@ -125,3 +149,35 @@ def worth(fit: CrowdFit) -> Floats:
         out[j] = float((after - before).max())
     # what is left of a label that changes no answer is rounding
     return np.where(out > 1e-12, out, 0.0)
+
+
+def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
+    """Who is at chance, and who answers against the grain."""
+    chance = 1.0 / answers
+    against = balanced.high < chance
+    at_chance = ~against & (balanced.low <= chance) & (balanced.high < chance + NEAR * (1.0 - chance))
+    return at_chance, against
+
+
+def flags_by_worker(
+    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int]
+) -> list[tuple[str, ...]]:
+    """What stands out about each worker."""
+    at_chance, against = skill_flags(labels.answers, balanced)
+    same = always_same(labels, fit)
+    out = []
+    for j in range(labels.workers):
+        said = ((at_chance[j], AT_CHANCE), (against[j], AGAINST), (same[j], SAME), (j in copiers, COPYING))
+        out.append(tuple(name for true, name in said if true))
+    return out
+
+
+def always_same(labels: CrowdLabels, fit: CrowdFit) -> Bools:
+    """Who gave one answer throughout where an average worker would hardly have."""
+    average = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
+    expected = (fit.beliefs @ average)[labels.task, labels.answer]
+    chance = np.bincount(labels.worker, np.log(expected), labels.workers)
+    C = labels.answers
+    said = np.bincount(labels.worker * C + labels.answer, minlength=labels.workers * C).reshape(labels.workers, C)
+    found: Bools = ((said > 0).sum(axis=1) == 1) & (chance < np.log(CONSTANT_LEVEL / labels.workers))
+    return found

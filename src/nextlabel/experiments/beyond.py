@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.mixture import BetaMixture
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions, draw_line, pick, values_of
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index

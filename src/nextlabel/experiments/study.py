@@ -2,6 +2,11 @@
 
 The order of a set's rows is kept: it is a task's 'file order'. RTE, TEMP and MRE are not part of this package:
 ``SOURCE`` says where they come from.
+
+The recorded labels of the paper's second experiment and ours: ``labels.csv`` and ``gold.csv`` of a set.
+
+The order of the rows is kept: it is a task's 'file order'. RTE, TEMP and MRE are not part of this package: ``SOURCE``
+says where they come from.
 """
 
 from __future__ import annotations
@@ -13,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import LabelTable, read_labels
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy

@@ -1,28 +1,42 @@
-"""The columns that labels are made of: found by their names, and read as codes and names.
+"""The columns that labels are made of: found by their names, and read as codes, labels, numbers and times.
 
 Columns are looked for by the name given, then without regard to upper and lower case, spaces and underscores. A role
 that has its usual name (``task``, ``worker``, ``label`` ...) is also found under the other names in ``USUAL``.
+
+Words that people use for labels, as numbers: 0 and 1 where there are two, else 0, 1, 2 ... in sorted order.
+
+Spellings that differ in upper and lower case, in spaces, or by the '.0' that spreadsheets add to whole numbers are one
+label, called as it was first met. 0 and 1, false and true, no and yes speak for themselves. Other words are numbered in
+sorted order, so that of two the last one counts as 1. A positive one that is named counts as 1, and all others as 0.
+
+Times as seconds: ISO 8601 with or without a zone, moments as data frames have them, or numbers.
+
+A time without a zone is taken as UTC. Numbers are seconds from any origin; those that would lie past the year 5138 are
+milliseconds, microseconds or nanoseconds, as clocks of computers count them.
 """
 
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import FileFormatError
+from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.open_table import Table
 from nextlabel.files.report import TableReport
-from nextlabel.files.times import seconds
 from nextlabel.prose import listed
 
 #: Cells that hold no label, besides empty ones; in small letters.
 NO_LABEL = frozenset({"nan", "null", "<na>"})
+
 #: Names under which a role's column is looked for, the best known first.
 USUAL = {
     "task": ("task", "task_id", "item", "item_id", "example_id", "question_id", "hit_id", "id"),
@@ -33,8 +47,23 @@ USUAL = {
     "batch": ("batch", "batch_id"),
     "score": ("probability", "score", "model_score", "prob"),
 }
+
 #: Roles that may be missing where their usual name was asked for.
 OPTIONAL = ("worker", "assigned_at", "submitted_at", "batch")
+
+#: Words that stand for 0 and for 1 by themselves.
+PAIRS = (("0", "1"), ("false", "true"), ("no", "yes"))
+PLAIN = {word: value for pair in PAIRS for value, word in enumerate(pair)}
+REST = "other"
+_WHOLE = re.compile(r"^(-?\d+)[.,]0+$")
+
+#: From so many seconds on a number counts thousandths of the unit that it was taken to have.
+TOO_LATE, THOUSANDTH = 1e11, 1e-3
+
+#: Cells that hold no time, in small letters.
+NO_TIME = ("", "nan", "nat", "null", "none", "<na>")
+HINT = "Write times as 2026-01-31T09:30:00Z or as seconds."
+_EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,3 +228,128 @@ def _refuse_line_breaks(table: Table, column: str, names: Sequence[str]) -> None
             f"{long.splitlines()[0][:40]!r} on.",
             "Close its quotation mark.",
         )
+
+
+def without_zeros(word: str) -> str:
+    """``1.0`` and ``1,0`` as ``1``, with single spaces; any other word as it is."""
+    return _WHOLE.sub(r"\1", " ".join(word.split()))
+
+
+def folded(word: str) -> str:
+    """What all spellings of a label have in common."""
+    return without_zeros(word).casefold()
+
+
+def fold_spellings(column: CodedColumn) -> tuple[CodedColumn, dict[str, list[str]]]:
+    """The column with one name per label, and the spellings of each label that has several."""
+    spellings: dict[str, list[str]] = {}
+    for name in column.names:
+        spellings.setdefault(folded(name), []).append(name)
+    if len(spellings) == len(column.names):
+        return CodedColumn(column.codes, tuple(map(without_zeros, column.names))), {}
+    place = {key: code for code, key in enumerate(spellings)}
+    to = np.array([*(place[folded(name)] for name in column.names), -1], dtype=np.int64)
+    names = {key: without_zeros(found[0]) for key, found in spellings.items()}
+    several = {names[key]: found for key, found in spellings.items() if len(found) > 1}
+    return CodedColumn(to[column.codes], tuple(names.values())), several
+
+
+def code_labels(words: Sequence[str], positive: str | None, path: str) -> tuple[Ints, tuple[str, ...], str | None]:
+    """A code for each of the different words, the names of the codes, and the positive word as it is spelt here."""
+    keys = [folded(word) for word in words]
+    if positive is not None:
+        if folded(positive) not in keys:
+            raise InputError(
+                f"no label in {path} is {positive!r}; the labels are {listed(words)}.",
+                f"Name the one that counts as 1, e.g. --positive {quote(words[-1])}.",
+            )
+        wanted = words[keys.index(folded(positive))]
+        rest = [word for word in words if word != wanted]
+        names = (rest[0] if len(rest) == 1 else REST if wanted != REST else "rest", wanted)
+        return np.array([int(word == wanted) for word in words], dtype=np.int64), names, wanted
+    if all(key in PLAIN for key in keys):
+        pair = next((pair for pair in PAIRS if set(keys) <= set(pair)), PAIRS[0])
+        return np.array([PLAIN[key] for key in keys], dtype=np.int64), pair, None
+    if len(words) == 1:
+        raise InputError(
+            f"every label in {path} is {words[0]!r}, which says neither 0 nor 1.",
+            f"Give labels of both kinds, or say that this one counts as 1: --positive {quote(words[0])}.",
+        )
+    classes = _in_order(words)
+    place = {name: code for code, name in enumerate(classes)}
+    return np.array([place[word] for word in words], dtype=np.int64), classes, None
+
+
+def code_gold(words: Sequence[str], labels: Sequence[str], positive: str | None, path: str) -> Ints:
+    """Codes of gold labels, by the coding that the table's labels have."""
+    keys = [folded(word) for word in words]
+    if positive is not None:
+        return np.array([int(key == folded(positive)) for key in keys], dtype=np.int64)
+    place = PLAIN if tuple(labels) in PAIRS else {folded(name): code for code, name in enumerate(labels)}
+    unknown = next((word for word, key in zip(words, keys, strict=True) if key not in place), None)
+    if unknown is not None:
+        raise InputError(
+            f"{path} has the gold label {unknown!r}, which no worker gave; their labels are {listed(list(labels))}.",
+            "Use the same words in both files, or name the one that counts as 1 with --positive.",
+        )
+    return np.array([place[key] for key in keys], dtype=np.int64)
+
+
+def _in_order(words: Sequence[str]) -> tuple[str, ...]:
+    """Numbers by their size, anything else by the alphabet."""
+    try:
+        return tuple(sorted(words, key=lambda word: (float(word), word)))
+    except ValueError:
+        return tuple(sorted(words))
+
+
+def seconds(name: str, column: str, cells: Sequence[Any]) -> Floats:
+    """A column of times as seconds, nan where a cell is blank."""
+    try:
+        return _scaled(np.array([_number(cell) for cell in cells], dtype=np.float64))
+    except (TypeError, ValueError):
+        return np.array([_moment(name, column, cell) for cell in cells], dtype=np.float64)
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, str):
+        try:
+            return float(cell)
+        except ValueError:
+            return np.nan if cell.strip().casefold() in NO_TIME else number(cell)
+    return np.nan if cell is None else float(cell)
+
+
+def _moment(name: str, column: str, cell: Any) -> float:
+    text = cell if isinstance(cell, str) else str(cell)
+    if text.strip().casefold() in NO_TIME:
+        return np.nan
+    try:
+        moment = cell if isinstance(cell, datetime) else datetime.fromisoformat(text.strip())
+        return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)).total_seconds()
+    except (ValueError, OverflowError):
+        raise FileFormatError(f"column {column!r} of {name} holds {text!r}, which is not a time.", HINT) from None
+
+
+def _scaled(numbers: Floats) -> Floats:
+    finite = np.isfinite(numbers)
+    largest = float(np.abs(numbers[finite]).max(initial=0.0))
+    scale = 1.0
+    while largest * scale >= TOO_LATE:
+        scale *= THOUSANDTH
+    return np.where(finite, numbers * scale, np.nan)
+
+
+def number(cell: Any) -> float:
+    """A cell as a number; a ValueError if it is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return float(with_point(cell))
+
+
+def with_point(text: str) -> str:
+    """``0,5`` as ``0.5``; anything else as it is, without spaces around it."""
+    text = text.strip()
+    whole, comma, rest = text.partition(",")
+    return f"{whole}.{rest}" if comma and whole.lstrip("+-").isdecimal() and rest.isdecimal() else text

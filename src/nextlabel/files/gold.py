@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +10,8 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.errors import FileFormatError
-from nextlabel.files.label_names import code_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import read_columns
+from nextlabel.files.columns import code_gold
+from nextlabel.files.labels import LabelTable, read_columns
 from nextlabel.files.report import TableReport
 from nextlabel.prose import counted
 
@@ -79,3 +79,16 @@ def read_gold(source: Any, table: LabelTable, *, task: str = "task", label: str 
         unknown_tasks=int((at < 0).sum()),
         table=found.report,
     )
+
+
+def read_answers(path: str | os.PathLike[str], task: str = "task", label: str = "label") -> dict[str, str]:
+    """The answer of each task in a file; rows without an answer are left out, and two answers to a task refused."""
+    found = read_columns(path, {"task": task, "label": label}, gold=True)
+    answers: dict[str, str] = {}
+    for row in range(len(found.task.codes)):
+        if found.task.codes[row] < 0 or found.label.codes[row] < 0:
+            continue
+        name, said = found.task.names[found.task.codes[row]], found.label.names[found.label.codes[row]]
+        if answers.setdefault(name, said) != said:
+            raise FileFormatError(f"{path} says two things of task {name[:60]!r}.", "Give each task one answer.")
+    return answers

@@ -1,4 +1,4 @@
-"""Labels from a table with one row per label, or from the JSON export of Label Studio.
+"""Labels that were recorded, one row per label: ``LabelTable``, from a table or from Label Studio's JSON export.
 
 Rules, in this order; ``ReadReport`` counts what each of them met.
 
@@ -9,25 +9,71 @@ Rules, in this order; ``ReadReport`` counts what each of them met.
 3. A task without any label left is no task of the table.
 
 Tied votes are kept as they are. Cost: 1.5 to 3 s per million rows of CSV, on the standard library and NumPy alone.
+
+Labels that were recorded, one row per label, and what was met while they were read.
+
+========= ============ ======== ==================================================================
+symbol    code         shape    meaning
+========= ============ ======== ==================================================================
+L         --           --       labels that count
+--        task         (L,)     which of ``tasks``, numbered by their first label
+--        worker       (L,)     which of ``workers``, -1 where it is blank; None if no worker is known
+--        label        (L,)     which of ``labels``; with two of them 1 is the positive one
+--        assigned_at  (L,)     seconds, nan where it is blank; None if the times are not known
+--        submitted_at (L,)     the same
+--        batch        (L,)     which batch of tasks the label belongs to, -1 where it is blank; None if there is none
+========= ============ ======== ==================================================================
+
+Rows keep the order of the file. Every task has a label and every worker gave one.
+
+The JSON export of Label Studio: a list of tasks, each with its annotations.
+
+=============== =====================================================================================
+here            in the export
+=============== =====================================================================================
+task            ``id``, or the field of ``data`` that is named
+worker          ``completed_by`` of the annotation: a number, or a person with ``id`` and ``email``
+label           the choice or the rating in ``result``; blank if ``was_cancelled`` (skipped) or empty
+submitted_at    ``created_at`` of the annotation, or ``updated_at`` where that is missing
+assigned_at     submitted_at - ``lead_time``, the seconds that the worker took
+gold            the labels of annotations with ``ground_truth``; they are no worker's labels
+=============== =====================================================================================
+
+Where a page asks more than one question, the label is the answer to the one that is named (``from_name``). Where a
+worker may tick more than one choice, the positive one has to be said, and the label is whether it was ticked.
+Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte per label.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import LabelColumns, read_label_columns
-from nextlabel.files.frames import Frame
-from nextlabel.files.label_names import code_labels, fold_spellings
-from nextlabel.files.label_studio import is_export, read_export
-from nextlabel.files.label_table import Duplicates, LabelTable, ReadReport
-from nextlabel.files.open_table import Table, read_source, table_of_objects
+from nextlabel.files.columns import (
+    NO_LABEL,
+    CodedColumn,
+    LabelColumns,
+    code_labels,
+    fold_spellings,
+    folded,
+    read_label_columns,
+    seconds,
+)
+from nextlabel.files.open_table import Frame, Table, read_source, table_of_objects
+from nextlabel.files.report import TableReport
+from nextlabel.prose import counted, listed
+
+Duplicates = Literal["first", "keep"]
+
+#: Kinds of results that hold a label, and the key of their value.
+KINDS = ("choices", "rating")
+HINT = "Export the project from Label Studio as JSON."
 
 
 def read_labels(
@@ -173,3 +219,267 @@ def _at(times: Floats | None, rows: Ints) -> Floats | None:
 
 def _known(times: Floats | None) -> int:
     return 0 if times is None else int(np.isfinite(times).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """What a file of labels held, what was left out of the table, and by which rule."""
+
+    table: TableReport = field(default_factory=TableReport)
+    blank_labels: int = 0
+    blank_tasks: int = 0
+    gold_marks: int = 0
+    tasks_without_labels: int = 0
+    workers_known: bool = False
+    blank_workers: int = 0
+    duplicates: int = 0
+    duplicates_differ: int = 0
+    rule: Duplicates = "first"
+    by_time: bool = False
+    labels: int = 0
+    tasks: int = 0
+    workers: int = 0
+    least: int = 0
+    mean: float = 0.0
+    most: int = 0
+    ties: int = 0
+    label_counts: dict[str, int] = field(default_factory=dict)
+    spellings: dict[str, list[str]] = field(default_factory=dict)
+    positive: str | None = None
+    assigned_known: int = 0
+    submitted_known: int = 0
+    times_unread: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Rows that are not blank."""
+        return self.table.rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` prints it, under ``read``."""
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "table"}
+        return self.table.as_dict() | own | {"sentences": self.sentences()}
+
+    def sentences(self) -> list[str]:
+        """The report in plain English, nothing said about what did not happen."""
+        table = self.table
+        out = [
+            f"{table.name}: {counted(self.rows, 'row')} read ({table.form}), {counted(self.labels, 'label')} used.",
+            *table.notes(),
+        ]
+        if self.blank_labels:
+            out.append(f"{counted(self.blank_labels, 'row')} without a label left out.")
+        if self.blank_tasks:
+            out.append(f"{counted(self.blank_tasks, 'row')} without a task left out.")
+        if self.gold_marks:
+            out.append(f"{counted(self.gold_marks, 'annotation')} marked as ground truth left out: gold, not labels.")
+        if self.tasks_without_labels:
+            out.append(
+                f"{counted(self.tasks_without_labels, 'task has', 'tasks have')} no label left and do not count."
+            )
+        out += self._workers()
+        spread = f"{self.least} to {self.most}, {self.mean:.4g} on average"
+        labels = f"{self.most} each" if self.least == self.most else spread
+        out.append(f"{counted(self.tasks, 'task')}; labels per task: {labels}.")
+        shares = [f"{name} ({many:,})" for name, many in self.label_counts.items()]
+        one = list(self.label_counts)[-1]
+        counts_as_one = "" if len(shares) != 2 or one == "1" else f"; {one} counts as 1"
+        out.append(f"Labels: {listed(shares)}{counts_as_one}.")
+        for name, spelt in self.spellings.items():
+            out.append(f"{listed(spelt)} are spellings of one label, {name}.")
+        if self.ties:
+            out.append(
+                f"{counted(self.ties, 'task is', 'tasks are')} tied under majority vote: ties are kept as they are; "
+                "where votes decide they count as half right."
+            )
+        return out + self._times()
+
+    def _workers(self) -> list[str]:
+        if not self.workers_known:
+            return [
+                "There is no column of workers: a second answer by the same worker cannot be recognised and counts."
+            ]
+        out = [f"{counted(self.workers, 'worker')}."]
+        if self.blank_workers:
+            out.append(f"{counted(self.blank_workers, 'label')} without a worker kept, not looked at for duplicates.")
+        if self.duplicates:
+            first = "the first by the time of submission" if self.by_time else "the first in the file"
+            rule = f"{first} counts, the others are left out" if self.rule == "first" else "all are kept, as asked"
+            out.append(
+                f"{counted(self.duplicates, 'label')} by a worker who had labelled the task before "
+                f"({self.duplicates_differ:,} of them unlike the first): {rule}."
+            )
+        return out
+
+    def _times(self) -> list[str]:
+        known = [("assigned", self.assigned_known), ("submitted", self.submitted_known)]
+        said = [f"{counted(many, 'label')} with the time it was {word}" for word, many in known if many]
+        unread = [f"Times are not used: {self.times_unread}"] if self.times_unread else []
+        return [*([f"{', '.join(said)}."] if said else []), *unread]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelTable:
+    """Labels as numbers, with the names they stand for; ``positive``: the word that is a 1, every other one a 0.
+
+    ``report`` tells what was met in the file: ``print(*table.report.sentences(), sep="\\n")``.
+    """
+
+    task: Ints
+    worker: Ints | None
+    label: Ints
+    tasks: tuple[str, ...]
+    workers: tuple[str, ...]
+    labels: tuple[str, ...]
+    positive: str | None = None
+    assigned_at: Floats | None = None
+    submitted_at: Floats | None = None
+    batch: Ints | None = None
+    report: ReadReport = field(default_factory=ReadReport)
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    @property
+    def per_task(self) -> Ints:
+        """(N,) labels of each task."""
+        return np.bincount(self.task, minlength=len(self.tasks)).astype(np.int64)
+
+    def ties(self) -> int:
+        """Tasks that no majority decides: two answers or more are the most frequent one."""
+        if len(self) == 0:
+            return 0
+        J = max(1, len(self.labels))
+        keys, votes = np.unique(self.task * J + self.label, return_counts=True)
+        task = keys // J
+        first = np.flatnonzero(np.append(True, task[1:] != task[:-1]))
+        winner = votes == np.repeat(np.maximum.reduceat(votes, first), np.diff(np.append(first, len(votes))))
+        return int((np.add.reduceat(winner.astype(np.int64), first) > 1).sum())
+
+
+def is_export(values: Sequence[Any], path: str) -> bool:
+    """Whether a JSON list is an export of Label Studio; its short form without workers is refused."""
+    tables = [value for value in values if isinstance(value, dict)]
+    if any("annotation_id" in entry and "annotations" not in entry for entry in tables):
+        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
+    return any("annotations" in entry or "completions" in entry for entry in tables)
+
+
+def read_export(
+    entries: Sequence[Any], path: str, task: str | None, question: str | None, positive: str | None, *, gold: bool
+) -> LabelColumns:
+    """Labels of an export, or with ``gold`` those that are marked as ground truth."""
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise FileFormatError(f"{path} is not an export of Label Studio, which is a list of tasks.", HINT)
+    rows = [
+        (_task_name(path, entry, task), annotation) for entry in entries for annotation in _annotations(path, entry)
+    ]
+    marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
+    rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
+    if not rows:
+        kind = "annotation that is marked as ground truth" if gold else "annotation of a worker"
+        raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
+    asked = _question(path, [annotation for _, annotation in rows], question)
+    created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
+    submitted = seconds(path, "created_at", [str(moment) if moment else None for moment in created])
+    took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
+    assigned = submitted - took
+    return LabelColumns(
+        report=TableReport(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
+        task=CodedColumn.of(name for name, _ in rows),
+        label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
+        worker=_workers([annotation for _, annotation in rows]),
+        assigned_at=assigned if np.isfinite(assigned).any() else None,
+        submitted_at=submitted if np.isfinite(submitted).any() else None,
+        gold_marks=0 if gold else marks,
+    )
+
+
+def _annotations(path: str, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    given = entry.get("annotations", entry.get("completions", []))
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise FileFormatError(
+            f"{path} is not an export of Label Studio: the annotations of task {entry.get('id')!r} are no list.", HINT
+        )
+    yield from given
+
+
+def _task_name(path: str, entry: dict[str, Any], field: str | None) -> str | None:
+    """The number of the task, or a field of its data; without either it is blank."""
+    if field is None:
+        return None if entry.get("id") is None else str(entry["id"])
+    data = entry.get("data")
+    if not isinstance(data, dict) or field not in data:
+        there = listed(sorted(data)) if isinstance(data, dict) else "none"
+        raise FileFormatError(
+            f"task {entry.get('id')!r} of {path} has no {field!r} in its data; its fields are {there}.",
+            "Name one of them with --task-column, or leave it out to use the task's id.",
+        )
+    return str(data[field]).strip()
+
+
+def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
+    given = annotation.get("result")
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
+def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) -> str:
+    """The ``from_name`` whose answers are the labels."""
+    asked: dict[str, None] = {}
+    kinds: dict[str, None] = {}
+    for annotation in annotations:
+        for one in _results(annotation):
+            kinds[str(one.get("type"))] = None
+            if one.get("type") in KINDS:
+                asked[str(one.get("from_name"))] = None
+    names = list(asked)
+    if wanted is not None and wanted in asked:
+        return wanted
+    if not names:
+        there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
+        raise FileFormatError(f"{path} has {there}, not choices or ratings.", "Export a project with a Choices tag.")
+    if wanted is not None:
+        raise FileFormatError(
+            f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
+        )
+    if len(names) > 1 and "label" not in asked:
+        raise FileFormatError(
+            f"{path} asks more than one question: {listed(names)}.",
+            f"Name the one whose answers are the labels, e.g. --label-column {names[0]}.",
+        )
+    return names[0] if len(names) == 1 else "label"
+
+
+def _label(path: str, annotation: dict[str, Any], asked: str, positive: str | None) -> str | None:
+    """The answer to the question, None where it was skipped."""
+    if annotation.get("was_cancelled") or annotation.get("skipped"):
+        return None
+    ticked: list[str] = []
+    for one in _results(annotation):
+        kind, value = one.get("type"), one.get("value")
+        if kind in KINDS and str(one.get("from_name")) == asked and isinstance(value, dict):
+            given = value.get(kind)
+            ticked += [str(x).strip() for x in (given if isinstance(given, list) else [given]) if x is not None]
+    different = [word for word in dict.fromkeys(ticked) if word and word.casefold() not in NO_LABEL]
+    if len(different) > 1 and positive is None:
+        raise FileFormatError(
+            f"annotation {annotation.get('id')} in {path} has more than one answer to {asked!r}: {listed(different)}.",
+            f"Name the one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
+        )
+    if positive is not None and folded(positive) in map(folded, different):
+        return positive.strip()
+    return different[0] if different else None
+
+
+def _workers(annotations: list[dict[str, Any]]) -> CodedColumn | None:
+    names = []
+    for annotation in annotations:
+        by = annotation.get("completed_by")
+        if isinstance(by, dict):
+            by = by.get("id") if by.get("id") is not None else by.get("email")
+        names.append(None if by is None else str(by).strip())
+    return CodedColumn.of(names) if any(names) else None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

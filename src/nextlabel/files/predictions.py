@@ -19,9 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nextlabel.errors import FileFormatError
-from nextlabel.files.columns import USUAL, cell_text
-from nextlabel.files.label_names import folded
-from nextlabel.files.numbers import with_point
+from nextlabel.files.columns import USUAL, cell_text, folded, with_point
 from nextlabel.prose import listed
 
 #: What may stand before a label's name in the name of its column of probabilities.

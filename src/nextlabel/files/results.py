@@ -12,8 +12,7 @@ import numpy as np
 
 from nextlabel.arrays import Bools, Floats
 from nextlabel.errors import FileFormatError
-from nextlabel.files.columns import cell_text, find_columns
-from nextlabel.files.numbers import with_point
+from nextlabel.files.columns import cell_text, find_columns, with_point
 from nextlabel.files.open_table import Table, read_source, table_of_objects
 from nextlabel.files.report import TableReport
 from nextlabel.prose import counted

@@ -24,10 +24,18 @@ from datetime import date
 from typing import IO, Any
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.frames import FrameTable, is_frame
-from nextlabel.files.json_values import LONGEST
-from nextlabel.files.numbers import with_point
-from nextlabel.files.open_table import Format, Table, format_of, json_values, open_stream, open_table
+from nextlabel.files.columns import with_point
+from nextlabel.files.open_table import (
+    LONGEST_VALUE,
+    Format,
+    FrameTable,
+    Table,
+    format_of,
+    is_frame,
+    json_values,
+    open_stream,
+    open_table,
+)
 from nextlabel.files.report import TableReport
 
 #: Names of columns that are taken for ids and for scores, the best known first.
@@ -66,7 +74,7 @@ class TaskReader:
             self._tasks = self._from_table(open_table(source, name, kind))
         else:
             self.report = TableReport(name, "JSON lines" if kind == "jsonl" else "JSON list")
-            self._tasks = self._from_json(json_values(source, name, kind, LONGEST))
+            self._tasks = self._from_json(json_values(source, name, kind, LONGEST_VALUE))
 
     def __iter__(self) -> Iterator[Any]:
         place = 0

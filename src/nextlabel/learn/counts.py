@@ -24,8 +24,7 @@ from numpy.typing import ArrayLike
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import as_label_table
+from nextlabel.files.labels import LabelTable, as_label_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,8 +33,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.mixture import BetaMixture
+from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.prior import Prior
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.weights import (

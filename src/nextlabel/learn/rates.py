@@ -51,8 +51,7 @@ from scipy.special import chdtri
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import as_label_table
+from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.prose import counted, percent
 
 DRAWS, TESTED = 999, 2000

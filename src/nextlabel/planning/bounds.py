@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import LARGEST, Problem
+from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.curve import BoundCurve, bound_curve
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.standing.deadline import MOST_CLASSES, DeadlineBound, deadline_bound

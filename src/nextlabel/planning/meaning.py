@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.score_classes import ScoreClasses
+from nextlabel.problem.scores import ScoreClasses
 
 
 def right_means(problem: Problem) -> str:

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.files.frames import Frame
-from nextlabel.files.label_table import ReadReport
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import ReadReport, read_labels
+from nextlabel.files.open_table import Frame
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
 from nextlabel.planning.plan import check_target, with_ample_budget

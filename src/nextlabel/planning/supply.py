@@ -6,7 +6,7 @@ import numpy as np
 
 from nextlabel.planning.result import Plan
 from nextlabel.planning.tables import MORE
-from nextlabel.problem.worker_tables import answers_text
+from nextlabel.problem.tables import answers_text
 from nextlabel.reporting.artifacts import Row
 
 #: A supply whose price is below this is not short.

@@ -24,8 +24,7 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.levels import LevelTables
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import endless, no_delay_scores
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.core_states import all_columns
 from nextlabel.solve.levels import PriceLevels, price_levels
 from nextlabel.solve.progress import Progress

@@ -27,8 +27,7 @@ from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.levels import LevelTables
 from nextlabel.kernels.ties import TIED
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.units import reward_unit
+from nextlabel.problem.problem import Problem, TaskClass, reward_unit
 
 if TYPE_CHECKING:
     from nextlabel.solve.index.spare import Spare

@@ -21,8 +21,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.batched.prices import BatchPrices
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import core_columns, differences, over_own_lattice

@@ -16,11 +16,10 @@ from math import inf
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.stack import LatticeStack
+from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import endless, no_delay_scores, planned_by_arrival, relaxed_scores
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.core_states import all_columns, core_columns

@@ -16,8 +16,7 @@ from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVE
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.kernels.timed_gap import TimedGap, no_timed_gap
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, checked_table
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import reward_unit
+from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.solve.advantage import Advantage
 from nextlabel.solve.core_states import all_columns
 from nextlabel.solve.timed_values import TimedValues

@@ -15,6 +15,23 @@ c      label_cost       what a label costs, in the unit of the reward; 0: only t
 
 With a cost the value is the reward less the cost of the labels given out, and an arrival may be turned away (it still
 counts as one of the U).
+
+The unit of a problem's rewards: solvers' tolerances are for rewards of about 1, whatever money is counted in.
+
+====== ======= =======================================================================
+symbol code    meaning
+====== ======= =======================================================================
+s      size    what is at stake in one task, the largest of the classes
+u      unit    1024^k, the power nearest to s
+====== ======= =======================================================================
+
+For accuracy and squared error s is the range of the reward. A utility may have a range that has nothing to do with what
+a task is worth: a miss that costs 10^12 and happens once in 10^12 tasks. There s is the larger of abs(R) and
+ceiling - R before the first label.
+
+    V(u R, u c) = u V(R, c):  a problem whose rewards and label cost are divided by u has the same policies.
+
+Guarantee: exact, for dividing by a power of two rounds nothing; u = 1 for s from 1/32 to 32.
 """
 
 from __future__ import annotations
@@ -22,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import log2
 from numbers import Real
 from typing import Any
 
@@ -30,19 +48,21 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, Reward
+from nextlabel.beliefs.rewards import Accuracy, Reward, Scalable, Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.checks import LARGEST as LARGEST
-from nextlabel.problem.checks import positive as positive
-from nextlabel.problem.checks import whole as whole
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.score_classes import ScoreClasses, different_rewards, number_of_tasks
+from nextlabel.problem.scores import ScoreClasses, different_rewards, number_of_tasks
+from nextlabel.problem.task_class import LARGEST as LARGEST
 from nextlabel.problem.task_class import TaskClass as TaskClass
+from nextlabel.problem.task_class import positive as positive
+from nextlabel.problem.task_class import whole as whole
 from nextlabel.problem.workers import WorkerType, check_workers
 
 DEFAULT_ARRIVAL_RATE = 0.1
 DEFAULT_COMPLETION_RATE = 0.4
+LOG2_STEP = 10
 
 
 def as_prior(prior: Prior | tuple[float, ...]) -> Prior:
@@ -192,3 +212,35 @@ class Problem:
     def with_budget(self, budget: int) -> Problem:
         """The same problem with another budget."""
         return replace(self, budget=budget)
+
+
+def reward_unit(problem: Problem) -> float:
+    """u; 1 where a reward cannot be scaled."""
+    rewards = different_rewards(problem.classes)
+    if not all(isinstance(r, Scalable) for r in rewards):
+        return 1.0
+    sizes = [r.size for r in rewards if isinstance(r, Scalable) and not isinstance(r, Utility)]
+    utilities = any(isinstance(r, Utility) for r in rewards)
+    uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)] if utilities else []
+    if uncertain:
+        roots = stack_lattices(
+            [c.prior for c in uncertain], [c.threshold for c in uncertain], [c.reward for c in uncertain], 0
+        )
+        sizes.append(float(np.maximum(np.abs(roots.reward), roots.ceiling - roots.reward).max()))
+    size = max(sizes)
+    return float(2.0 ** (LOG2_STEP * round(log2(size) / LOG2_STEP))) if size > 0 else 1.0
+
+
+def in_units(problem: Problem) -> tuple[Problem, float]:
+    """The problem with its rewards and its label cost in units of u, and u."""
+    unit = reward_unit(problem)
+    if unit == 1.0:
+        return problem, unit
+    different = different_rewards(problem.classes)
+    scaled: dict[Reward, Reward] = {r: r.times(1.0 / unit) for r in different if isinstance(r, Scalable)}
+    classes: Sequence[TaskClass]
+    if isinstance(problem.classes, ScoreClasses):
+        classes = problem.classes.with_reward(scaled[different[0]])
+    else:
+        classes = tuple(replace(c, reward=scaled[c.reward]) for c in problem.classes)
+    return replace(problem, classes=classes, label_cost=problem.label_cost / unit), unit

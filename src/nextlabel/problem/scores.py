@@ -1,4 +1,4 @@
-"""Priors from a model's scores: a table with one row per item, its probability of answer 1 in a column.
+"""Tasks with a model's score each: read from a table, kept as numbers, and the prior that a score stands for.
 
 ====== ============ ===============================================================
 symbol code         meaning
@@ -10,28 +10,43 @@ q      accuracy     instead: workers are right with probability q, P(truth is 1)
 
 A score of 0 or 1 would leave nothing for labels to say, so that scores are moved into [LEAST, 1 - LEAST] and counted.
 Cost: some microseconds per row; classes stay numbers (``score_classes``).
+
+Tasks with a model's score each, kept as numbers: a million of them take as much room as their scores.
+
+====== ======== ===== =======================================================================================
+symbol code     shape meaning
+====== ======== ===== =======================================================================================
+p      values   (C,)  the different scores
+n      counts   (C,)  tasks that have each of them
+s      strength --    theta ~ Beta(s p, s (1 - p))
+q      accuracy --    instead: workers are right with probability q, P(truth is 1) = p
+====== ======== ===== =======================================================================================
+
+To whoever reads ``Problem.classes`` it is a sequence of classes of tasks, each of which is made when it is asked for.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.fact import OneCoin
+from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns
-from nextlabel.files.frames import Frame, FrameTable
-from nextlabel.files.numbers import number
-from nextlabel.files.open_table import Table, open_stream, open_table
+from nextlabel.files.columns import number as cell_number
+from nextlabel.files.open_table import Frame, FrameTable, Table, open_stream, open_table
 from nextlabel.files.report import TableReport
-from nextlabel.problem.score_classes import ScoreClasses
-from nextlabel.problem.score_priors import checked_strength, prior_of_score
 from nextlabel.problem.task_class import TaskClass
 
 #: No score is nearer to 0 or 1 than this.
@@ -106,7 +121,7 @@ def _scores(table: Table, column: str) -> ItemScores:
     for batch in table.batches([place]):
         for row, cell in zip(batch.numbers, batch.columns[0], strict=True):
             try:
-                value = number(cell)
+                value = cell_number(cell)
             except (TypeError, ValueError):
                 value = math.nan
             if not 0.0 <= value <= 1.0:
@@ -119,3 +134,108 @@ def _scores(table: Table, column: str) -> ItemScores:
     scores = np.array(values)
     inside = np.clip(scores, LEAST, 1.0 - LEAST)
     return ItemScores(inside, int((inside != scores).sum()), report)
+
+
+class ScoreClasses(Sequence[TaskClass]):
+    """One class for each different score; all share threshold, reward, and strength or accuracy."""
+
+    __slots__ = ("accuracy", "counts", "pattern", "strength", "values")
+
+    def __init__(
+        self, values: Floats, counts: Ints, pattern: TaskClass, strength: float | None, accuracy: float | None
+    ) -> None:
+        """``pattern`` has the threshold and the reward; its prior and its count do not matter."""
+        self.values, self.counts, self.pattern = values, counts, pattern
+        self.strength, self.accuracy = strength, accuracy
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, k: int) -> TaskClass: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[TaskClass, ...]: ...
+    def __getitem__(self, k: int | slice) -> TaskClass | tuple[TaskClass, ...]:
+        if isinstance(k, slice):
+            return tuple(self._make(self.values[k], self.counts[k]))
+        if not -len(self) <= k < len(self):
+            raise IndexError(k)
+        return next(self._make(self.values[k : k + 1 or None], self.counts[k : k + 1 or None]))
+
+    def __iter__(self) -> Iterator[TaskClass]:
+        return self._make(self.values, self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple):
+            return tuple(self) == other
+        return (
+            isinstance(other, ScoreClasses)
+            and self._shared == other._shared
+            and np.array_equal(self.values, other.values)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._shared, self.values.tobytes(), self.counts.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} different scores of {self.tasks:,} tasks>"
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return int(self.counts.sum())
+
+    def with_reward(self, reward: Reward) -> ScoreClasses:
+        """The same tasks with another reward."""
+        pattern = replace(self.pattern, reward=reward)
+        return ScoreClasses(self.values, self.counts, pattern, self.strength, self.accuracy)
+
+    @property
+    def _shared(self) -> tuple[object, ...]:
+        return self.strength, self.accuracy, self.pattern.threshold, self.pattern.reward
+
+    def _make(self, values: Floats, counts: Ints) -> Iterator[TaskClass]:
+        threshold, reward = self.pattern.threshold, self.pattern.reward
+        for p, n in zip(values.tolist(), counts.tolist(), strict=True):
+            yield TaskClass(n, prior_of_score(p, self.strength, self.accuracy), threshold, reward)
+
+
+def number_of_tasks(classes: Sequence[TaskClass]) -> int:
+    """K."""
+    return classes.tasks if isinstance(classes, ScoreClasses) else sum(c.count for c in classes)
+
+
+def different_rewards(classes: Sequence[TaskClass]) -> list[Reward]:
+    """The rewards of some classes, each of them once."""
+    if isinstance(classes, ScoreClasses):
+        return [classes.pattern.reward]
+    return list(dict.fromkeys(c.reward for c in classes))
+
+
+def kinds_of_priors(classes: Sequence[TaskClass]) -> list[str]:
+    """The kinds of the priors of some classes, each of them once, in the order of the alphabet."""
+    return sorted({c.prior.kind for c in (classes[:1] if isinstance(classes, ScoreClasses) else classes)})
+
+
+def prior_of_score(p: float, strength: float | None, accuracy: float | None) -> Prior:
+    """That of a task whose answer is 1 with probability p by a model; either strength or accuracy is given."""
+    return OneCoin(p, accuracy) if accuracy is not None else beta_of_score(p, strength)
+
+
+def beta_of_score(probability: object, strength: object) -> Beta:
+    """A model's probability that the answer is 1, as sure as ``strength`` labels."""
+    p, s = number(probability), number(strength)
+    if not 0 < p < 1:
+        raise ProblemError(f"score {shown(probability)} is outside (0, 1).", "Give a probability such as 0.7.")
+    return Beta(checked_strength(strength) * p, s * (1.0 - p))
+
+
+def checked_strength(strength: object) -> float:
+    """How many labels a score is worth."""
+    s = number(strength)
+    if not 0 < s < 1e9:
+        raise ProblemError(
+            f"strength {shown(strength)} is not a positive number.", "Give the labels that a score is worth, e.g. 4."
+        )
+    return s

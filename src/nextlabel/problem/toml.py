@@ -13,8 +13,16 @@ from nextlabel.files.report import TableReport
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
-from nextlabel.problem.tables import known_keys, prior_from, prior_table, reward_from, reward_table
-from nextlabel.problem.worker_tables import WORKER_KEYS, worker_table, worker_type
+from nextlabel.problem.tables import (
+    WORKER_KEYS,
+    known_keys,
+    prior_from,
+    prior_table,
+    reward_from,
+    reward_table,
+    worker_table,
+    worker_type,
+)
 
 PROBLEM_KEYS = (
     "budget",

@@ -28,7 +28,7 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.fact import Fact, checked_law
 from nextlabel.beliefs.prior import number, shown
 from nextlabel.errors import ProblemError
-from nextlabel.problem.checks import positive, whole
+from nextlabel.problem.task_class import positive, whole
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.crowd.flags import AGAINST, AT_CHANCE, COPYING, SAME
-from nextlabel.crowd.learnt import Estimate, LearntCrowd, LearntWorker
+from nextlabel.crowd.learn import Estimate, LearntCrowd, LearntWorker
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, COPYING, SAME
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.html import embedded, render_page

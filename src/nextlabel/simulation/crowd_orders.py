@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.kernels.crowd_replay import RecordedCrowd, draw_arrivals, play_arrivals, play_tasks, rebin_all
 from nextlabel.kernels.recorded import RANDOM, draw_recorded
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.ties import TIED
 

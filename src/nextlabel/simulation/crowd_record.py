@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
-from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import LabelTable
 
 #: How recorded labels are replayed.
 REPLAYS = ("task-first", "worker-first", "timed")

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.kernels.crowd_bins import new_bins, put
 from nextlabel.kernels.crowd_replay import rebin_all

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nextlabel.crowd.labels import CrowdLabels
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.kernels.recorded import RANDOM, draw_recorded
 from nextlabel.policies.base import Setting

@@ -6,7 +6,7 @@ import numpy as np
 
 from nextlabel.errors import InputError, TooLargeError
 from nextlabel.files.gold import Gold
-from nextlabel.files.label_table import LabelTable
+from nextlabel.files.labels import LabelTable
 from nextlabel.prose import listed
 from nextlabel.simulation.replay import Recorded
 

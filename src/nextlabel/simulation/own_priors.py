@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import beta_beliefs
+from nextlabel.beliefs.fact import coin_beliefs
 from nextlabel.beliefs.lattice import Lattice
-from nextlabel.beliefs.one_coin import coin_beliefs
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors

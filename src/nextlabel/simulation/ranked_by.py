@@ -11,7 +11,7 @@ from scipy.special import logit
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.scores import prior_of_score
 from nextlabel.solve.grouping.errors import chord_shares
 from nextlabel.solve.grouping.grid import make_grid
 from nextlabel.solve.grouping.scored import scored

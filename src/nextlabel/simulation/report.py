@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import prior_table, reward_table
-from nextlabel.problem.worker_tables import worker_table
+from nextlabel.problem.tables import prior_table, reward_table, worker_table
 from nextlabel.reporting.artifacts import Row, manifest, write_files
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
 from nextlabel.simulation.study import Study

@@ -14,7 +14,7 @@ import numpy as np
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.score_classes import ScoreClasses
+from nextlabel.problem.scores import ScoreClasses
 
 #: Tasks of the sample, at least; no more than twice as many are simulated.
 SAMPLED_TASKS = 20_000

@@ -33,8 +33,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, make_timed_gap, no_gap
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, whole
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units, whole
 from nextlabel.simulation.adaptive import run_adaptive_chunk
 from nextlabel.simulation.engine import Engine, run, run_chunks
 from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk

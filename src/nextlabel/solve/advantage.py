@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.beliefs.stack import LatticeStack
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.inputs import Edge, make_grid
 from nextlabel.kernels.no_delay import no_delay

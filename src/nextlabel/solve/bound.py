@@ -28,8 +28,7 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import EPS
 from nextlabel.errors import ProblemError
 from nextlabel.notebook import facts_html
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.bound_search import MANY_TOLERANCE, SCALAR_TOLERANCE, BoundSearch
 from nextlabel.solve.error_budget import CERTIFIED, error_budget
 from nextlabel.solve.grouping.grouped import group

@@ -32,9 +32,8 @@ from scipy.special import pdtr, pdtrc
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.kernels.no_delay import no_delay
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.score_classes import ScoreClasses
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, TaskClass, in_units
+from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.grouping.grouped import group
 from nextlabel.solve.grouping.scored import score_beliefs, scored

@@ -29,8 +29,7 @@ from functools import partial
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.joint import BEST
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.crowd.exact import exact_crowd_value
 from nextlabel.solve.exact_result import ExactResult

@@ -27,8 +27,8 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.level_sweep import sweep_levels
-from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.batched.prices import PriceSolver
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.progress import Progress

@@ -25,7 +25,7 @@ from math import inf
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.stack import LatticeStack
+from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.errors import TooLargeError
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.batches import Plan, batch_backward, batch_forward

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.stack import LatticeStack, stack_lattices
+from nextlabel.beliefs.lattice import LatticeStack, stack_lattices
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid

@@ -25,8 +25,8 @@ from scipy.special import pdtr
 
 from nextlabel.arrays import Floats
 from nextlabel.kernels.timed_gap import integrate
-from nextlabel.problem.groups import fresh_groups
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
 from nextlabel.solve.standing.deadline import MOST_CLASSES, per_label_in_time, spaced
 from nextlabel.solve.truncation import make_cut

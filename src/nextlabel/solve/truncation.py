@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import betainc, pdtr, pdtrc
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.beliefs.simplex import deepest
-from nextlabel.beliefs.stack import stack_lattices
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.problem.problem import Problem, whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nextlabel.campaign.given_labels import GivenLabel
@@ -117,3 +118,19 @@ def check_annotatable(status: CampaignStatus) -> None:
 def by_people(campaign: AnnotatedCampaign) -> Iterator[GivenLabel]:
     """The labels that people gave and that count; no model's, which a learner must not be taught by."""
     return (one for one in campaign.labels() if one.counted and not one.worker.startswith(PREFIX))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``labels`` that the model gave and that the campaign has now, ``known`` tasks that it had answered before,
+    ``failed`` tasks on which its function was given up, ``passed`` tasks for which it returned None, ``charged`` labels
+    of the budget; ``version`` of a learner; why the run ended, as a sentence."""
+
+    model: str
+    labels: int
+    ended: str
+    known: int = 0
+    failed: int = 0
+    passed: int = 0
+    charged: int = 0
+    version: int | None = None

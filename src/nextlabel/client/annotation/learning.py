@@ -30,11 +30,8 @@ from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.predictions import PREFIX, checked_model, workers_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.shown_columns import shown_payload
-from nextlabel.client.annotation.answers import Answer, checked_answer
-from nextlabel.client.annotation.calls import ModelCalls, Say, Sleep
-from nextlabel.client.annotation.campaign import AnnotatedCampaign, by_people, check_annotatable
-from nextlabel.client.annotation.model_loading import said
-from nextlabel.client.annotation.outcome import Outcome
+from nextlabel.client.annotation.calls import Answer, ModelCalls, Say, Sleep, checked_answer, said
+from nextlabel.client.annotation.campaign import AnnotatedCampaign, Outcome, by_people, check_annotatable
 from nextlabel.client.annotation.predicting import INTERRUPTED
 from nextlabel.crowd.learn import learn_crowd
 from nextlabel.errors import ConflictError, InputError

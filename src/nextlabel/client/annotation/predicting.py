@@ -1,9 +1,14 @@
-"""A function labels all tasks, control questions and the least certain first (``campaign.predictions``).
+"""A function labels all tasks, the least certain first, or buys its labels one by one like a person.
 
 Predictions are sent some at a time: a sending is charged in whole labels, rounded up, so that its size is chosen to
 lose next to nothing to rounding. The function is not called for tasks that the budget cannot pay for. Whatever was
 answered is sent before the run ends, also after Ctrl-C; tasks that the model has answered in an earlier run are left
 out, so that a run that was broken off is finished by running it again.
+
+A model asks for tasks one by one and tells its labels, each of them bought from the budget like a person's.
+
+The campaign chooses the tasks as for any worker, and the lease keeps a second run from doing the same work. The lease
+is given back when the function fails, returns nothing or is interrupted.
 """
 
 from __future__ import annotations
@@ -14,19 +19,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from nextlabel.campaign.predictions import checked_cost, checked_model, workers_of
+from nextlabel.campaign.predictions import PREFIX, checked_cost, checked_model, workers_of
+from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.shown_columns import shown_payload
+from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.status import CampaignStatus
-from nextlabel.client.annotation.answers import Answer
-from nextlabel.client.annotation.calls import ModelCalls
-from nextlabel.client.annotation.campaign import AnnotatedCampaign, check_annotatable
-from nextlabel.client.annotation.outcome import Outcome
+from nextlabel.client.annotation.calls import Answer, ModelCalls, Sleep
+from nextlabel.client.annotation.campaign import AnnotatedCampaign, Outcome, check_annotatable
 from nextlabel.errors import ConflictError
 
 #: Predictions that are sent together, about; and seconds after which free ones are sent although they are fewer.
 TOGETHER: Final = 100
 PATIENCE_S: Final = 20.0
 INTERRUPTED: Final = "Stopped on request; what was answered is saved, and the same command goes on."
+
+#: Reasons after which asking again is of use; after all others the run ends.
+WAITED_OUT: Final[tuple[Reason, ...]] = ("all_leased", "paused", "preparing", "worker_paused", "turned_away")
+
+#: Seconds between two asks where the campaign does not say.
+USUAL_WAIT_S: Final = 10.0
 
 
 class _Task(NamedTuple):
@@ -156,3 +167,51 @@ class _Sending:
             self.sent, self.charged = self.sent + added.added, self.charged + added.charged
             return len(paid) == len(rows)
         return True
+
+
+def buy_labels(
+    campaign: AnnotatedCampaign,
+    model: str,
+    calls: ModelCalls,
+    *,
+    most: int | None = None,
+    progress: Callable[[float], None] = lambda fraction: None,
+    sleep: Sleep = time.sleep,
+) -> Outcome:
+    """Ask and tell until the campaign has no task for the model, or ``most`` labels were given."""
+    name = checked_model(model)
+    status = campaign.status
+    check_annotatable(status)
+    wanted = min(most or status.left, status.left)
+    given, passed, ended = 0, 0, f"The model has given the {most or 0:,} labels of --most."
+    try:
+        while most is None or given < most:
+            lease = campaign.ask(PREFIX + name)
+            if not isinstance(lease, Lease):
+                if lease.reason not in WAITED_OUT:
+                    ended = lease.sentence
+                    break
+                sleep(lease.retry_after or USUAL_WAIT_S)
+                continue
+            answer = _answer(campaign, calls, lease)
+            if answer is None:
+                passed += 1
+                continue
+            campaign.tell(lease, answer.label)
+            given += 1
+            progress(given / max(wanted, given))
+    except KeyboardInterrupt:
+        ended = INTERRUPTED
+    return Outcome(name, given, ended, failed=calls.failed, passed=passed - calls.failed, charged=given)
+
+
+def _answer(campaign: AnnotatedCampaign, calls: ModelCalls, lease: Lease) -> Answer | None:
+    """The function's answer; without one, and whatever goes wrong, the task is given back."""
+    try:
+        (answer,) = calls.answers([lease.task], [lease.payload])
+    except BaseException:
+        campaign.release(lease)
+        raise
+    if answer is None:
+        campaign.release(lease)
+    return answer

@@ -1,4 +1,4 @@
-"""Between Label Studio and a campaign: labels come in, next tasks go out, and what was missed is read again.
+"""Between Label Studio and a campaign: tasks and labels come in, next tasks go out, results go back as predictions.
 
 ======================= ===========================================================================================
 when                    what happens
@@ -25,34 +25,45 @@ from threading import Event, Lock
 from typing import Any, Final
 
 from nextlabel.campaign.ids import is_prediction
+from nextlabel.campaign.predictions import workers_of
 from nextlabel.campaign.rows import LeaseRow
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import NextlabelError, NotFoundError
-from nextlabel.integrations.label_studio.annotators import Annotator, Annotators
+from nextlabel.errors import ConflictError, NextlabelError, NotFoundError
+from nextlabel.integrations.label_studio.annotators import Annotator, Annotators, users_in
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.integrations.label_studio.incoming import add_new_predictions, add_new_tasks
 from nextlabel.integrations.label_studio.project import (
     FIELD,
+    OWN_MODEL,
     Answer,
     Control,
     answer_of,
     answers_of,
+    prediction_rows,
+    task_table,
     user_of,
 )
-from nextlabel.integrations.label_studio.tabs import users_in
 
 #: Tasks that changed so long before the last one that was seen are read again: they may have been written later.
 OVERLAP: Final = timedelta(seconds=10)
+
 #: Labels that were found by reading, without one that was told, after which something seems wrong with the webhooks.
 UNTOLD: Final = 5
+
 #: Readings between two looks at who is in the organisation.
 MEMBERS_EVERY: Final = 12
+
 #: Tasks that leave tabs at one reading because they are labelled.
 TIDIED: Final = 10
+
 #: Tasks that were deleted in Label Studio that are passed over for one annotator at once.
 MOST_DELETED: Final = 20
-
 Tell = Callable[[str], None]
+
+#: Predictions that are sent at once.
+AT_ONCE: Final = 200
+
+#: Scores that differ by less are the same.
+SAME: Final = 1e-9
 
 
 @dataclass
@@ -261,3 +272,71 @@ class Bridge:
                     return
                 except NotFoundError:  # it was deleted in Label Studio: they get another one
                     self.service.release(lease.id)
+
+
+def add_new_tasks(service: CampaignService, campaign: str, tasks: Sequence[Mapping[str, Any]], url: str) -> int:
+    """Add the tasks that are not there; returns how many."""
+    known = service.store.tasks_by_key(campaign, [str(task["id"]) for task in tasks])
+    new = [task_table(task, url) for task in tasks if str(task["id"]) not in known]
+    return service.add_tasks(campaign, new).added if new else 0
+
+
+def add_new_predictions(
+    service: CampaignService,
+    campaign: str,
+    tasks: Sequence[Mapping[str, Any]],
+    control: Control,
+    tell: Callable[[str], None],
+) -> None:
+    """Add predictions of tasks that their model has none for; a model that has changed its mind needs another name."""
+    found = prediction_rows(tasks, control)
+    if not found or not service.store.row(campaign).config.knows_workers:
+        return
+    rows = service.store.tasks_by_key(campaign, [str(task["id"]) for task in tasks])
+    keys = {row.number: key for key, row in rows.items()}
+    leases = service.store.leases(campaign, list(keys))
+    for model, predictions in found.items():
+        names = set(workers_of(model))
+        there = {keys[lease.task] for lease in leases if lease.worker in names}
+        new = [row for row in predictions if row["task"] not in there]
+        if new:
+            try:
+                service.add_predictions(campaign, model, new)
+            except ConflictError as error:
+                tell(f"Predictions of {model} were left out: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """How many predictions are new, were changed, and were right before."""
+
+    model_version: str
+    created: int
+    changed: int
+    same: int
+
+
+def push_results(
+    studio: LabelStudio, project: int, control: Control, service: CampaignService, campaign: str
+) -> Pushed:
+    """Write the result of every task that somebody has labelled; the same again changes nothing."""
+    version = f"{OWN_MODEL}:{campaign}"
+    there = {int(one["task"]): one for one in studio.predictions(project) if one.get("model_version") == version}
+    new: list[dict[str, Any]] = []
+    created = changed = same = 0
+    for result in service.results(campaign):
+        if result.labels == 0:
+            continue
+        task, score = int(result.task), round(result.probability, 6)
+        before = there.get(task)
+        if before is None:
+            new.append({"task": task, "result": control.result(result.label), "score": score, "model_version": version})
+        elif control.label_of(before["result"]) == result.label and abs((before["score"] or 0) - score) < SAME:
+            same += 1
+        else:
+            studio.change_prediction(before["id"], {"result": control.result(result.label), "score": score})
+            changed += 1
+    for first in range(0, len(new), AT_ONCE):
+        studio.add_predictions(project, new[first : first + AT_ONCE])
+        created += len(new[first : first + AT_ONCE])
+    return Pushed(version, created, changed, same)

@@ -1,31 +1,42 @@
-"""Which campaign belongs to a project: made when the project is first connected, joined ever after.
+"""Which campaign belongs to a project, made or joined when it is connected, and the webhook that tells of labels.
 
 The store remembers the campaign of each project by the server's address and the project's number, and a secret that
 Label Studio sends with what it tells. Connecting again changes nothing but what has changed.
+
+Label Studio tells of annotations here; the reply comes when the annotator's next task is in their tab.
+
+Label Studio sends what it tells before it answers the annotator's browser, which then asks for the next task. It waits
+a second by default (``WEBHOOK_TIMEOUT``), and what it cannot deliver is lost: the bridge reads it soon.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any, Final
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from starlette.responses import Response
 
 from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.shown_columns import ALL
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ConflictError, InputError, NotFoundError, UnavailableError
-from nextlabel.integrations.label_studio.annotators import Annotators
+from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
+from nextlabel.integrations.label_studio.annotators import Annotators, Tabs
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Bridge
 from nextlabel.integrations.label_studio.project import Control, control_of
-from nextlabel.integrations.label_studio.tabs import Tabs
 from nextlabel.prose import listed
 
 #: Annotations that Label Studio must allow for one task: it hands a task out until it has so many.
 OVERLAP: Final = 1000
+
 ACTIONS: Final = (
     "ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED", "TASKS_CREATED",
 )  # fmt: skip
@@ -153,3 +164,41 @@ def _find(service: CampaignService, id: str) -> CampaignRow | None:
 
 def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def mount_webhook(app: FastAPI, bridge: Bridge, secret: str, every_s: float) -> None:
+    """Add the route, and have the bridge read what has changed while the service runs."""
+
+    async def webhook(request: Request) -> Response:
+        if not secrets.compare_digest(request.headers.get(SECRET_HEADER, "").encode(), secret.encode()):
+            raise TokenError("the request does not have the secret of this connection.", "Connect the project again.")
+        try:
+            payload = await request.json()
+            action = str(payload["action"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError("the body is not what Label Studio sends.", 'Give {"action": ...}.') from None
+        await to_thread.run_sync(_handle, bridge, action, payload)
+        return Response(status_code=204)
+
+    app.add_api_route(webhook_path(bridge.campaign), webhook, methods=["POST"], include_in_schema=False)
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[Any]:
+        async with inner(app) as state:
+            reading = Thread(target=bridge.run, args=(every_s,), name="label-studio", daemon=True)
+            reading.start()
+            try:
+                yield state
+            finally:
+                bridge.stop()
+                await to_thread.run_sync(reading.join)
+
+    app.router.lifespan_context = lifespan
+
+
+def _handle(bridge: Bridge, action: str, payload: Any) -> None:
+    try:
+        bridge.handle(action, payload)
+    except (UnavailableError, NotFoundError):
+        bridge.read_soon()  # nothing is lost: what has changed is read again

@@ -8,8 +8,8 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.lattice import Lattice
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay
-from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import Problem
+from nextlabel.problem.state import Groups
 
 
 class OutsideTasks:

@@ -44,9 +44,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.backward import backward
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.problem.groups import Groups, check_groups
-from nextlabel.problem.problem import Problem, whole
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units, whole
+from nextlabel.problem.state import Groups, check_groups
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.batched.outside import OutsideTasks
 from nextlabel.solve.batched.search import BatchSearch, Sweeps

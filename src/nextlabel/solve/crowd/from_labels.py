@@ -30,16 +30,14 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.labels import CrowdLabels, crowd_labels
+from nextlabel.crowd.fit import CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.sampler import CrowdSample, sample_crowds
 from nextlabel.errors import InputError
-from nextlabel.files.frames import Frame
 from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.label_table import LabelTable
-from nextlabel.files.labels import as_label_table
-from nextlabel.problem.checks import whole
+from nextlabel.files.labels import LabelTable, as_label_table
+from nextlabel.files.open_table import Frame
+from nextlabel.problem.task_class import whole
 from nextlabel.solve.crowd.averaged import CONFIDENCE, Crowd, average_bounds
 from nextlabel.solve.crowd.bound import few_types
 from nextlabel.solve.crowd.relaxation import Types

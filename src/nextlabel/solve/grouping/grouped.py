@@ -24,7 +24,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.task_class import TaskClass
 from nextlabel.solve.grouping.errors import chord_errors, chord_shares, mean_errors
 from nextlabel.solve.grouping.grid import make_grid

@@ -12,8 +12,8 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta, beta_beliefs
-from nextlabel.beliefs.one_coin import OneCoin, coin_beliefs
-from nextlabel.problem.score_classes import ScoreClasses
+from nextlabel.beliefs.fact import OneCoin, coin_beliefs
+from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.task_class import TaskClass
 
 #: Strengths that differ by less than this share are one: s p + s (1 - p) is s up to rounding.

@@ -14,8 +14,7 @@ import numpy as np
 
 from nextlabel.beliefs.simplex import counts_of_node, deepest
 from nextlabel.kernels.index import count_reopenings
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.index.roots import IndexWork
 from nextlabel.solve.index.table import index_timeline

@@ -24,8 +24,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.index import spare as spare_time
 from nextlabel.solve.index.result import ClassIndex, IndexTable

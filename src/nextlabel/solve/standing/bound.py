@@ -48,8 +48,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import ProblemError
-from nextlabel.problem.groups import Groups, check_groups
 from nextlabel.problem.problem import TaskClass, whole
+from nextlabel.problem.state import Groups, check_groups
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.standing.grouped import group_standing
 from nextlabel.solve.standing.sums import StandingSums

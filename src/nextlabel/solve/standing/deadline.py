@@ -44,9 +44,8 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.deadline import backward_deadline
 from nextlabel.kernels.inputs import Grid, Lattices
 from nextlabel.kernels.no_delay import no_delay
-from nextlabel.problem.groups import Groups, check_groups
-from nextlabel.problem.problem import Problem, TaskClass, whole
-from nextlabel.problem.units import in_units
+from nextlabel.problem.problem import Problem, TaskClass, in_units, whole
+from nextlabel.problem.state import Groups, check_groups
 from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
 
 #: Steps of the search for prices, and at most: they are doubled until that takes off less than this share of the value.

@@ -26,8 +26,8 @@ from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.problem.groups import Groups
-from nextlabel.problem.score_priors import prior_of_score
+from nextlabel.problem.scores import prior_of_score
+from nextlabel.problem.state import Groups
 from nextlabel.problem.task_class import TaskClass
 from nextlabel.solve.grouping.grid import make_grid
 from nextlabel.solve.grouping.grouped import group_scores

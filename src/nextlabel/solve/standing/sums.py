@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
-from nextlabel.beliefs.stack import stack_lattices
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.standing import move_one_label, standing_sums
-from nextlabel.problem.groups import Groups
 from nextlabel.problem.problem import TaskClass
+from nextlabel.problem.state import Groups
 from nextlabel.solve.progress import Progress, on_all_cores
 
 #: Classes of a chunk.

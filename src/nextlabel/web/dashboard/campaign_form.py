@@ -16,8 +16,8 @@ from nextlabel.campaign.shown_columns import is_shown
 from nextlabel.campaigns.imports import Progress
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
+from nextlabel.files.columns import with_point
 from nextlabel.files.delimited import DelimitedTable
-from nextlabel.files.numbers import with_point
 from nextlabel.files.tasks import guess_columns
 from nextlabel.store.disk_keys import KeysOnDisk
 from nextlabel.web.dashboard.uploads import UploadedFile

@@ -18,8 +18,8 @@ from nextlabel.campaign.shown_columns import looks_personal
 from nextlabel.campaigns.import_status import import_status
 from nextlabel.campaigns.imports import Progress
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.files.columns import number
 from nextlabel.files.delimited import DelimitedTable
-from nextlabel.files.numbers import number
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background_imports import in_background
 from nextlabel.web.dashboard.access import GuardedRoute

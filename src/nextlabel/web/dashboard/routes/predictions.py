@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import AddedPredictions
 from nextlabel.errors import InputError
-from nextlabel.files.numbers import with_point
+from nextlabel.files.columns import with_point
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id

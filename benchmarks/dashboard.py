@@ -28,9 +28,9 @@ from playwright.sync_api import sync_playwright
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 from nextlabel.web.pages import mount_pages
 

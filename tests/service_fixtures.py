@@ -17,11 +17,11 @@ import uvicorn
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns import worker_reports
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.routes import log, work
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 from nextlabel.web.worker import steps as worker_steps
 

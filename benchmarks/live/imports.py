@@ -27,7 +27,7 @@ from benchmarks.live.crowd import label_of
 from benchmarks.live.http import Connection
 from benchmarks.live.server import Server
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.service.tokens import first_token
+from nextlabel.service.access import first_token
 from nextlabel.store.open import open_store
 
 WORKERS, THINK_S, WARM_UP_S = 8, 0.05, 10.0

@@ -35,7 +35,7 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.service.tokens import first_token
+from nextlabel.service.access import first_token
 from nextlabel.store.open import open_store
 
 TASKS, BUDGET, LEASE_S = 8_000, 30_000, 20.0

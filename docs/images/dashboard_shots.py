@@ -26,9 +26,9 @@ from browser import PHONE, at, launched  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
 from nextlabel.campaign.settings import CampaignSettings  # noqa: E402
 from nextlabel.campaigns.service import CampaignService  # noqa: E402
+from nextlabel.service.access import first_token  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
 from nextlabel.service.settings import ServiceSettings  # noqa: E402
-from nextlabel.service.tokens import first_token  # noqa: E402
 from nextlabel.store.open import open_store  # noqa: E402
 from nextlabel.web.pages import mount_pages  # noqa: E402
 

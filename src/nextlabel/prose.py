@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 #: Names shown in a message.
 MOST_SHOWN = 12
+
 #: The password in an address, between a colon and the last @; and one that is given as a parameter.
 _PASSWORD = re.compile(r"(\w://[^\s:/@]*):\S+@")
 _PARAMETER = re.compile(r"\b((?:ssl)?password=)[^\s&]+")
@@ -42,3 +44,13 @@ def without_passwords(text: str) -> str:
 def has_password(address: str) -> bool:
     """Whether an address contains a password."""
     return without_passwords(address) != address
+
+
+def iso(seconds: float) -> str:
+    """Seconds since 1970, written as ``2026-07-01T12:00:00.000Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def iso_or_none(seconds: float | None) -> str | None:
+    """The same, with None for no time."""
+    return None if seconds is None else iso(seconds)

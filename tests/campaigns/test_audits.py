@@ -13,7 +13,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.service.tokens import create_token
+from nextlabel.service.access import create_token
 from nextlabel.web.pages import mount_pages
 from service_fixtures import on_sqlite
 from stores import everything, simple

@@ -208,7 +208,7 @@ def test_serve_writes_no_token_into_a_log_and_ends_with_ctrl_c(folder: Path) -> 
 
 
 def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from nextlabel.service.tokens import hashed
+    from nextlabel.service.access import hashed
     from nextlabel.store.sql import SqlStore
 
     assert run(["token"]) == 2 and "no database" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.cli.app import run
 from nextlabel.service.links import LinkSigner
-from nextlabel.web.dashboard.uploads import UploadedFiles
+from nextlabel.web.dashboard.state import UploadedFiles
 from service_fixtures import Service, on_sqlite
 
 TASKS, WORKERS = 12, 4

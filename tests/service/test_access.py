@@ -24,10 +24,9 @@ from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.prose import without_passwords
 from nextlabel.service import access
-from nextlabel.service.key_file import default_path, signing_key
-from nextlabel.service.links import LinkSigner, revoke_links
+from nextlabel.service.access import create_token, hashed, revoke_token
+from nextlabel.service.links import LinkSigner, default_path, revoke_links, signing_key
 from nextlabel.service.logs import JsonFormatter
-from nextlabel.service.tokens import create_token, hashed, revoke_token
 from nextlabel.store.engine import checked_url
 from nextlabel.store.sql import SqlStore
 from nextlabel.web.pages import mount_pages

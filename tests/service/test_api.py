@@ -17,10 +17,9 @@ from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
 from nextlabel.campaigns import certificates
-from nextlabel.service import status
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
-from nextlabel.service.routes import log, work
+from nextlabel.service.routes import campaigns, log, work
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
@@ -143,7 +142,7 @@ class TestWork:
     def test_a_lease_that_is_over_is_told_late_and_status_knows(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(status, "EXPIRY_WAIT_S", PATIENCE_S)
+        monkeypatch.setattr(campaigns, "EXPIRY_WAIT_S", PATIENCE_S)
         with on_sqlite(tmp_path) as service, service.http() as http:
             id = service.campaign(lease_seconds=30)
             lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]

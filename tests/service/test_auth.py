@@ -11,9 +11,8 @@ import pytest
 
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service import access
-from nextlabel.service.access import rotate_secrets
+from nextlabel.service.access import first_token, hashed, new_token, rotate_secrets
 from nextlabel.service.links import LinkSigner
-from nextlabel.service.tokens import first_token, hashed, new_token
 from nextlabel.store.memory import MemoryStore
 from service_fixtures import Service, on_sqlite
 

@@ -13,7 +13,7 @@ import nextlabel as nl
 from nextlabel.campaigns import pending_tables, refits, table_cache, worker_reports
 from nextlabel.campaigns import service as service_module
 from nextlabel.errors import BusyError
-from nextlabel.web.dashboard.numbers import NUMBERS
+from nextlabel.web.dashboard.routes.help import NUMBERS
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
 from stores import Clock, opened, service_of_store, simple

@@ -10,7 +10,7 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.cli.app import run
-from nextlabel.service.public_address import only_this_machine
+from nextlabel.service.app_state import only_this_machine
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
 from service_fixtures import Service, on_sqlite

@@ -14,9 +14,9 @@ from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.tokens import first_token
 from nextlabel.store.open import open_store
 from service_fixtures import QUICK
 

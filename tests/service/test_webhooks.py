@@ -31,7 +31,7 @@ from nextlabel.campaigns.webhooks import GIVEN_UP_S, Webhooks
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.webhook_sender import check_addresses, checked_url, signature_headers
+from nextlabel.service.webhooks import check_addresses, checked_url, signature_headers
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nextlabel.web.dashboard.mount import FILTERS
 from nextlabel.web.dashboard.view import chart_data
+from nextlabel.web.pages import FILTERS
 from nextlabel.web.render import environment, render
 
 

@@ -27,16 +27,17 @@ from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
-from nextlabel.service.tokens import create_token, new_token
-from nextlabel.web.dashboard import session, uploads
+from nextlabel.service.access import create_token, new_token
+from nextlabel.web.dashboard import access
+from nextlabel.web.dashboard import state as dashboard_state
 from nextlabel.web.dashboard.access import local_path
-from nextlabel.web.dashboard.budget_curve import kinds_of, make_curve
-from nextlabel.web.dashboard.campaign_form import read_budget, read_time
+from nextlabel.web.dashboard.forecasts import kinds_of, make_curve
 from nextlabel.web.dashboard.formatting import duration, percent, points, rate
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.routes import campaign as campaign_routes
 from nextlabel.web.dashboard.routes import create
-from nextlabel.web.dashboard.state_summary import summarise_states
+from nextlabel.web.dashboard.routes.create import read_budget, read_time
+from nextlabel.web.dashboard.summaries import summarise_states
 from nextlabel.web.dashboard.view import campaign_view, payload_summary
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite, running
@@ -51,7 +52,7 @@ SCRIPT = "<script>window.ran = true</script><img src=x onerror='window.ran = tru
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with pytest.MonkeyPatch.context() as patch:
         folder = str(tmp_path_factory.mktemp("uploads"))
-        patch.setattr(uploads, "tempfile", SimpleNamespace(gettempdir=lambda: folder))
+        patch.setattr(dashboard_state, "tempfile", SimpleNamespace(gettempdir=lambda: folder))
         with on_sqlite(tmp_path_factory.mktemp("dashboard"), pages=mount_pages, max_upload_bytes=2 << 20) as service:
             yield service
 
@@ -123,7 +124,7 @@ class TestSession:
 
     def test_a_session_ends_by_itself(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         with signed_in(service) as client:
-            monkeypatch.setattr(session, "MAX_AGE_S", 0)
+            monkeypatch.setattr(access, "MAX_AGE_S", 0)
             assert client.get("/").status_code == 303
 
     def test_signing_out_ends_the_session_wherever_its_cookie_is(self, service: Service) -> None:

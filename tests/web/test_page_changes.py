@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from browser import DESKTOP, PHONE, at, check_accessible, chromium
 from nextlabel.client import Client
 from nextlabel.errors import GoneError
-from nextlabel.service.tokens import create_token
+from nextlabel.service.access import create_token
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.pages import mount_pages
 from service_fixtures import Service, on_sqlite

@@ -14,14 +14,13 @@ from playwright.sync_api import Browser, expect
 from browser import PHONE, at, check_accessible, chromium
 from nextlabel.campaign import replies
 from nextlabel.campaign.declaration import LANGUAGES
-from nextlabel.service.request_models import CreateCampaignRequest
+from nextlabel.service.models import CreateCampaignRequest
 from nextlabel.web import render
 from nextlabel.web.pages import mount_pages
-from nextlabel.web.static_files import FOLDER as STATIC
+from nextlabel.web.render import FOLDER as STATIC
 from nextlabel.web.worker import texts as module
 from nextlabel.web.worker.error_pages import ERRORS
-from nextlabel.web.worker.plurals import FORMS, PLURALS
-from nextlabel.web.worker.texts import FINAL_REASONS, preferred, texts_for, worker_texts
+from nextlabel.web.worker.texts import FINAL_REASONS, FORMS, PLURALS, preferred, texts_for, worker_texts
 from service_fixtures import Service, on_sqlite
 
 __all__ = ["chromium"]

@@ -20,9 +20,8 @@ from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.worker import steps
-from nextlabel.web.worker.choices import choices
-from nextlabel.web.worker.payload_view import PayloadPart, is_address, payload_parts
 from nextlabel.web.worker.session import LAST_LEASE_COOKIE, SESSION_COOKIE, checked_completion
+from nextlabel.web.worker.task_view import PayloadPart, choices, is_address, payload_parts
 from nextlabel.web.worker.texts import worker_texts
 from service_fixtures import Service, on_sqlite
 

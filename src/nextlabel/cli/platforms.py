@@ -37,8 +37,8 @@ def study(id: Id, public_url: PublicUrl = None, db: Db = DB, as_json: Json = Fal
     """
     with service_at(db) as service:
         from nextlabel.integrations.prolific import STUDY_QUERY
+        from nextlabel.service.app_state import link_warning
         from nextlabel.service.links import LinkSigner, join_url
-        from nextlabel.service.public_address import link_warning
         from nextlabel.service.routes.platforms import hook_url
         from nextlabel.service.settings import ServiceSettings
 

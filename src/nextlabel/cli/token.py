@@ -29,7 +29,7 @@ def create(
 ) -> None:
     """Make and show a further token; it is shown only once."""
     with opened_store(db) as store:
-        from nextlabel.service.tokens import create_token
+        from nextlabel.service.access import create_token
 
         made = create_token(store, name, role)
     if as_json:
@@ -62,7 +62,7 @@ def revoke(
 ) -> None:
     """End a token and the sessions of browsers that signed in with it, in running services within seconds."""
     with opened_store(db) as store:
-        from nextlabel.service.tokens import revoke_token
+        from nextlabel.service.access import revoke_token
 
         revoke_token(store, name)
     if as_json:
@@ -102,7 +102,7 @@ def token(context: typer.Context, db: Db = DB, as_json: Json = False) -> None:
         refuse_idle(context, ["db", "as_json"], f"'token' alone, or after 'token {context.invoked_subcommand}'")
         return
     with opened_store(db) as store:
-        from nextlabel.service.tokens import new_token
+        from nextlabel.service.access import new_token
 
         made = new_token(store)
     if as_json:

@@ -39,7 +39,7 @@ def add(
     """Tell an address what happens in a campaign, signed with a secret that is shown only once."""
     needs_service()
     from nextlabel.service.settings import ServiceSettings
-    from nextlabel.service.webhook_sender import WebhookSender, checked_url
+    from nextlabel.service.webhooks import WebhookSender, checked_url
 
     settings = ServiceSettings()
     address = str(checked_url(url, settings))
@@ -73,7 +73,7 @@ def test(id: Id, webhook: WebhookId, db: Db = DB, as_json: Json = False) -> None
     from anyio.from_thread import start_blocking_portal
 
     from nextlabel.service.settings import ServiceSettings
-    from nextlabel.service.webhook_sender import send_trial
+    from nextlabel.service.webhooks import send_trial
 
     with webhooks_at(db) as (webhooks, store):
         found = webhooks.get(id, webhook)

@@ -19,7 +19,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.demo.sample import LABELS, MODEL_NAME, PEOPLE, QUESTION, Answer, Item, Person, items, prediction
 from nextlabel.errors import SolverError
-from nextlabel.service import tokens
+from nextlabel.service.access import new_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.open import open_store
@@ -65,7 +65,7 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     settings = ServiceSettings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
     campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
-    token = tokens.new_token(campaign_service.store)
+    token = new_token(campaign_service.store)
     app = create_app(campaign_service, settings, mount_pages, close_service=True)
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
         campaign = client.create(

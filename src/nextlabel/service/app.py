@@ -22,40 +22,23 @@ from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
-from nextlabel.service.body_limits import BodyLimitMiddleware
+from nextlabel.service.background import DeletionWorker, ImportRecovery
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
-from nextlabel.service.deletion_worker import DeletionWorker
-from nextlabel.service.import_recovery import ImportRecovery
-from nextlabel.service.key_file import signing_key
 from nextlabel.service.limits import RequestLimits
-from nextlabel.service.links import LinkSigner
+from nextlabel.service.links import LinkSigner, signing_key
 from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
-from nextlabel.service.middleware import RequestMiddleware, request_context
+from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import (
-    audit,
-    campaigns,
-    health,
-    labels,
-    links,
-    log,
-    platforms,
-    predictions,
-    results,
-    tasks,
-    work,
-    workers,
-)
+from nextlabel.service.routes import audit, campaigns, health, links, log, platforms, results, tasks, work, workers
 from nextlabel.service.routes import (
     webhooks as webhook_routes,
 )
+from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.webhook_sender import WebhookSender
-from nextlabel.service.webhook_worker import WebhookWorker
-from nextlabel.service.work_router import WorkRouter
+from nextlabel.service.webhooks import WebhookSender, WebhookWorker
 from nextlabel.version import __version__
 
 #: A process claims a webhook for so many times as long as a receiver has to reply.
@@ -64,14 +47,14 @@ CLAIMED = 3.0
 ROUTERS = tuple(
     part.router
     for part in (
-        *(work, campaigns, tasks, predictions, links, results),
-        *(labels, workers, platforms, audit, webhook_routes, log, health),
+        *(work, campaigns, tasks, links, results),
+        *(workers, platforms, audit, webhook_routes, log, health),
     )
 )
 
 
 class ServiceApp(FastAPI):
-    """FastAPI, but for the requests of workers, which take a shorter way (``service.work_router``)."""
+    """FastAPI, but for the requests of workers, which take a shorter way (``routes.work.WorkRouter``)."""
 
     work_router: WorkRouter | None = None
     work: ASGIApp

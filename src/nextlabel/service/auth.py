@@ -11,6 +11,18 @@ everything else                              requesters; auditors and viewers ma
 
 When a token or a link is revoked, running processes notice within seconds (``service.access``). Text in a path that
 cannot be the id of a campaign or a lease is not looked up, and leases of other campaigns do not exist for a worker.
+
+What the holder of a token may do.
+
+========== ========================================================================================
+role       may
+========== ========================================================================================
+requester  do everything
+auditor    read everything: campaigns, results, the log, what each worker did; answer the items of an audit
+viewer     read how campaigns stand and what they resulted in, but not the log and not who did what
+========== ========================================================================================
+
+Links for workers are credentials: only a requester sees them.
 """
 
 from __future__ import annotations
@@ -24,14 +36,13 @@ from starlette.types import Scope
 from nextlabel.campaign.access import Role
 from nextlabel.campaign.ids import PATTERN, campaign_of
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
-from nextlabel.service.access import AccessCache
+from nextlabel.service.access import PREFIX, AccessCache
 from nextlabel.service.limits import RequestLimits, address_of
 from nextlabel.service.links import LinkSigner
-from nextlabel.service.roles import may_call
-from nextlabel.service.tokens import PREFIX
 from nextlabel.store.memory import no_campaign
 
 API = "/api/v1"
+
 #: Prolific signs what it sends to its address.
 _OPEN = frozenset({"/healthz", f"{API}/healthz", f"{API}/openapi.json", f"{API}/hooks/prolific"})
 _STATIC = "/static/"
@@ -40,7 +51,6 @@ _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|
 _CAMPAIGN = re.compile(PATTERN)
 _LEASE = re.compile(rf"{PATTERN}-[0-9]{{1,18}}-[0-9a-f]{{1,40}}")
 _HINT = "Send the header 'Authorization: Bearer TOKEN'."
-
 CampaignId = Annotated[str, Path(description="The campaign's id")]
 LeaseId = Annotated[str, Path(description="The lease's id")]
 
@@ -131,3 +141,31 @@ def workable_campaign_id(text: str, principal: Principal) -> str:
     if principal.campaign is not None and principal.campaign != text:
         raise NotAllowedError("the link is for another campaign.", "Ask for a link to this one.")
     return campaign_id(text)
+
+
+class Rights(NamedTuple):
+    """What a role includes; ``sees_workers`` covers the log too, in which workers are named."""
+
+    changes: bool
+    sees_workers: bool
+
+
+ROLES: dict[Role, Rights] = {
+    "requester": Rights(changes=True, sees_workers=True),
+    "auditor": Rights(changes=False, sees_workers=True),
+    "viewer": Rights(changes=False, sees_workers=False),
+}
+
+#: Paths of the API, without its prefix, that a viewer may read.
+_AUDIT = re.compile(r"/campaigns/[^/]+/audit/answers")
+_VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
+
+
+def may_call(role: Role, method: str, path: str) -> bool:
+    """Whether a role may send this request to the API; ``path`` is without the API's prefix."""
+    rights = ROLES[role]
+    if rights.changes:
+        return True
+    if rights.sees_workers and method == "POST" and _AUDIT.fullmatch(path) is not None:
+        return True
+    return method in ("GET", "HEAD") and (rights.sees_workers or _VIEWABLE.fullmatch(path) is not None)

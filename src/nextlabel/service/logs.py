@@ -11,9 +11,8 @@ from threading import Thread
 from time import sleep
 from typing import Any, TextIO
 
-from nextlabel.prose import without_passwords
+from nextlabel.prose import iso, without_passwords
 from nextlabel.service.links import TOKEN_PATTERN
-from nextlabel.service.times import iso
 
 request_log = logging.getLogger("nextlabel.service")
 #: The most lines that are held back before they are written, and for how many seconds.

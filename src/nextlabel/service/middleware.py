@@ -1,4 +1,4 @@
-"""What every request goes through: an id, authentication, security headers, errors as problem details, one log line.
+"""What every request goes through: an id, authentication, a limit on its body, security headers, one log line.
 
 The log line and the metrics of a request are written before the last part of its response is sent, so that whoever has
 read the response finds the request in both. Plain ASGI: a request costs some ten microseconds here.
@@ -13,17 +13,19 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nextlabel.campaign.ids import campaign_of
-from nextlabel.service.auth import REQUESTER, Authenticator, Principal
+from nextlabel.service.auth import API, REQUESTER, Authenticator, Principal
 from nextlabel.service.logs import log_request, request_log, without_secrets
 from nextlabel.service.metrics import Metrics
-from nextlabel.service.problem_details import problem_response
+from nextlabel.service.problem_details import BodyTooLargeError, problem_response
+from nextlabel.service.settings import MIB, ServiceSettings
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 X_FRAME_OPTIONS = b"x-frame-options"
+
 #: Added to every response that does not set them itself; pages have a policy of their own.
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -32,8 +34,13 @@ SECURITY_HEADERS = (
     (X_FRAME_OPTIONS, b"DENY"),
     (b"cache-control", b"no-store"),
 )
+
 #: Added where browsers come by https: for a year they will not come by http, in which a cookie could be read.
 HSTS = (b"strict-transport-security", b"max-age=31536000")
+_UPLOAD = re.compile(rf"(?:{API})?/campaigns/[^/]+/predictions|{API}/campaigns/[^/]+/tasks|/new")
+
+#: An announced body that is too large is still read up to this size, so that its sender sees the response.
+DISCARD_LIMIT = 16 * MIB
 
 
 @dataclass(slots=True)
@@ -153,3 +160,62 @@ def _log_fields(scope: Scope, context: RequestContext) -> dict[str, Any]:
         "worker": context.worker or (context.principal.worker if context.principal else None),
         "token": context.principal.token if context.principal else None,
     }
+
+
+class BodyLimitMiddleware:
+    """Refuses bodies that are larger than their path allows."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self._app, self._settings = app, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        upload = _UPLOAD.fullmatch(scope["path"])
+        limit = self._settings.max_upload_bytes if upload else self._settings.max_body_bytes
+        await _check_announced(scope, receive, limit)
+        size = 0
+
+        async def receive_limited() -> Message:
+            nonlocal size
+            message = await receive()
+            if message["type"] == "http.request":
+                size += len(message.get("body", b""))
+                if size > limit:
+                    raise BodyTooLargeError(limit)
+            return message
+
+        await self._app(scope, receive_limited, send)
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """The whole body of a request, if it is not larger than ``limit``."""
+    await _check_announced(scope, receive, limit)
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise BodyTooLargeError(limit)
+        if not message.get("more_body", False):
+            return body
+
+
+async def _check_announced(scope: Scope, receive: Receive, limit: int) -> None:
+    """Refuse a body that is announced as too large."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > limit:
+            if int(value) <= DISCARD_LIMIT:
+                await _discard(receive)
+            raise BodyTooLargeError(limit)
+
+
+async def _discard(receive: Receive) -> None:
+    while True:
+        message = await receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return

@@ -8,9 +8,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from nextlabel.service.auth import API
+from nextlabel.service.models import AskRequest, ProblemDetails, ProlificEventRequest, ReleaseRequest, TellRequest
 from nextlabel.service.problem_details import MEDIA_TYPE
-from nextlabel.service.request_models import AskRequest, ProlificEventRequest, ReleaseRequest, TellRequest
-from nextlabel.service.response_models import ProblemDetails
 
 _SCHEMAS = "#/components/schemas/"
 _DESCRIPTIONS = {

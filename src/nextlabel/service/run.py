@@ -15,11 +15,11 @@ from fastapi import FastAPI
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
+from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.tokens import first_token
 from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
 from nextlabel.store.open import open_store
 

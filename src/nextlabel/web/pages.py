@@ -1,12 +1,34 @@
-"""All pages, for ``create_app(..., pages=mount_pages)``."""
+"""All pages, for ``create_app(..., pages=mount_pages)``: the workers' page, the dashboard, the static files."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI
 
-from nextlabel.web.dashboard.mount import mount_dashboard
-from nextlabel.web.static_files import mount_static
+from nextlabel.service.app_state import AppState
+from nextlabel.web.dashboard import formatting
+from nextlabel.web.dashboard.access import DashboardSessions
+from nextlabel.web.dashboard.routes import (
+    audit,
+    campaign,
+    commands,
+    create,
+    edit,
+    help,
+    links,
+    sign_in,
+    task,
+    webhooks,
+    worker,
+)
+from nextlabel.web.dashboard.state import DashboardState
+from nextlabel.web.render import environment, mount_static
 from nextlabel.web.worker.routes import mount_worker
+
+FILTERS = (
+    formatting.percent, formatting.points, formatting.count, formatting.shortly, formatting.plural,
+    formatting.duration, formatting.rate, formatting.when, formatting.clock, formatting.stamp, formatting.until,
+    formatting.sentence,
+)  # fmt: skip
 
 
 def mount_pages(app: FastAPI) -> None:
@@ -14,3 +36,17 @@ def mount_pages(app: FastAPI) -> None:
     mount_static(app)
     mount_worker(app)
     mount_dashboard(app)
+
+
+def mount_dashboard(app: FastAPI) -> None:
+    """Add the requester's pages; ``mount_pages`` adds their static files."""
+    state: AppState = app.state.nextlabel
+    app.state.dashboard = DashboardState(state)
+    app.state.sessions = DashboardSessions(
+        state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
+    )
+    environment().filters.update({filter.__name__: filter for filter in FILTERS})
+    for module in (
+        sign_in, campaign, commands, task, worker, links, create, edit, help, audit, webhooks,
+    ):  # fmt: skip
+        app.include_router(module.router)

@@ -188,7 +188,7 @@ def clock(
     been given out now, and a campaign that was closed too early by its deadline is open again.
     """
     from nextlabel.campaign.clock import doubt_about
-    from nextlabel.service.times import iso
+    from nextlabel.prose import iso
 
     with service_at(db) as service:
         rows = service.store.campaigns() if id is None else [service.store.row(id)]

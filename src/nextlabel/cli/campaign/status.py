@@ -288,8 +288,8 @@ def audit(
 def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[str, str]:
     """The link for an expert, and what is to be said about its address."""
     from nextlabel.campaign.audits import check_drawn
+    from nextlabel.service.app_state import link_warning
     from nextlabel.service.links import LinkSigner, audit_url
-    from nextlabel.service.public_address import link_warning
     from nextlabel.service.settings import ServiceSettings
 
     row = service.store.row(id)

@@ -94,8 +94,8 @@ def links(
 ) -> None:
     """Make a link per worker, and one for platforms such as Prolific."""
     with service_at(db) as service:
+        from nextlabel.service.app_state import link_warning
         from nextlabel.service.links import LinkSigner, join_url, worker_url
-        from nextlabel.service.public_address import link_warning
         from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)

@@ -9,13 +9,18 @@ from fastapi import APIRouter, Request
 
 from nextlabel.campaign.audits import check_drawn
 from nextlabel.campaigns.links import AuditLink
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import audit_url
+from nextlabel.service.models import (
+    AuditLinkResponse,
+    AuditResponse,
+    DrawAuditRequest,
+    GoldRequest,
+    GoldResponse,
+    to_json,
+)
 from nextlabel.service.openapi import problems
-from nextlabel.service.public_address import link_base, link_warning
-from nextlabel.service.request_models import DrawAuditRequest, GoldRequest
-from nextlabel.service.response_models import AuditLinkResponse, AuditResponse, GoldResponse, to_json
 
 router = APIRouter(tags=["audit"])
 

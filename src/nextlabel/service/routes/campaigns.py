@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from anyio import to_thread
@@ -12,21 +15,31 @@ from nextlabel.campaign.ids import checked_campaign_id
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import GoneError, InputError, NotFoundError
-from nextlabel.service.app_state import app_state
+from nextlabel.campaigns.status import status_of
+from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
+from nextlabel.prose import iso
+from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.models import (
+    CampaignResponse,
+    CampaignsResponse,
+    ChangeCampaignRequest,
+    CreateCampaignRequest,
+    DeletedResponse,
+    status_json,
+)
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import ChangeCampaignRequest, CreateCampaignRequest
-from nextlabel.service.response_models import CampaignResponse, CampaignsResponse, DeletedResponse
-from nextlabel.service.status import campaign_json, current_row, row_after
-from nextlabel.service.times import iso
 
 router = APIRouter(tags=["campaigns"])
+
 _CREATE_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": CampaignResponse, "description": "It existed already, with the same settings"},
     **problems(409),
 }
 _DELETE_RESPONSES = {status: text for status, text in problems(404).items() if status != 410}
+
+#: Seconds that a read waits for its turn to expire leases; after that it reports them as they are stored.
+EXPIRY_WAIT_S = 2.0
 
 
 @router.post("/campaigns", status_code=201, responses=_CREATE_RESPONSES, response_model=CampaignResponse)
@@ -107,3 +120,30 @@ async def pause(campaign: CampaignId, request: Request) -> dict[str, Any]:
 async def resume(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Grant leases again."""
     return campaign_json(await row_after(app_state(request), campaign_id(campaign), Commands.resume))
+
+
+async def current_row(state: AppState, id: str) -> CampaignRow:
+    """The campaign's row now, with leases that have run out expired unless that takes long."""
+    row = await to_thread.run_sync(state.campaign_service.store.row, id)
+    past_deadline = row.deadline is not None and state.campaign_service.clock() >= row.deadline
+    if row.reserved == 0 and (row.closed_seq is not None or not past_deadline):
+        return row
+    try:
+        return await asyncio.wait_for(row_after(state, id, Commands.settle), EXPIRY_WAIT_S)
+    except (TimeoutError, UnavailableError):
+        return row
+
+
+async def row_after(state: AppState, id: str, command: Callable[[Commands], None]) -> CampaignRow:
+    """The row of a campaign after a command."""
+
+    def run(commands: Commands) -> CampaignRow:
+        command(commands)
+        return replace(commands.ledger.row)
+
+    return await state.command_queue.run(id, run)
+
+
+def campaign_json(row: CampaignRow) -> dict[str, Any]:
+    """What the requester is told about a campaign."""
+    return status_json(status_of(row))

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nextlabel.service.app_state import app_state
+from nextlabel.service.models import HealthResponse
 from nextlabel.service.openapi import problems
-from nextlabel.service.response_models import HealthResponse
 from nextlabel.version import __version__
 
 router = APIRouter(tags=["health"])

@@ -7,13 +7,11 @@ from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.integrations.prolific import STUDY_QUERY
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
+from nextlabel.service.models import CampaignLinksResponse, CreateLinksRequest, RevokeLinksRequest
 from nextlabel.service.openapi import problems
-from nextlabel.service.public_address import link_base, link_warning
-from nextlabel.service.request_models import CreateLinksRequest, RevokeLinksRequest
-from nextlabel.service.response_models import CampaignLinksResponse
 
 router = APIRouter(tags=["links"])
 

@@ -13,9 +13,8 @@ from starlette.responses import Response
 from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.models import CertificateResponse, EventsResponse, PageQuery, to_json
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import PageQuery
-from nextlabel.service.response_models import CertificateResponse, EventsResponse, to_json
 
 #: Seconds that a request waits for a certificate.
 CERTIFICATE_S = 10.0

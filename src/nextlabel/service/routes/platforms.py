@@ -14,9 +14,15 @@ from nextlabel.integrations import prolific
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
 from nextlabel.service.limits import address_of
+from nextlabel.service.models import (
+    BonusesQuery,
+    HookResponse,
+    ProlificEventRequest,
+    VisitsQuery,
+    VisitsResponse,
+    to_json,
+)
 from nextlabel.service.openapi import Responses, body_of, problems
-from nextlabel.service.request_models import BonusesQuery, ProlificEventRequest, VisitsQuery
-from nextlabel.service.response_models import HookResponse, VisitsResponse, to_json
 
 router = APIRouter(tags=["platforms"])
 #: Where Prolific sends its events.

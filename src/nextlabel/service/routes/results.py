@@ -1,25 +1,72 @@
-"""Results: page by page as JSON, or all of them as CSV or JSON lines."""
+"""Results and who answered what: page by page as JSON, or all of it as CSV or JSON lines."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Annotated
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple, fields
+from itertools import islice
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from nextlabel.campaign.given_labels import GivenLabel, given_labels
 from nextlabel.campaigns import service
 from nextlabel.campaigns.result_table import ResultTable
+from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
-from nextlabel.service.downloads import file_response, page_or_file
+from nextlabel.service.models import LabelsQuery, LabelsResponse, ResultsQuery, ResultsResponse
 from nextlabel.service.openapi import Responses, problems
-from nextlabel.service.request_models import ResultsQuery
-from nextlabel.service.response_models import ResultsResponse
+
+T = TypeVar("T")
+
+#: Rows that are streamed together.
+CHUNK = 500
+_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+
+
+def page_or_file(page: Any) -> Responses:
+    """The documentation of a reply that is one page of JSON, or a file."""
+    text = {"schema": {"type": "string"}}
+    return {200: {"model": page, "content": {"text/csv": text, "application/x-ndjson": text}}}
+
+
+def file_response(
+    name: str,
+    format: Literal["csv", "jsonl"],
+    rows: Iterable[T],
+    header: Sequence[str],
+    cells: Callable[[T], Sequence[Any]],
+) -> StreamingResponse:
+    """All rows (dataclasses) as a file: a line of ``cells`` below a ``header``, or one JSON object for each."""
+    lines = _csv(rows, header, cells) if format == "csv" else _jsonl(rows)
+    attached = {"content-disposition": f'attachment; filename="{name}.{format}"'}
+    return StreamingResponse(lines, media_type=_TYPES[format], headers=attached)
+
+
+def _jsonl(rows: Iterable[Any]) -> Iterator[bytes]:
+    for chunk in _chunks(rows):
+        yield "".join(json.dumps(asdict(row)) + "\n" for row in chunk).encode()
+
+
+def _csv(rows: Iterable[T], header: Sequence[str], cells: Callable[[T], Sequence[Any]]) -> Iterator[bytes]:
+    yield export_text([header]).encode()
+    for chunk in _chunks(rows):
+        yield export_text(cells(row) for row in chunk).encode()
+
+
+def _chunks(rows: Iterable[T]) -> Iterator[list[T]]:
+    found = iter(rows)
+    while chunk := list(islice(found, CHUNK)):
+        yield chunk
+
 
 router = APIRouter(tags=["results"])
 _RESPONSES: Responses = {**page_or_file(ResultsResponse), **problems(404)}
+COLUMNS = tuple(field.name for field in fields(GivenLabel))
+_LABELS_RESPONSES: Responses = {**page_or_file(LabelsResponse), **problems(404)}
 
 
 @router.get("/campaigns/{campaign}/results", responses=_RESPONSES, response_model=None)
@@ -39,3 +86,24 @@ def results(
     found = [asdict(result) for result in known]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
     return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
+
+
+@router.get("/campaigns/{campaign}/labels", responses=_LABELS_RESPONSES, response_model=None)
+def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, Query()]) -> Response:
+    """Show every worker's answer to every task. All commands that read labels can read the files."""
+    state, id = app_state(request), campaign_id(campaign)
+    store = state.campaign_service.store
+    row = store.row(id)
+    if page.format != "json":
+        found = state.campaign_service.labels(id, page.unanswered, page.dropped)
+        return file_response(f"{id}-labels", page.format, found, COLUMNS, astuple)
+    tasks = store.tasks(id, page.after, page.limit, state.settings.max_page_bytes)
+    leases = store.leases(id, [task.number for task in tasks])
+    rows = [
+        asdict(one)
+        for one in given_labels(
+            row.config.labels, tasks, leases, page.unanswered, page.dropped, row.rules.dropped_models
+        )
+    ]
+    following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
+    return Response(json.dumps({"labels": rows, "next": following}), media_type="application/json")

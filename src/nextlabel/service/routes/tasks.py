@@ -1,9 +1,10 @@
-"""New tasks: a body of any size, first saved to a temporary file, then added; and how far imports have got."""
+"""New tasks and what models predict of them: tables in bodies of any size; and how far imports have got."""
 
 from __future__ import annotations
 
+import tempfile
 from itertools import chain
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Path, Query, Request
@@ -13,17 +14,28 @@ from nextlabel.campaign.imports import ImportRow
 from nextlabel.campaign.shown_columns import columns_notes
 from nextlabel.campaigns.import_status import find_import, import_status, imports_of
 from nextlabel.campaigns.imports import Progress
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, MediaTypeError
+from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id
-from nextlabel.service.background_imports import in_background
+from nextlabel.service.background import in_background
+from nextlabel.service.models import (
+    AddedPredictionsResponse,
+    AddedResponse,
+    GoldRequest,
+    GoldResponse,
+    ImportResponse,
+    ImportsResponse,
+    Name,
+    PredictionsQuery,
+    TasksQuery,
+    to_json,
+)
 from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import GoldRequest, Name, TasksQuery
-from nextlabel.service.request_tables import saved_body, table_format
-from nextlabel.service.response_models import AddedResponse, GoldResponse, ImportResponse, ImportsResponse, to_json
 
 router = APIRouter(tags=["tasks"])
+
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -38,10 +50,34 @@ _BODY: dict[str, Any] = {
     }
 }
 
-
 _ADDED: dict[int | str, dict[str, Any]] = {
     202: {"model": ImportResponse, "description": "The import goes on; Location is where to follow it"},
     **problems(404, 409, 415),
+}
+
+_PREDICTIONS_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {"schema": {}, "example": "task,label\na,yes\n"},
+            "application/x-ndjson": {"schema": {}, "example": '{"task": "a", "probability": 0.8}\n'},
+            "application/json": {
+                "schema": {"type": "array", "items": {}},
+                "example": [{"task": "a", "no": 0.2, "yes": 0.8}],
+            },
+        },
+    }
+}
+
+#: The largest body that is held in memory instead of a file, in bytes.
+IN_MEMORY = 4 << 20
+
+#: Formats of a body by its media type.
+FORMATS: dict[str, Format] = {
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/json": "json",
 }
 
 
@@ -112,3 +148,52 @@ def show_import(
 ) -> dict[str, Any]:
     """Show how far one import has got."""
     return to_json(find_import(app_state(request).campaign_service.store, campaign_id(campaign), id))
+
+
+@router.post(
+    "/campaigns/{campaign}/predictions",
+    responses=problems(404, 409, 415),
+    openapi_extra=_PREDICTIONS_BODY,
+    response_model=AddedPredictionsResponse,
+)
+async def add_predictions(
+    campaign: CampaignId, request: Request, query: Annotated[PredictionsQuery, Query()]
+) -> dict[str, Any]:
+    """Add what a model predicts: a label for each task, or probabilities.
+
+    The campaign learns the model like any worker, and people are sent where it is not enough. The same predictions
+    again change nothing; another label for a task is a conflict.
+    """
+    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
+    kind = table_format(request)
+    await to_thread.run_sync(campaign_service.store.row, id)
+    file = await saved_body(request)
+
+    def take_in() -> dict[str, Any]:
+        with file:
+            reader = TaskReader(file, "the body", kind)
+            added = campaign_service.add_predictions(id, query.model, reader.rows(), query.cost, query.task_column)
+            return to_json(added, read=reader.report.sentences())
+
+    return await to_thread.run_sync(take_in)
+
+
+def table_format(request: Request) -> Format:
+    """The format of the body."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in FORMATS:
+        raise MediaTypeError(f"a body of type {kind[:60]!r} is not supported.", f"Send {', '.join(FORMATS)}.")
+    return FORMATS[kind]
+
+
+async def saved_body(request: Request) -> IO[bytes]:
+    """The whole body in a file that the caller closes."""
+    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed by the caller
+    try:
+        async for piece in request.stream():
+            file.write(piece)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file

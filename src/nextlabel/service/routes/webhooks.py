@@ -9,16 +9,16 @@ from fastapi import APIRouter, Path, Request
 
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
-from nextlabel.service.openapi import problems
-from nextlabel.service.request_models import CreateWebhookRequest
-from nextlabel.service.response_models import (
+from nextlabel.service.models import (
+    CreateWebhookRequest,
     NewWebhookResponse,
     TrialResponse,
     WebhookResponse,
     WebhooksResponse,
     webhook_json,
 )
-from nextlabel.service.webhook_sender import WebhookSender, checked_url, send_trial
+from nextlabel.service.openapi import problems
+from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
 
 router = APIRouter(tags=["webhooks"])
 WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{24}$", description="The webhook's id")]

@@ -12,10 +12,18 @@ from starlette.responses import Response
 from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, report_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
-from nextlabel.service.downloads import file_response, page_or_file
+from nextlabel.service.models import (
+    ChangedLabelsResponse,
+    DropLabelsRequest,
+    RestoreLabelsRequest,
+    StandingRequest,
+    WorkerResponse,
+    WorkersQuery,
+    WorkersResponse,
+    to_json,
+)
 from nextlabel.service.openapi import Responses, problems
-from nextlabel.service.request_models import DropLabelsRequest, RestoreLabelsRequest, StandingRequest, WorkersQuery
-from nextlabel.service.response_models import ChangedLabelsResponse, WorkerResponse, WorkersResponse, to_json
+from nextlabel.service.routes.results import file_response, page_or_file
 
 router = APIRouter(tags=["workers"])
 _RESPONSES: Responses = {**page_or_file(WorkersResponse), **problems(404)}

@@ -1,11 +1,18 @@
 """What every request to the dashboard goes through: the session and its role, the origin of forms, errors as pages.
 
 Auditors and viewers see pages without forms; viewers see nothing in which workers are named (``service.roles``).
+
+Who is signed in at the dashboard: a cookie with random bits, of which the store keeps the hash.
+
+Nothing in the store is enough to make a cookie. A session ends at sign-out, after ``MAX_AGE_S`` seconds, and when the
+token with which it began is revoked or replaced.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote
@@ -15,17 +22,19 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.campaign.access import Role, Session
+from nextlabel.campaign.ledger import Store
 from nextlabel.errors import NotAllowedError
+from nextlabel.service.access import AccessCache, hashed
+from nextlabel.service.auth import ROLES, Rights
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_response, problem_type
-from nextlabel.service.roles import ROLES, Rights
 from nextlabel.web.dashboard.formatting import sentence
-from nextlabel.web.dashboard.session import DashboardSessions
-from nextlabel.web.origin import check_origin
-from nextlabel.web.render import page
+from nextlabel.web.render import check_origin, page
 
 #: Addresses that do not need a session.
 OPEN = ("/sign-in", "/sign-out")
+
 #: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
 _REQUESTER_PAGES, _WORKERS_PAGES = (
     re.compile(r"/new.*|/campaigns/[^/]+/(?:links|platforms|edit|delete|webhooks)"),
@@ -33,8 +42,9 @@ _REQUESTER_PAGES, _WORKERS_PAGES = (
 )
 _AUDIT_PAGE = re.compile(r"/campaigns/[^/]+/audit")
 _TITLES = {403: "Not allowed", 404: "Not found", 410: "Deleted", 413: "Too large", 503: "Temporarily unavailable"}
-
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+COOKIE = "nl_requester"
+MAX_AGE_S = 12 * 3600
 
 
 class GuardedRoute(APIRoute):
@@ -114,3 +124,39 @@ def _error_response(request: Request, error: Exception) -> Response:
         message = "the database does not answer. Try again in a moment."
     title = _TITLES.get(status, "Request failed")
     return page("dashboard/error.html", status, headers, title=title, message=sentence(str(message)))
+
+
+class DashboardSessions:
+    """Begins, finds and ends sessions."""
+
+    def __init__(self, store: Store, access: AccessCache, secure: bool) -> None:
+        self._store, self._access, self._secure = store, access, secure
+
+    def sign_in(self, token: str, response: Response) -> bool:
+        """Give the browser a cookie; False if the token is unknown."""
+        known = self._access.read().tokens.get(hashed(token))
+        if known is None:
+            return False
+        cookie = secrets.token_urlsafe(32)
+        self._store.access.end_sessions(time.time() - MAX_AGE_S)
+        self._store.access.add_session(Session(hashed(cookie), known.hash, time.time()))
+        response.set_cookie(
+            COOKIE, cookie, max_age=MAX_AGE_S, path="/", secure=self._secure, httponly=True, samesite="strict"
+        )
+        return True
+
+    def role(self, request: Request) -> Role | None:
+        """The role of the browser that sent a request, None if it is not signed in."""
+        cookie = request.cookies.get(COOKIE, "")
+        session = self._store.access.session(hashed(cookie)) if cookie else None
+        if session is None or time.time() - session.created_at >= MAX_AGE_S:
+            return None
+        token = self._access.state.tokens.get(session.token_hash)
+        return None if token is None else token.role
+
+    def sign_out(self, request: Request, response: Response) -> None:
+        """End the session, in the store and in the browser."""
+        cookie = request.cookies.get(COOKIE, "")
+        if cookie:
+            self._store.access.end_session(hashed(cookie))
+        response.delete_cookie(COOKIE, path="/", secure=self._secure, httponly=True, samesite="strict")

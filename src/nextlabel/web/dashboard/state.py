@@ -1,10 +1,35 @@
-"""What the dashboard keeps between requests, created once by ``mount_dashboard``."""
+"""What the dashboard keeps between requests: uploaded files, and values that are computed in the background.
+
+Values that take too long to compute within a request: computed in a thread while the last one is shown.
+
+A value that took t seconds is computed again after PATIENCE t seconds at the earliest, and only if somebody looks; but
+no value is left for longer than OLDEST_S seconds because it took long: the first one may have waited for the compiler.
+
+Uploaded files from which campaigns are created: kept for a day in a private folder of this machine.
+
+All processes on one machine share the folder. Behind a load balancer, all requests of one browser must go to the same
+machine while a campaign is created.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
 from threading import Lock
+from typing import IO, Generic, TypeVar
 
 from starlette.requests import Request
 
@@ -15,15 +40,18 @@ from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus, imports_of
 from nextlabel.campaigns.overview import overview_of
+from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
+from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.tasks import check_names
 from nextlabel.service.app_state import AppState
-from nextlabel.web.dashboard.background import BackgroundCache
-from nextlabel.web.dashboard.budget_curve import Curves
-from nextlabel.web.dashboard.forecast_view import FAILED, ForecastView, make_forecast_view
-from nextlabel.web.dashboard.state_summary import StateSummary, summarise_crowd, summarise_states
-from nextlabel.web.dashboard.uploads import UploadedFiles
-from nextlabel.web.dashboard.worker_summaries import (
+from nextlabel.service.links import LinkSigner
+from nextlabel.web.dashboard.forecasts import FAILED, Curves, ForecastView, make_forecast_view
+from nextlabel.web.dashboard.summaries import (
     MOST_WORKERS,
+    StateSummary,
     WorkerSummary,
+    summarise_crowd,
+    summarise_states,
     summarise_workers,
     with_agreement,
     with_skills,
@@ -31,10 +59,20 @@ from nextlabel.web.dashboard.worker_summaries import (
 
 #: Threads for slow computations; campaigns whose priors are cached.
 THREADS, CACHED_CAMPAIGNS = 2, 64
+
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
+
 #: Seconds for which an import that failed is shown.
 FAILURE_SHOWN_S = 600.0
+T = TypeVar("T")
+PATIENCE, OLDEST_S = 5.0, 60.0
+_log = logging.getLogger("nextlabel.web")
+MAX_AGE_S = 86_400
+
+#: Rows that are shown before a campaign is created.
+PREVIEW = 8
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class DashboardState:
@@ -142,3 +180,142 @@ def dashboard_state(request: Request) -> DashboardState:
     """The dashboard's state in the app that a request came to."""
     dashboard: DashboardState = request.app.state.dashboard
     return dashboard
+
+
+@dataclass(frozen=True, slots=True)
+class CachedValue(Generic[T]):
+    """A value for a campaign, computed after event ``seq``; ``version`` counts different values."""
+
+    value: T
+    seq: int
+    version: int
+    at: float
+    seconds: float
+
+
+class BackgroundCache(Generic[T]):
+    """The latest value of one kind for each campaign; ``compute`` takes the campaign's id."""
+
+    def __init__(
+        self, pool: ThreadPoolExecutor, compute: Callable[[str], T], on_error: T, interval_s: float = 1.0
+    ) -> None:
+        self._pool, self._compute, self._on_error, self._interval_s = pool, compute, on_error, interval_s
+        self._known: dict[str, CachedValue[T]] = {}
+        self._computing: set[str] = set()
+        self._lock = Lock()
+
+    def latest(self, id: str, seq: int, max_age_s: float | None = None) -> CachedValue[T] | None:
+        """The latest value; if there were events since, or it is too old, a new one is computed in the background."""
+        known = self._known.get(id)
+        if known is None:
+            stale = True
+        else:
+            age = time.monotonic() - known.at
+            rested = age > max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
+            stale = rested and (known.seq != seq or (max_age_s is not None and age > max_age_s))
+        if stale:
+            with self._lock:
+                if id not in self._computing:
+                    self._computing.add(id)
+                    self._pool.submit(self._run, id, seq)
+        return known
+
+    def current(self, id: str, seq: int) -> CachedValue[T]:
+        """The value after event ``seq``, computed at once if need be."""
+        known = self._known.get(id)
+        if known is None or known.seq != seq:
+            self._run(id, seq)
+            known = self._known[id]
+        return known
+
+    def _run(self, id: str, seq: int) -> None:
+        begin = time.monotonic()
+        try:
+            value = self._compute(id)
+        except GoneError:  # deleted meanwhile: nobody will look
+            value = self._on_error
+        except Exception as error:
+            _log.warning("a value of campaign %s could not be computed", id, exc_info=error)
+            value = self._on_error
+        end = time.monotonic()
+        with self._lock:
+            before = self._known.get(id)
+            version = 1 if before is None else before.version + (before.value != value)
+            self._known[id] = CachedValue(value, seq, version, end, end - begin)
+            self._computing.discard(id)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file that has been read once: its columns, its number of rows without the header, the first rows, and notes."""
+
+    id: str
+    name: str
+    columns: list[str]
+    rows: int
+    first: list[list[str]]
+    notes: list[str]
+
+
+class UploadedFiles:
+    """Uploaded files, by ids that cannot be guessed."""
+
+    def __init__(self, links: LinkSigner) -> None:
+        mark = hashlib.sha256(links.sign("draft", []).encode()).hexdigest()[:16]
+        self._folder = Path(tempfile.gettempdir()) / f"nextlabel-{mark}"
+
+    def keep(self, file: IO[bytes], name: str) -> UploadedFile:
+        """Read and keep a file; raises FileFormatError if it is not a table."""
+        table = DelimitedTable(file, "the file")
+        check_names(table.columns, "the file")
+        first: list[list[str]] = []
+        for batch in table.batches():
+            first += [list(cells) for cells in islice(zip(*batch.columns, strict=True), PREVIEW - len(first))]
+        report = table.report
+        if report.rows == 0:
+            raise FileFormatError("the file has a header and no rows.", "Add one row per task.")
+        upload = UploadedFile(
+            secrets.token_hex(16), name[:200], table.columns, report.rows, first, [f"{report.form}.", *report.notes()]
+        )
+        folder = self._prepared_folder()
+        file.seek(0)
+        with (folder / f"{upload.id}.csv").open("xb") as copy:
+            shutil.copyfileobj(file, copy)
+        (folder / f"{upload.id}.json").write_text(json.dumps(asdict(upload)), encoding="utf-8")
+        return upload
+
+    def find(self, id: str) -> UploadedFile:
+        """A file that was kept."""
+        path = self._path(id, "json")
+        return UploadedFile(**json.loads(path.read_text(encoding="utf-8")))
+
+    def open(self, upload: UploadedFile) -> IO[bytes]:
+        """Open its content."""
+        return self._path(upload.id, "csv").open("rb")
+
+    def drop(self, upload: UploadedFile) -> None:
+        """Delete it."""
+        for end in ("csv", "json"):
+            (self._folder / f"{upload.id}.{end}").unlink(missing_ok=True)
+
+    def _path(self, id: str, end: str) -> Path:
+        path = self._folder / f"{id}.{end}"
+        if _ID.fullmatch(id) is None or not path.is_file():
+            raise NotFoundError("the uploaded file is no longer here.", "Upload it again.")
+        return path
+
+    def _prepared_folder(self) -> Path:
+        """The folder, private to this user, without expired files."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        about = self._folder.lstat()
+        if hasattr(os, "getuid") and (
+            about.st_uid != os.getuid() or about.st_mode & 0o077 or self._folder.is_symlink()
+        ):
+            raise ConflictError(
+                "the folder for uploads is not private to this user.", "Set TMPDIR to a folder of your own."
+            )
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # another process may have deleted it
+                if path.stat().st_mtime < time.time() - MAX_AGE_S:
+                    path.unlink()
+        return self._folder

@@ -5,28 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from nextlabel.beliefs.rewards import Accuracy
+from nextlabel.campaign.overview import Overview
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.crowd_bounds import FEWEST_LABELS, MOST_TASKS
-from nextlabel.service.roles import Rights
-from nextlabel.web.dashboard.comments import CommentLine, comment_lines
-from nextlabel.web.dashboard.forecast_view import ForecastView
+from nextlabel.service.auth import Rights
+from nextlabel.web.dashboard.forecasts import ForecastView
 from nextlabel.web.dashboard.formatting import percent, points, reason_of, shortly, title_of
 from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.state import DashboardState
-from nextlabel.web.dashboard.state_summary import BINS, StateSummary
-from nextlabel.web.dashboard.worker_summaries import MOST_WORKERS
+from nextlabel.web.dashboard.summaries import BINS, MOST_WORKERS, StateSummary
 from nextlabel.web.render import render
 
 HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 10, 10, 10, 20
+
 #: Numbers of additional labels in the table.
 STEPS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 LONGEST_SUMMARY = 140
+
 #: The parts of the page that are updated while a campaign runs.
 PARTS = (
     "status",
@@ -44,6 +45,7 @@ PARTS = (
     "by_probability",
     "more",
 )
+
 #: Parts in which workers are named.
 PARTS_WITH_WORKERS = frozenset({"workers", "leases", "comments", "log"})
 
@@ -217,3 +219,28 @@ def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     return [
         (n, certificate.upper + certificate.gain(n), certificate.gain(n)) for n in (steps[-5:] or [certificate.most])
     ]
+
+
+class CommentLine(NamedTuple):
+    """One comment; ``label`` is None if the worker passed the task on."""
+
+    task: int
+    key: str
+    worker: str
+    label: str | None
+    text: str
+    at: float
+
+
+def comment_lines(overview: Overview, row: CampaignRow, worker: str | None, limit: int) -> list[CommentLine]:
+    """The last comments on a campaign's tasks, of one worker or of all."""
+    leases = overview.comments(row.id, worker, limit)
+    tasks = overview.tasks_numbered(row.id, [lease.task for lease in leases])
+    return [
+        CommentLine(
+            lease.task, tasks[lease.task].key if lease.task in tasks else str(lease.task), lease.worker,
+            None if lease.label is None else row.config.labels[lease.label], lease.comment or "",
+            lease.ended_at or lease.leased_at,
+        )
+        for lease in leases
+    ]  # fmt: skip

@@ -28,12 +28,10 @@ from nextlabel.errors import InputError, NotFoundError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import INVALID_LINK, AuditKey
-from nextlabel.web.origin import check_origin
-from nextlabel.web.render import page
-from nextlabel.web.worker.choices import choices
+from nextlabel.web.render import check_origin, page
 from nextlabel.web.worker.error_pages import with_error_pages
-from nextlabel.web.worker.payload_view import payload_parts
 from nextlabel.web.worker.session import MAX_AGE_S
+from nextlabel.web.worker.task_view import choices, payload_parts
 from nextlabel.web.worker.texts import texts_for
 
 router = APIRouter(include_in_schema=False)

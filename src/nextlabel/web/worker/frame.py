@@ -39,12 +39,9 @@ from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
 from nextlabel.web.markdown import safe_html
-from nextlabel.web.origin import check_origin
-from nextlabel.web.render import page
-from nextlabel.web.worker.choices import choices
+from nextlabel.web.render import check_origin, page
 from nextlabel.web.worker.error_pages import allow_framing, framed_policy, with_error_pages
 from nextlabel.web.worker.page_view import page_or_panel, wants_json
-from nextlabel.web.worker.payload_view import payload_parts
 from nextlabel.web.worker.steps import (
     BEGIN,
     answered_lease,
@@ -54,6 +51,7 @@ from nextlabel.web.worker.steps import (
     take_step,
     version_read,
 )
+from nextlabel.web.worker.task_view import choices, payload_parts
 from nextlabel.web.worker.texts import DEFAULT, texts_for, worker_texts
 
 router = APIRouter(include_in_schema=False)

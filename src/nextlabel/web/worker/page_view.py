@@ -1,9 +1,24 @@
-"""The workers' page and the part of it that changes, as HTML or, for the page's script, as JSON."""
+"""The workers' page and the part of it that changes, as HTML or JSON, and the ways back to a platform.
+
+How a worker who has no item goes back to the platform that sent them.
+
+=========== ==========================================================================================================
+way         for whom
+=========== ==========================================================================================================
+link        those whose link had ``completion=``; participants of Prolific with the campaign's completion code
+code        everybody with the campaign's completion code, to copy it where the link does not work
+assignment  those in a frame of Mechanical Turk: a form that hands the assignment back
+nothing     those whom a platform pays by code or assignment, and who have not labelled anything on this visit
+=========== ==========================================================================================================
+
+A code and an assignment are worth money, so they are there for work alone: at least one label since the visit began.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -11,14 +26,13 @@ from starlette.responses import JSONResponse, Response
 
 from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaign.replies import Lease, NoTask
+from nextlabel.integrations import mturk, prolific
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page, render, replace_surrogates
-from nextlabel.web.worker.actions import WorkerView, version_of
-from nextlabel.web.worker.choices import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices
-from nextlabel.web.worker.payload_view import payload_parts
 from nextlabel.web.worker.session import WorkerSession
+from nextlabel.web.worker.steps import WorkerView, version_of
+from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices, payload_parts
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
-from nextlabel.web.worker.ways_out import way_out
 
 if TYPE_CHECKING:
     from nextlabel.web.worker.frame import FrameSession
@@ -94,3 +108,34 @@ def _context(texts: WorkerTexts, session: WorkerSession | FrameSession, view: Wo
         "longest_comment": LONGEST_COMMENT,
         "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
     }  # fmt: skip
+
+
+class WayOut(NamedTuple):
+    """What a worker without an item is shown; ``nothing`` if they may not finish because there is no work of theirs."""
+
+    link: str = ""
+    site: str = ""
+    code: str = ""
+    assignment: mturk.Assignment | None = None
+    nothing: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.link or self.code or self.assignment)
+
+
+def way_out(session: WorkerSession | FrameSession, view: WorkerView, final: bool) -> WayOut:
+    """The way of a worker; ``final`` if no waiting changes that there is no item."""
+    given = view.labels_given or 0
+    earned = given > session.before
+    if session.assignment is not None:
+        return WayOut(assignment=session.assignment) if earned else WayOut(nothing=final)
+    if session.completion:
+        known = final or given > 0
+        return WayOut(session.completion, urlsplit(session.completion).hostname or "") if known else WayOut()
+    if not view.completion_code or session.joined is None:
+        return WayOut()
+    if not earned:
+        return WayOut(nothing=final)
+    if session.worker.startswith(prolific.PREFIX):
+        return WayOut(prolific.completion_address(view.completion_code), prolific.SITE, view.completion_code)
+    return WayOut(code=view.completion_code)

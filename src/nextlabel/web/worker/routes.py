@@ -32,7 +32,7 @@ from nextlabel.service.auth import campaign_id
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey, is_participant
 from nextlabel.service.middleware import request_context
-from nextlabel.web.origin import check_origin
+from nextlabel.web.render import check_origin
 from nextlabel.web.worker import audit, frame
 from nextlabel.web.worker import session as sessions
 from nextlabel.web.worker.error_pages import error_page, with_error_pages

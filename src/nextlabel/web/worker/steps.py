@@ -1,26 +1,36 @@
-"""One step of a worker: what a form says, as a command, and what the worker sees after it."""
+"""One step of a worker, an answer and the next task committed together, and what the worker sees after it."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.needs import Need
-from nextlabel.campaign.replies import Lease
-from nextlabel.errors import InputError
+from nextlabel.campaign.replies import Lease, NoTask, Told
+from nextlabel.campaign.transitions import LABELLED, LATE
+from nextlabel.campaign.worker_commands import is_blocked
+from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal, campaign_id_of_lease
 from nextlabel.service.links import WorkerKey
-from nextlabel.web.worker.actions import WorkerAction, WorkerView, act_and_ask, renewal
 
 BEGIN = "begin"
 MOVES = ("tell", "release", "undo", BEGIN)
+
 #: Seconds that a page waits for a campaign's tables; after that it says so and tries again.
 TABLES_WAIT_S = 3.0
 MAX_FIELDS = 10
+
+#: Seconds after which a page looks again while tables are computed.
+RETRY_AFTER_S = 2.0
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -83,3 +93,145 @@ async def extend_lease(request: Request, key: WorkerKey, lease: str) -> float:
     campaign_id_of_lease(lease, Principal(key.campaign, key.worker))
     app_state(request).limits.check_move(key.campaign, key.worker)
     return await app_state(request).command_queue.run(key.campaign, renewal(key.worker, lease), Need(key.worker, lease))
+
+
+class WorkerAction(NamedTuple):
+    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number.
+
+    A ``comment`` goes with an answer or a release.
+    ``begin`` is a move without a lease: the worker has read the instructions.
+    """
+
+    move: str
+    lease: str
+    answer: int = -1
+    comment: str = ""
+
+
+class UndoableAnswer(NamedTuple):
+    """An answer that can still be undone."""
+
+    lease: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """What a worker sees; ``labels_given`` is None if unknown, ``pending`` is done when the tables are ready.
+
+    Without a ``reply`` the worker reads the ``instructions`` first, which may be empty otherwise.
+    """
+
+    name: str
+    question: str
+    language: str | None
+    labels: tuple[str, ...]
+    instructions: str
+    spent: int
+    budget: int
+    reply: Lease | NoTask | None
+    comment: str
+    seconds_left: float
+    labels_given: int | None
+    completion_code: str
+    undoable: UndoableAnswer | None
+    told: Told | None
+    note: str | None
+    pending: Future[Any] | None
+
+
+def act_and_ask(
+    worker: str, action: WorkerAction | None, last: str, read: str = ""
+) -> Callable[[Commands], WorkerView]:
+    """The command: act if there is an action, then ask for a task.
+
+    ``last`` is the lease that was answered last, ``read`` the version of the instructions that the worker has read:
+    others come before the next task, and nobody holds one while reading.
+    """
+
+    def command(commands: Commands) -> WorkerView:
+        acts = action is not None and action.move != "begin"
+        told, note = _act(commands, worker, action) if acts and action is not None else (None, None)
+        pending: Future[Any] | None = None
+        reply: Lease | NoTask | None
+        try:
+            reply = commands.refusal(worker) if _reads_first(commands, worker, read) else commands.ask(worker)
+        except TablesPendingError as error:
+            reply, pending = NoTask(commands.ledger.row.id, "preparing", RETRY_AFTER_S), error.future
+        answered = told.lease if told is not None and action is not None and action.move == "tell" else last
+        undoable = _undoable(commands, worker, answered)
+        row, tally = commands.ledger.row, commands.ledger.find_worker(worker)
+        return WorkerView(
+            row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
+            row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
+            reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
+            None if tally is None else tally.labels, row.config.completion_code,
+            undoable, told, note, pending,
+        )  # fmt: skip
+
+    return command
+
+
+def version_of(instructions: str) -> str:
+    """A short text that changes with the instructions; empty if there are none."""
+    return hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16] if instructions else ""
+
+
+def _comment(commands: Commands, reply: Lease | NoTask | None) -> str:
+    """What the worker said about the item before they undid their answer."""
+    held = commands.ledger.lease(reply.id) if isinstance(reply, Lease) else None
+    return (held.comment if held is not None else None) or ""
+
+
+def _reads_first(commands: Commands, worker: str, read: str) -> bool:
+    """Whether there are instructions that the worker has not read, and no item that waits for an answer."""
+    version = version_of(commands.ledger.row.config.instructions)
+    if version in ("", read):
+        return False
+    commands.expire()
+    return not commands.ledger.open_leases(worker)
+
+
+def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
+    """The command that extends a lease; returns the seconds left."""
+
+    def command(commands: Commands) -> float:
+        return (commands.renew(lease, worker).expires_at or commands.now) - commands.now
+
+    return command
+
+
+def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
+    """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
+    labels = commands.ledger.row.config.labels
+    if action.move == "tell" and not 0 <= action.answer < len(labels):
+        raise InputError("this answer does not exist.", "Use one of the buttons.")
+    before = commands.ledger.lease(action.lease)
+    repeated = before is not None and before.label is not None  # read now: the row changes below
+    try:
+        if action.move == "release":
+            return commands.release(action.lease, worker, action.comment), None
+        if action.move == "undo":
+            return commands.undo(action.lease, worker), None
+        told = commands.tell(action.lease, labels[action.answer], worker, action.comment)
+    except NotFoundError:
+        return None, "not_yours"
+    except ConflictError:
+        return None, "too_late" if action.move == "undo" else "answered"
+    if repeated:
+        return told, "again"
+    if told.status == LATE:
+        note = "taken_back" if is_blocked(commands, worker) else "not_needed"
+        return told, "late" if told.counted else note
+    return told, None
+
+
+def _undoable(commands: Commands, worker: str, lease: str) -> UndoableAnswer | None:
+    """The last answer, if it was this worker's and can still be undone."""
+    found = commands.ledger.lease(lease) if lease else None
+    if found is None or found.worker != worker:
+        return None
+    over = found.status != LABELLED or commands.now >= found.expires_at
+    if over or found.label is None or found.dropped or is_blocked(commands, worker):
+        return None
+    return UndoableAnswer(lease, commands.ledger.row.config.shown_labels[found.label])

@@ -9,6 +9,10 @@ of the language (``plurals``) and is chosen by ``n``::
 
 The language is the campaign's setting. Where that is left out each worker's browser decides, and a browser that
 asks for none of ours gets English.
+
+Which form of a text goes with a whole number: the plural rules of Unicode's CLDR for the page's languages.
+
+Browsers have the same rules in ``Intl.PluralRules``, which the page's script uses; a test compares the two.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -25,16 +29,19 @@ from markupsafe import Markup
 
 from nextlabel.campaign.declaration import LANGUAGES
 from nextlabel.campaign.states import CLOSING
-from nextlabel.web.worker.plurals import PLURALS
 
 FOLDER = Path(__file__).parent / "languages"
 DEFAULT = "en"
+
 #: Reasons why there is no task that no waiting changes.
 FINAL_REASONS: Final = frozenset((*CLOSING, "nothing_left_for_you", "worker_blocked", "quota_reached", "turned_away"))
+
 #: The sections that the page's script needs.
 IN_SCRIPT: Final = ("time", "status", "media")
+
 #: Up to how many seconds a time is said in this unit, and how many seconds the unit has.
 UNITS: Final = (("seconds", 90, 1), ("minutes", 5400, 60), ("hours", 2 * 86_400, 3600))
+
 #: Parts of the header Accept-Language that are read.
 MOST_ASKED = 20
 
@@ -116,3 +123,32 @@ def _flat(prefix: str, tables: Mapping[str, Any]) -> Iterator[tuple[str, str | d
             yield prefix + name, value
         else:
             yield from _flat(f"{prefix}{name}.", value)
+
+
+def _only_one(n: int) -> str:
+    return "one" if n == 1 else "other"
+
+
+def _none_or_one(n: int) -> str:
+    return "one" if n in (0, 1) else "other"
+
+
+def _without(_: int) -> str:
+    return "other"
+
+
+def _arabic(n: int) -> str:
+    if n < 3:
+        return ("zero", "one", "two")[n]
+    if 3 <= n % 100 <= 10:
+        return "few"
+    return "many" if n % 100 >= 11 else "other"
+
+
+PLURALS: Final[dict[str, Callable[[int], str]]] = {
+    "en": _only_one, "de": _only_one, "es": _only_one, "fr": _none_or_one, "pt": _none_or_one, "hi": _none_or_one,
+    "zh": _without, "ar": _arabic,
+}  # fmt: skip
+
+#: The forms that a language's texts have, from the smallest number on.
+FORMS: Final = {language: tuple(dict.fromkeys(map(rule, range(1000)))) for language, rule in PLURALS.items()}

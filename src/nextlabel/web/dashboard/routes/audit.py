@@ -7,12 +7,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
+from nextlabel.service.app_state import link_base, link_warning
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import audit_url, revoke_links
-from nextlabel.service.public_address import link_base, link_warning
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.campaign_form import read_budget
 from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.routes.create import read_budget
 from nextlabel.web.dashboard.routes.task import fields_of
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page

@@ -10,13 +10,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import campaign_id
-from nextlabel.service.request_models import LabelsQuery, ResultsQuery, WorkersQuery
-from nextlabel.service.roles import Rights
-from nextlabel.service.routes.labels import labels
-from nextlabel.service.routes.results import results
+from nextlabel.service.auth import Rights, campaign_id
+from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
+from nextlabel.service.routes.campaigns import current_row
+from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
-from nextlabel.service.status import current_row
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state

@@ -1,25 +1,30 @@
-"""What a requester does to a campaign: forms that work without scripts."""
+"""What a requester does to a campaign: forms that work without scripts, a model's predictions, deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
+from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.replies import AddedPredictions
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.files.columns import with_point
+from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.status import row_after
+from nextlabel.service.routes.campaigns import row_after
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.campaign_form import read_budget, read_time
-from nextlabel.web.dashboard.formatting import sentence, stamp
+from nextlabel.web.dashboard.formatting import sentence, stamp, title_of
 from nextlabel.web.dashboard.routes.campaign import campaign_page_response
+from nextlabel.web.dashboard.routes.create import read_budget, read_time
 from nextlabel.web.dashboard.state import dashboard_state
+from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -111,3 +116,59 @@ async def _refused(request: Request, row: CampaignRow, error: InputError) -> Res
     return await to_thread.run_sync(
         campaign_page_response, dashboard_state(request), row, rights_of(request), None, message, 422
     )
+
+
+@router.get("/campaigns/{campaign}/delete")
+def delete_page(campaign: str, request: Request) -> Response:
+    """What will be gone, and the field to confirm it."""
+    return _page(request, campaign_id(campaign))
+
+
+@router.post("/campaigns/{campaign}/delete")
+async def delete(campaign: str, request: Request) -> Response:
+    """Delete the campaign, if its id was typed."""
+    typed = str((await request.form()).get("typed", "")).strip()
+    return await to_thread.run_sync(_delete, request, campaign_id(campaign), typed)
+
+
+def _delete(request: Request, id: str, typed: str) -> Response:
+    if typed != id:
+        return _page(request, id, f"“{typed[:60]}” is not the campaign’s id: nothing was deleted. Type {id}.", 422)
+    dashboard_state(request).app.campaign_service.deletions.begin(id)
+    return RedirectResponse("/", 303)
+
+
+def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
+    row = dashboard_state(request).store.row(id)
+    return page("dashboard/delete.html", status, row=row, title=title_of(row), problem=problem)
+
+
+@router.post("/campaigns/{campaign}/predictions")
+async def predictions(campaign: str, request: Request) -> Response:
+    """Add what a model predicts."""
+    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    row = await to_thread.run_sync(service.store.row, id)
+    async with request.form(max_files=1) as form:
+        given, model, cost = form.get("file"), str(form.get("model", "")), str(form.get("cost", ""))
+        try:
+            if not isinstance(given, UploadFile) or not given.filename:
+                raise InputError("no file was chosen.", "Choose one with the columns task and label.")
+            file, name, price = given.file, given.filename, _cost(cost)
+
+            def take_in(file: IO[bytes] = file) -> AddedPredictions:
+                return service.add_predictions(id, model, TaskReader(file, name).rows(), price)
+
+            await to_thread.run_sync(take_in)
+        except InputError as error:
+            message = f"{sentence(error.message)} {error.hint}"
+            return await to_thread.run_sync(
+                campaign_page_response, dashboard_state(request), row, rights_of(request), None, message, 422
+            )
+    return RedirectResponse(f"/campaigns/{id}#h-workers", 303)
+
+
+def _cost(text: str) -> float:
+    try:
+        return float(with_point(text)) if text.strip() else 0.0
+    except ValueError:
+        raise InputError(f"cost {text[:40]!r} is not a number.", "Give e.g. 0.01, or leave it empty.") from None

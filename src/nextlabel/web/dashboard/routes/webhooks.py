@@ -11,7 +11,7 @@ from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError, NextlabelError, NotFoundError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.webhook_sender import WebhookSender, checked_url, send_trial
+from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.render import page

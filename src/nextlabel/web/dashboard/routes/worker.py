@@ -15,9 +15,9 @@ from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.comments import comment_lines
 from nextlabel.web.dashboard.formatting import plural, sentence, title_of
 from nextlabel.web.dashboard.state import dashboard_state
+from nextlabel.web.dashboard.view import comment_lines
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)

@@ -1,4 +1,4 @@
-"""A message is sent to a webhook's address: signed, to addresses that may be called, within a time.
+"""Webhooks are told in the background: each message signed, to addresses that may be called, within a time.
 
 The headers are those of Standard Webhooks::
 
@@ -19,8 +19,10 @@ import base64
 import hashlib
 import hmac
 import json
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
@@ -28,14 +30,18 @@ import httpx
 
 from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.webhooks import LONGEST_URL, Message, Reply, Webhook
-from nextlabel.campaigns.webhooks import body_of
-from nextlabel.errors import InputError
-from nextlabel.service.key_file import signing_key
+from nextlabel.campaigns.webhooks import Webhooks, body_of
+from nextlabel.errors import InputError, UnavailableError
+from nextlabel.service.links import signing_key
+from nextlabel.service.logs import request_log
 from nextlabel.service.settings import PREFIX, ServiceSettings
 from nextlabel.version import __version__
 
 SECRET = "whsec_"
 _ALLOW = f"Name the host in {PREFIX}WEBHOOK_HOSTS to allow it."
+
+#: Seconds between two looks at the logs; webhooks that are told at the same time; seconds to end in.
+INTERVAL_S, MOST_AT_ONCE, END_S = 1.0, 20, 3.0
 
 
 class WebhookSender:
@@ -160,3 +166,62 @@ async def send_trial(store: Store, settings: ServiceSettings, webhook: Webhook, 
         return await sender.send(webhook, message)
     finally:
         await sender.close()
+
+
+class WebhookWorker:
+    """Tells the webhooks of a store."""
+
+    def __init__(self, webhooks: Webhooks, sender: WebhookSender) -> None:
+        self._webhooks, self._sender = webhooks, sender
+        self._busy: dict[str, asyncio.Task[None]] = {}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Tell webhooks until the end of the block."""
+        loop = asyncio.new_event_loop()
+        ended = asyncio.Event()
+        thread = threading.Thread(target=self._run, args=(loop, ended), name="webhook-worker", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+            thread.join(END_S)
+
+    def _run(self, loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(self._work(ended))
+
+    async def _work(self, ended: asyncio.Event) -> None:
+        while not ended.is_set():
+            try:
+                for webhook in await asyncio.to_thread(self._webhooks.due):
+                    if webhook.id not in self._busy and len(self._busy) < MOST_AT_ONCE:
+                        self._busy[webhook.id] = asyncio.create_task(self._deliver(webhook))
+            except UnavailableError:  # tried again
+                pass
+            except Exception as error:
+                request_log.warning("webhooks could not be looked at", exc_info=error)
+            try:
+                await asyncio.wait_for(ended.wait(), INTERVAL_S)
+            except TimeoutError:
+                continue
+        for task in list(self._busy.values()):
+            task.cancel()
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+        await self._sender.close()
+
+    async def _deliver(self, webhook: Webhook) -> None:
+        try:
+            told = await self._webhooks.deliver(webhook, self._sender.send)
+            if told:
+                request_log.debug("webhook %s of %s was told %d messages", webhook.id, webhook.campaign, told)
+            now = await asyncio.to_thread(self._webhooks.find, webhook)
+            if now is not None and now.disabled is not None:
+                request_log.warning("webhook %s of %s is disabled: %s", now.id, now.campaign, now.disabled)
+        except UnavailableError:  # tried again
+            pass
+        except Exception as error:
+            request_log.warning("webhook %s of %s could not be told", webhook.id, webhook.campaign, exc_info=error)
+        finally:
+            self._busy.pop(webhook.id, None)

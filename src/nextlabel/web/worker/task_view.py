@@ -1,4 +1,4 @@
-"""How a task's payload is shown: as text, image, audio, video, link, named fields or, failing all that, as JSON.
+"""How a task is shown: its payload, and its answers as buttons with keys.
 
 ========================================================= ==================================================
 payload                                                   shown as
@@ -26,12 +26,15 @@ NAMES = {
     "audio": ("audio", "sound"),
     "video": ("video", "film"),
 }
+
 ENDS = {
     "image": (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".bmp"),
     "audio": (".mp3", ".wav", ".ogg", ".oga", ".m4a", ".flac", ".opus"),
     "video": (".mp4", ".webm", ".ogv", ".mov"),
 }
 LEAD, ALT = "text", "alt"
+SKIP_KEY, UNDO_KEY, INSTRUCTIONS_KEY = "s", "u", "?"
+DIGITS = "123456789"
 
 
 class PayloadPart(NamedTuple):
@@ -90,3 +93,22 @@ def _medium(name: str, path: str) -> str:
         if base in names:
             return kind
     return "link"
+
+
+class Choice(NamedTuple):
+    """An answer as a button; any of ``keys`` chooses it."""
+
+    number: int
+    label: str
+    keys: tuple[str, ...]
+
+
+def choices(labels: tuple[str, ...]) -> list[Choice]:
+    """The answers with their keys: digits for the first nine, and the first letter if no other label has it."""
+    firsts = [label[0].lower() for label in labels]
+    found = []
+    for number, first in enumerate(firsts):
+        digit = (DIGITS[number],) if number < len(DIGITS) else ()
+        own = first.isalpha() and firsts.count(first) == 1 and first not in (SKIP_KEY, UNDO_KEY)
+        found.append(Choice(number, labels[number], (*digit, first) if own else digit))
+    return found

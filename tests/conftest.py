@@ -30,7 +30,7 @@ MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
-# Keys of databases that have no file of their own (service.key_file) stay out of the home folder.
+# Keys of databases that have no file of their own (service.links) stay out of the home folder.
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="nextlabel-config-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 

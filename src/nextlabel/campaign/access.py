@@ -1,7 +1,7 @@
 """What a store keeps about who may use it: tokens, signed-in browsers, and versions of workers' links.
 
 Secrets themselves are never stored. A token and a session are kept as hashes, and links are signed with a key that is
-in a file of its own (``service.key_file``), so that a copy of the database opens nothing.
+in a file of its own (``service.links``), so that a copy of the database opens nothing.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ agreement              share of the labels that agree with the likeliest truth, 
 accuracy               chance that a label is right, with an interval (``crowd.skill``)
 controls               answers to control questions, ``controls_right`` of them right
 turned_away            how often they were told that there is nothing for them (setting ``turn_away``)
-flags                  what stands out (``crowd.flags``)
+flags                  what stands out (``crowd.skill``)
 ====================== ==============================================================================================
 
 Skill is learnt from the labels that count (``crowd.fit``), whatever the campaign's policy, and remembered until there

@@ -163,7 +163,7 @@ class LearntWorker:
     bias             by answer: how much more often than 1 / answers they would give it, all truths equally frequent
     bits             what a label of theirs says about the truth, in bits
     worth            expected tasks right that one more label of theirs adds, on the task where it adds most
-    flags            what stands out (``crowd.flags``)
+    flags            what stands out (``crowd.skill``)
     ================ ==============================================================================================
     """
 

@@ -6,7 +6,7 @@ path                                         open to
 healthz, openapi.json; all outside the API   everybody
 hooks/prolific                               everybody: the request is signed by Prolific
 campaigns/{id}/ask, leases/{id}/...          requesters, and workers with a link to that campaign
-everything else                              requesters; auditors and viewers may read (``service.roles``)
+everything else                              requesters; auditors and viewers may read (below)
 ============================================ ===========================================================
 
 When a token or a link is revoked, running processes notice within seconds (``service.access``). Text in a path that

@@ -25,7 +25,7 @@ class ServiceSettings(BaseSettings):
 
     Workers' links begin with ``public_url``; cookies are marked secure if that is an https address, unless
     ``cookie_secure`` says otherwise. With ``open_metrics``, the metrics can be read without a token.
-    ``key_file`` holds the key that signs links, if it is not in its usual place (``service.key_file``).
+    ``key_file`` holds the key that signs links, if it is not in its usual place (``service.links``).
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
     commas, to which a link may send workers when they finish. ``frame_hosts`` are those that may show the workers' page

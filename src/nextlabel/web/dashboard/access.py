@@ -1,6 +1,6 @@
 """What every request to the dashboard goes through: the session and its role, the origin of forms, errors as pages.
 
-Auditors and viewers see pages without forms; viewers see nothing in which workers are named (``service.roles``).
+Auditors and viewers see pages without forms; viewers see nothing in which workers are named (``service.auth``).
 
 Who is signed in at the dashboard: a cookie with random bits, of which the store keeps the hash.
 

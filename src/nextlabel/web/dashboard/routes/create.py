@@ -173,7 +173,7 @@ def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> lis
 
 
 def _first(request: Request, problem: str = "", status: int = 200) -> Response:
-    most = app_state(request).settings.max_upload_bytes  # as ``service.body_limits`` allows at this address
+    most = app_state(request).settings.max_upload_bytes  # as ``service.middleware`` allows at this address
     return page("dashboard/new_file.html", status, problem=problem, most=most)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from nextlabel.cli.app import RENAMED, app, run
+from nextlabel.cli.app import app, run
 from nextlabel.cli.reference import commands
 
 COMMANDS = dict(commands(typer.main.get_command(app), "nextlabel"))
@@ -62,15 +62,6 @@ def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("error: ") and err.count("\n") == 1
     return str(err)
-
-
-@pytest.mark.parametrize(("command", "old"), list(RENAMED))
-def test_a_renamed_flag_names_the_new_one(command: str, old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    new = RENAMED[command, old]
-    err = refusal([*command.split(), old, "1"], capsys)
-    assert f"{old} of 'nextlabel {command}' is now {new}. Try 'nextlabel {command} --help'." in err
-    names = [name for parameter in COMMANDS[f"nextlabel {command}"].params for name in parameter.opts]
-    assert new in names and old not in names
 
 
 @pytest.mark.parametrize(

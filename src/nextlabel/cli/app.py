@@ -38,22 +38,6 @@ EXIT_CODES = {
     2: "the input is not allowed; one line on stderr says what was given, what is allowed and what to do",
     130: "interrupted; nothing is left half-written",
 }
-#: Options that have another name since 0.2.0, by command (docs/decisions/0024).
-RENAMED = {
-    ("plan", "--deadline"): "--horizon",
-    ("plan", "--cost-per-label"): "--label-cost",
-    ("plan", "--value-per-correct"): "--value",
-    ("plan", "--pilot-method"): "--method",
-    ("backtest", "--pilot"): "--pilot-tasks",
-    ("backtest", "--ties"): "--tied-answer",
-    ("demo", "--items"): "--tasks",
-    ("demo", "--labels-per-item"): "--labels-per-task",
-    ("serve", "--workers"): "--processes",
-    ("campaign export", "--out"): "--save",
-    ("campaign export", "-o"): "--save",
-    ("campaign create", "--id-column"): "--task-column",
-    ("campaign add", "--id-column"): "--task-column",
-}
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
 for _command in (
@@ -153,10 +137,7 @@ def _refuse_passwords(arguments: list[str]) -> None:
 
 def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:
     """What is wrong with the command line, and whose help to read."""
-    path, option = _command_path(arguments), getattr(error, "option_name", "")
-    new = RENAMED.get((path.removeprefix("nextlabel "), option))
-    if new is not None:
-        return f"{option} of '{path}' is now {new}. Try '{path} --help'."
+    path = _command_path(arguments)
     message = error.format_message().replace("Value error, ", "").strip().rstrip(".")
     end = "" if message.endswith("?") else "."
     return f"{message[:1].lower()}{message[1:]}{end} Try '{path} --help'."

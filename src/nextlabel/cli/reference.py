@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
-from nextlabel.cli.app import EXIT_CODES, RENAMED, app
+from nextlabel.cli.app import EXIT_CODES, app
 from nextlabel.cli.problem_options import PANEL
 
 OPENING = """# Command line
@@ -41,8 +41,6 @@ def page() -> str:
     intro = f"Of {', '.join(_takers())}. They win over the file of `--problem`."
     parts += ["## Options that describe the problem", intro]
     parts.append(_table(["", "value", "default", "meaning"], [_row(p) for p in shared]))
-    renamed = [[f"`nextlabel {command}`", f"`{old}`", f"`{new}`"] for (command, old), new in RENAMED.items()]
-    parts += ["## Options with a new name since 0.2.0", _table(["command", "was", "is"], renamed)]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 

@@ -179,7 +179,7 @@ class Policy(ABC):
     in_flight: str = "nothing"
     #: Ties are broken by lot among the tied tasks; otherwise the lowest state is taken.
     random_ties: bool = True
-    #: Scores closer than this are tied; in units of the reward (``problem.problem``) if ``in_reward_units``.
+    #: Scores closer than this are tied; in units of the reward (``reward_unit``) if ``in_reward_units``.
     tied: float = TIED
     in_reward_units: bool = True
     #: It knows tasks with two answers only.

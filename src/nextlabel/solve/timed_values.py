@@ -64,7 +64,7 @@ def can_be_timed(problem: Problem) -> bool:
 
 @lru_cache(maxsize=2)
 def timed_values(problem: Problem) -> TimedValues:
-    """Solve for prices and values of ``problem``, whose rewards are in units (``problem.problem``)."""
+    """Solve for prices and values of ``problem``, whose rewards are in units (``reward_unit``)."""
     cap = min(make_cut(problem, None, None).cap, MOST_CAP)
     solver = PriceSolver(problem, cap=cap, flight=cap, closed=True)
     plan = solver.solve(fresh_groups(problem.classes), problem.budget)

@@ -6,7 +6,7 @@ The rows settle as n grows (``settled``, within the tolerance); later arrivals u
 left on the roots are found for some n, ever sparser, and interpolated for the others. Past the cap a task goes on as if
 labels came at once, where lam*(i, 0) is the Gittins index max_tau E[R_tau - R] / E[tau] and lam*(i, w) the least of it
 over the nodes that the w labels in flight can lead to.
-Guarantee: 1e-7 of the rewards' unit (``problem.problem``) for n up to DENSE, of the greatest root found (of the greatest
+Guarantee: 1e-7 of the rewards' unit (``reward_unit``) for n up to DENSE, of the greatest root found (of the greatest
 root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
 piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. A large problem
 whose deadline comes after its last arrival has layers of time to spare instead (``spare``). Interpolated
@@ -56,7 +56,7 @@ def index_table(
 ) -> IndexTable:
     """Index of every state of every class; ``left`` limits the rows to at most that many arrivals left.
 
-    ``tolerance`` is in the unit of the rewards (``problem.problem``).
+    ``tolerance`` is in the unit of the rewards (``reward_unit``).
     """
     refuse_workers(problem, "an index")
     if problem.budget < 1:

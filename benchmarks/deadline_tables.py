@@ -17,11 +17,9 @@ from benchmarks.timing import count
 from nextlabel.arrays import Floats
 from nextlabel.kernels.index import offered, sweep
 from nextlabel.policies.index import TOLERANCE
-from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.spare import least_time_to_spare
-from nextlabel.solve.index.table import index_cut
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.index import index_cut
+from nextlabel.solve.index_roots import IndexWork, least_time_to_spare
+from nextlabel.solve.truncation import make_cut, make_timeline
 
 PROBLEM = nl.Problem.identical(tasks=100, budget=300, arrival_rate=10.0, horizon=60.0)
 RATE = PROBLEM.peak_rate

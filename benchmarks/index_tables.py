@@ -17,8 +17,8 @@ from benchmarks.timing import count, counting, seconds
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.index import Brackets, narrow_over_time
 from nextlabel.policies.index import TOLERANCE
-from nextlabel.solve.index import table as index_module
-from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve import index as index_module
+from nextlabel.solve.index_roots import IndexWork
 
 PROBLEM = nl.Problem.identical(tasks=1000, budget=3000, arrival_rate=10.0)
 ROUNDS = 3

@@ -26,8 +26,7 @@ from scipy.optimize import linprog
 import nextlabel as nl
 from nextlabel.arrays import Floats
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.truncation import make_cut, make_timeline
 
 #: K, U, r; completion rate 0.4.
 PROBLEMS = ((2, 5, 0.1), (20, 60, 10.0), (100, 300, 10.0))

@@ -43,7 +43,7 @@ def index() -> Answer:
     """The index table of K = 1000, U = 3000 with 25 labels in flight."""
     nl.index_table(nl.Problem.identical(tasks=10, budget=12), tolerance=1e-6)
     problem = nl.Problem.identical(tasks=1000, budget=3000, arrival_rate=10.0)
-    from nextlabel.solve.index.roots import IndexWork
+    from nextlabel.solve.index_roots import IndexWork
 
     work, narrow = [0.0], IndexWork._narrow
 
@@ -69,16 +69,16 @@ def index_deadline() -> Answer:
     problem = nl.Problem.identical(tasks=100, budget=300, arrival_rate=10.0, horizon=60.0)
     updates = [0.0]
     with suppress(ImportError):  # versions that had no layers of time to spare have no count
-        from nextlabel.solve.index import spare
+        from nextlabel.solve import index_roots
 
         nl.index_table(nl.Problem.identical(tasks=100, budget=50, arrival_rate=10.0, horizon=60.0), tolerance=1e-2)
-        narrow = spare.SpareWork._sweep
+        narrow = index_roots.SpareWork._sweep
 
-        def counted(self: spare.SpareWork, prices: np.ndarray, at: np.ndarray, *rest: Brackets) -> None:
+        def counted(self: index_roots.SpareWork, prices: np.ndarray, at: np.ndarray, *rest: Brackets) -> None:
             updates[0] += len(prices) * int(at[-1]) * self.states * self.layers
             narrow(self, prices, at, *rest)
 
-        spare.SpareWork._sweep = counted  # type: ignore[assignment, method-assign]
+        index_roots.SpareWork._sweep = counted  # type: ignore[assignment, method-assign]
     begun = process_time()
     table = nl.index_table(problem, tolerance=1e-6)
     taken = process_time() - begun
@@ -121,7 +121,7 @@ def _bound(problem: nl.Problem) -> Answer:
 def warm() -> Answer:
     """Prices of 100,000 tasks a hundred labels after the last ones, the slowest of twenty; 300,000 labels at first."""
     from nextlabel.problem.state import Groups, fresh_groups
-    from nextlabel.solve.batched.prices import PriceSolver
+    from nextlabel.solve.batched import PriceSolver
 
     problem = nl.Problem.identical(tasks=100_000, budget=300_000, arrival_rate=10_000.0)
     solver = PriceSolver(problem)

@@ -12,14 +12,13 @@ import nextlabel as nl
 from benchmarks.timing import count, counting, in_fresh_process, seconds, timed
 from nextlabel.beliefs.lattice import lump, make_lattice, triangle
 from nextlabel.kernels.joint import BEST
-from nextlabel.solve import bound_search
+from nextlabel.solve import bound as bound_module
 from nextlabel.solve import exact as exact_module
 from nextlabel.solve.exact import MAX_STATES, ExactResult
-from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.truncation import make_cut, make_timeline
 
 #: Flops a node costs in the no-delay problem, a state in a backward sweep, with its labels, and in the supersolution.
 NO_DELAY, SWEEP, SWEEP_AND_LABELS, ABOVE = 16, 10, 18, 45
@@ -153,18 +152,18 @@ def horizon() -> Row:
     problem = nl.Problem.identical(tasks=10, budget=12, horizon=60.0)
     nl.upper_bound(problem)
     work: list[float] = []
-    original = bound_search.backward_above
+    original = bound_module.backward_above
 
     def counted(*args: object) -> None:
         _, grid, steps, lam, *_ = args
         work.append(grid.states * len(steps.h) * len(lam))  # type: ignore[attr-defined, arg-type]
         original(*args)
 
-    bound_search.backward_above = counted
+    bound_module.backward_above = counted
     try:
         nl.upper_bound(problem)
     finally:
-        bound_search.backward_above = original
+        bound_module.backward_above = original
     run = timed(lambda: nl.upper_bound(problem), 7)
     return Row(
         "certified bound, finite horizon, K=10, U=12, T=60",

@@ -13,9 +13,9 @@ from time import perf_counter
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.deadline import deadline_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.standing.bound import standing_bound
-from nextlabel.solve.standing.deadline import deadline_bound
+from nextlabel.solve.standing import standing_bound
 
 #: Tasks, budget, arrival rate, completion rate, horizon; whether the optimum is within reach, and prices per arrival.
 PROBLEMS = (

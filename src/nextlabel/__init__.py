@@ -75,9 +75,7 @@ if TYPE_CHECKING:
     from nextlabel.solve.bound import Bound, upper_bound
     from nextlabel.solve.crowd.from_labels import BoundFromLabels, bound_from_labels
     from nextlabel.solve.exact import ExactResult, exact_value
-    from nextlabel.solve.index.indexability import check_indexability
-    from nextlabel.solve.index.result import IndexTable
-    from nextlabel.solve.index.table import index_table
+    from nextlabel.solve.index import IndexTable, check_indexability, index_table
 
 __all__ = [
     "OKG",
@@ -203,7 +201,7 @@ _HOME = {
     "CampaignStatus": "nextlabel.campaigns.status",
     "Certificate": "nextlabel.campaigns.certificate",
     "ChangedLabels": "nextlabel.campaign.replies",
-    "check_indexability": "nextlabel.solve.index.indexability",
+    "check_indexability": "nextlabel.solve.index",
     "ClassView": "nextlabel.policies.base",
     "Client": "nextlabel.client.client",
     "compare_priors": "nextlabel.learn.priors",
@@ -219,9 +217,9 @@ _HOME = {
     "Fact": "nextlabel.beliefs.fact",
     "FileFormatError": "nextlabel.errors",
     "Histogram": "nextlabel.beliefs.density",
-    "index_table": "nextlabel.solve.index.table",
+    "index_table": "nextlabel.solve.index",
     "IndexPolicy": "nextlabel.policies.index:Index",
-    "IndexTable": "nextlabel.solve.index.table",
+    "IndexTable": "nextlabel.solve.index",
     "GoneError": "nextlabel.errors",
     "InputError": "nextlabel.errors",
     "ItemScores": "nextlabel.problem.scores",

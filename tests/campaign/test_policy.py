@@ -212,7 +212,7 @@ def test_index_tables_of_a_campaign_are_those_of_a_problem_that_size() -> None:
     config = CampaignSettings(budget=50)
     table, _ = load_or_solve_index(config, [Beta(1, 1)], 0.25, NoTableStore())
     other = Problem.identical(tasks=40, budget=60, prior=(1, 1))
-    from nextlabel.solve.index.table import index_table
+    from nextlabel.solve.index import index_table
 
     small = index_table(other)
     for n in (1, 5, 40):

@@ -16,8 +16,8 @@ from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.state import Groups, fresh_groups
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index.table import index_table
-from nextlabel.solve.standing.bound import standing_bound
+from nextlabel.solve.index import index_table
+from nextlabel.solve.standing import standing_bound
 from oracles import Task
 from task_groups import group_tasks
 from tolerances import ROUNDING

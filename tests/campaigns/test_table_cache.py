@@ -20,8 +20,7 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index.result import IndexTable
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import IndexTable, index_table
 from nextlabel.solve.progress import Progress
 
 PATIENCE_S = 60.0

@@ -12,7 +12,7 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.sampler import effective_draws, sample_crowds, split_r_hat
 from nextlabel.errors import InputError
-from nextlabel.solve.crowd.averaged import Crowd, average_bounds
+from nextlabel.solve.crowd.bound import Crowd, average_bounds
 from nextlabel.solve.crowd.relaxation import Types
 
 

@@ -19,7 +19,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from tolerances import BOUND, PRINTED
 
 

@@ -14,8 +14,7 @@ from nextlabel.kernels.batches import Batches, Plan, batch_backward, batch_forwa
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import no_delay_edge
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.truncation import make_cut, make_timeline
 from tolerances import ROUNDING
 
 CASES: list[tuple[tuple[Prior, ...], float, int, int, float]] = [

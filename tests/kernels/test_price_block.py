@@ -11,8 +11,8 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.index import Brackets, narrow, narrow_over_time, sweep
 from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.table import index_cut, index_timeline
+from nextlabel.solve.index import index_cut, index_timeline
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.truncation import make_cut
 from tolerances import ROUNDING
 

@@ -15,11 +15,9 @@ from nextlabel.kernels.index import sweep
 from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
 from nextlabel.kernels.spare_block import last_row, make_spare_room, next_spare_row
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.spare import SpareWork
-from nextlabel.solve.index.table import index_cut
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.index import index_cut
+from nextlabel.solve.index_roots import IndexWork, SpareWork
+from nextlabel.solve.truncation import make_cut, make_timeline
 from tolerances import ROUNDING
 
 ROWS = 30

@@ -357,7 +357,7 @@ def test_policies_know_what_they_say_of_work_in_flight() -> None:
 
 def test_table_of_index_given() -> None:
     from nextlabel.policies.index import Index
-    from nextlabel.solve.index.table import index_table
+    from nextlabel.solve.index import index_table
 
     table = index_table(SAME, tolerance=1e-6)
     one = simulate(SAME, [Index(table)], replications=50, bound=bound_of(SAME)).results[0]

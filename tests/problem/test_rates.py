@@ -23,11 +23,18 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.simulation.engine import Engine, run
 from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
-from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
-from nextlabel.solve.timeline import halve_steps, make_timeline, step_weights
-from nextlabel.solve.truncation import Cut, arrival_chances, expected_arrivals, late_tail
+from nextlabel.solve.truncation import (
+    Cut,
+    arrival_chances,
+    expected_arrivals,
+    halve_steps,
+    late_tail,
+    make_timeline,
+    step_weights,
+)
 from oracles import Finite, Task, after_flight, index_finite, joint_optimum, poisson_above
 from strategies import prices, tasks
 from tolerances import BOUND, EXACT, HORIZON, INDEX_FINITE, ODE, ROUNDING

@@ -22,8 +22,7 @@ from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.indexability import check_indexability
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import check_indexability, index_table
 from tolerances import PER_ARRIVAL
 
 SCALES = [1e-6, 1e6]

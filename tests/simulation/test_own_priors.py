@@ -25,7 +25,7 @@ from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.own_priors import ClassTables, own_prior_tables, own_priors_chunk
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from tolerances import ROUNDING
 
 

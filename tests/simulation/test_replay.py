@@ -25,7 +25,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import Recorded, Replayed, ReplaySetup, replay
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from tolerances import PRINTED
 
 

@@ -11,7 +11,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.state import fresh_groups
 from nextlabel.simulation.study import Study, simulate
-from nextlabel.solve.batched.prices import PriceSolver
+from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 

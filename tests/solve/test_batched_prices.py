@@ -14,9 +14,9 @@ from nextlabel.errors import ProblemError
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.state import Groups, fresh_groups
-from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
-from nextlabel.solve.batched.sizes import batch_sizes
+from nextlabel.solve.batched import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.per_arrival import batch_sizes
 from tolerances import PER_ARRIVAL
 
 #: 100,000 tasks with a quarter of a label in flight for each.

@@ -16,8 +16,7 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.price_search import first_prices, minimise
 from nextlabel.solve.relaxed import RelaxedProblem
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, expected_arrivals, make_cut
+from nextlabel.solve.truncation import Cut, expected_arrivals, make_cut, make_timeline
 from oracles import Task, infinite, poisson_above, relaxed_lp
 from strategies import oracle_tasks, random_problem
 from tolerances import BOUND, LP, PER_ARRIVAL, PRINTED, ROUNDING

@@ -14,7 +14,7 @@ from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve, overlap_values
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from strategies import random_problem
 
 BUDGETS = [10, 25, 60, 100]

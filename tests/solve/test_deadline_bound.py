@@ -14,9 +14,9 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.state import Groups, fresh_groups
 from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.deadline import charged, deadline_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.standing.bound import standing_bound
-from nextlabel.solve.standing.deadline import charged, deadline_bound
+from nextlabel.solve.standing import standing_bound
 from oracles import Task, joint_optimum
 from task_groups import group_tasks
 from tolerances import ROUNDING

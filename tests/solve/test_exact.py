@@ -22,9 +22,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError, TooLargeError
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.exact import count_states, exact_value
-from nextlabel.solve.joint.counting import count_groups
-from nextlabel.solve.joint.sweep import CollisionError, JointSweep
+from nextlabel.solve.exact import CollisionError, JointSweep, count_states, exact_value
+from nextlabel.solve.joint import count_groups
 from tolerances import EXACT
 
 #: Reference values printed with six decimals.

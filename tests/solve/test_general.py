@@ -24,7 +24,7 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 
 SLACK = 1e-8
 STANDARD_ERRORS = 4.0

@@ -12,12 +12,9 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.scores import score_classes
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.grouping.errors import chord_errors, mean_errors
-from nextlabel.solve.grouping.grouped import Grouped, group
-from nextlabel.solve.grouping.scored import scored
+from nextlabel.solve.grouping import Grouped, chord_errors, group, mean_errors, scored
 from nextlabel.solve.relaxed import RelaxedProblem
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut
+from nextlabel.solve.truncation import Cut, make_timeline
 from tolerances import ROUNDING
 
 REWARDS: tuple[Reward, ...] = (

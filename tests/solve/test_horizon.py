@@ -11,8 +11,7 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.supersolution import backward_above
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, arrival_chances, late_tail, swept_arrivals
+from nextlabel.solve.truncation import Cut, arrival_chances, late_tail, make_timeline, swept_arrivals
 from oracles import Finite, Task, infinite, poisson_above
 from strategies import prices, problem_of, tasks
 from tolerances import DIFFERENCE, HORIZON, ODE, ROUNDING

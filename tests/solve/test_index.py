@@ -16,8 +16,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.index.result import IndexTable
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import IndexTable, index_table
 from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite, infinite
 from strategies import problem_of, thresholds, weights
 from tolerances import INDEX, INDEX_FINITE, ROUNDING
@@ -281,14 +280,14 @@ def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatc
     first.
     """
     busy = Problem.identical(4, 10, arrival_rate=10.0)
-    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PART_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index_roots.FIRST_PRICES", 16)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PART_WORK", 0)
     missed = index_table(busy, cap=10, flight=10)
     assert not missed.proved
     assert missed.index(0, (0, 0), 2, 4) == pytest.approx(0.007675, abs=1e-5)
     monkeypatch.undo()
-    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
+    monkeypatch.setattr("nextlabel.solve.index_roots.FIRST_PRICES", 16)
     table = index_table(busy, cap=10, flight=10)
     assert table.proved
     assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
@@ -296,9 +295,9 @@ def test_a_narrow_reopening_is_found_by_the_proof(monkeypatch: pytest.MonkeyPatc
 
 def test_rows_with_few_arrivals_left_are_looked_at_where_all_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Problem.identical(4, 10, arrival_rate=10.0)
-    monkeypatch.setattr("nextlabel.solve.index.roots.FIRST_PRICES", 16)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PART_ROWS", 5)
+    monkeypatch.setattr("nextlabel.solve.index_roots.FIRST_PRICES", 16)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PART_ROWS", 5)
     table = index_table(busy, cap=10, flight=10)
     assert not table.proved
     assert table.index(0, (0, 0), 2, 4) == pytest.approx(0.0175007, abs=INDEX)
@@ -308,8 +307,8 @@ def test_rows_with_few_arrivals_left_are_looked_at_where_all_are_too_many(monkey
 def test_the_usual_search_misses_nothing_here(r: float, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = Problem.identical(4, 10, arrival_rate=r)
     proved = index_table(busy, cap=10, flight=10)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PROOF_WORK", 0)
-    monkeypatch.setattr("nextlabel.solve.index.proof.PART_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PROOF_WORK", 0)
+    monkeypatch.setattr("nextlabel.solve.index_roots.PART_WORK", 0)
     found = index_table(busy, cap=10, flight=10)
     assert proved.proved and not found.proved
     np.testing.assert_allclose(found.classes[0].rows, proved.classes[0].rows, atol=INDEX)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index.indexability import check_indexability
+from nextlabel.solve.index import check_indexability
 from oracles import Task, infinite
 
 BUSY = Problem.identical(4, 10, arrival_rate=10.0, completion_rate=0.4)

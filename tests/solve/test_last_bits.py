@@ -19,8 +19,8 @@ from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.table import index_table
-from nextlabel.solve.standing.bound import standing_bound
+from nextlabel.solve.index import index_table
+from nextlabel.solve.standing import standing_bound
 from tolerances import BOUND, EXACT, INDEX, INDEX_FINITE, LAST_BITS, PER_ARRIVAL
 
 Move = Callable[[float], float]

@@ -9,7 +9,7 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from strategies import random_problem
 
 #: T infinite: everything is exact up to rounding and the settled rows.

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, late_tail
+from nextlabel.solve.truncation import Cut, late_tail, make_timeline
 from oracles import Task, after_flight, infinite, no_delay
 from strategies import prices, problem_of, tasks
 from tolerances import DIFFERENCE, EXACT, ROUNDING, TRUNCATION
@@ -209,13 +208,12 @@ def test_kernels_run_uncompiled() -> None:
         "p = Problem.identical(2, 3, arrival_rate=1.0)\n"
         "q = Problem.identical(2, 2, arrival_rate=1.0, horizon=3.0)\n"
         "print(upper_bound(p).value, upper_bound(p.with_budget(2), 'per-arrival').value)\n"
-        "from nextlabel.solve.index import roots as index_roots\n"
+        "from nextlabel.solve import index_roots\n"
         "index_roots.FIRST_PRICES = 16\n"
         "print(index_table(p, tolerance=1e-5).index(0, (0, 0), 0, 3), check_indexability(p, prices=10).violations)\n"
         "import numpy as np\n"
         "from nextlabel.solve.relaxed import RelaxedProblem\n"
-        "from nextlabel.solve.timeline import make_timeline\n"
-        "from nextlabel.solve.truncation import Cut\n"
+        "from nextlabel.solve.truncation import Cut, make_timeline\n"
         "print(RelaxedProblem(q, Cut(2, 2, 2), make_timeline(q, 12, 'graded')).at(np.array([0.05]))[0, 0])\n"
     )
     plain = subprocess.run(

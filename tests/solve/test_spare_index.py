@@ -17,12 +17,9 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.solve.index.result import IndexTable
-from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.spare import LATE, least_time_to_spare
-from nextlabel.solve.index.table import index_cut, index_table
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.index import IndexTable, index_cut, index_table
+from nextlabel.solve.index_roots import LATE, IndexWork, least_time_to_spare
+from nextlabel.solve.truncation import make_cut, make_timeline
 
 RATE, T = 25.0, 9.5
 PROBLEM = Problem.identical(10, 24, arrival_rate=RATE, completion_rate=1.0, horizon=T)
@@ -34,7 +31,7 @@ ACCURACY = 1e-5
 def spare_table(monkeypatch: pytest.MonkeyPatch, problem: Problem = PROBLEM) -> IndexTable:
     """The table with layers of time to spare, however small the problem is."""
     with monkeypatch.context() as patch:
-        patch.setattr("nextlabel.solve.index.table.TABLE_SIZE", 0)
+        patch.setattr("nextlabel.solve.index.TABLE_SIZE", 0)
         table = index_table(problem, cap=4, flight=2)
     assert table.spare is not None
     return table
@@ -69,7 +66,7 @@ def test_against_the_sweep_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_deadline_that_may_come_first_has_all_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nextlabel.solve.index.table.TABLE_SIZE", 0)
+    monkeypatch.setattr("nextlabel.solve.index.TABLE_SIZE", 0)
     for problem in (
         replace(PROBLEM, horizon=3.0),
         replace(PROBLEM, arrival_rate=1.0, horizon=60.0),

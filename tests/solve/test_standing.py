@@ -20,9 +20,9 @@ from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.state import Groups, fresh_groups
+from nextlabel.solve import standing
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.standing import bound as standing
-from nextlabel.solve.standing.bound import standing_bound
+from nextlabel.solve.standing import standing_bound
 from oracles import Task, joint_optimum
 from task_groups import group_tasks
 from tolerances import BOUND, ODE, ROUNDING

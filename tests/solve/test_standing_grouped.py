@@ -11,9 +11,8 @@ from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
 from nextlabel.problem.problem import TaskClass
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import Groups
-from nextlabel.solve.standing import bound, grouped
-from nextlabel.solve.standing.bound import Standing, standing_bound
-from nextlabel.solve.standing.grouped import group_standing
+from nextlabel.solve import standing
+from nextlabel.solve.standing import Standing, group_standing, standing_bound
 
 TASKS = 36
 
@@ -21,8 +20,8 @@ TASKS = 36
 @pytest.fixture(autouse=True)
 def small_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less deep than they would be, and fast; slack says what that costs."""
-    monkeypatch.setattr(bound, "MOST_NODES", 150_000)
-    monkeypatch.setattr(bound, "START", 30_000)
+    monkeypatch.setattr(standing, "MOST_CHEAP_NODES", 150_000)
+    monkeypatch.setattr(standing, "START", 30_000)
 
 
 def stand(strength: float | None, accuracy: float | None, reward: Reward, seed: int) -> tuple[list[TaskClass], Groups]:
@@ -40,9 +39,9 @@ def both(
     """The bound by every prior, and by few."""
     plain = standing_bound(classes, groups, left, label_cost=cost)
     with monkeypatch.context() as patch:
-        patch.setattr(grouped, "MANY_PRIORS", 10)
-        patch.setattr(grouped, "PRIORS", priors)
-        patch.setattr(grouped, "LEAST_PRIORS", 2)
+        patch.setattr(standing, "MANY_PRIORS", 10)
+        patch.setattr(standing, "PRIORS", priors)
+        patch.setattr(standing, "LEAST_PRIORS", 2)
         return plain, standing_bound(classes, groups, left, label_cost=cost)
 
 
@@ -72,20 +71,20 @@ def test_grouped_bounds_are_around(
 
 def test_more_priors_are_closer(monkeypatch: pytest.MonkeyPatch) -> None:
     classes, groups = stand(4.0, None, Accuracy(), 4)
-    monkeypatch.setattr(grouped, "MANY_PRIORS", 10)
-    monkeypatch.setattr(grouped, "LEAST_PRIORS", 2)
+    monkeypatch.setattr(standing, "MANY_PRIORS", 10)
+    monkeypatch.setattr(standing, "LEAST_PRIORS", 2)
     slack = []
     for priors in (8, 28):
-        monkeypatch.setattr(grouped, "PRIORS", priors)
+        monkeypatch.setattr(standing, "PRIORS", priors)
         slack.append(standing_bound(classes, groups, 160).slack)
     assert slack[1] < 0.5 * slack[0]
 
 
 def test_what_is_no_family_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "MANY_PRIORS", 10)
+    monkeypatch.setattr(standing, "MANY_PRIORS", 10)
     classes, groups = stand(4.0, None, Accuracy(), 5)
     assert group_standing(classes, groups) is not None
     assert group_standing([*classes[:-1], TaskClass(1, Beta(3, 3))], groups) is None
     assert group_standing(*stand(None, 1.0, Accuracy(), 5)) is None
-    monkeypatch.setattr(grouped, "MANY_PRIORS", TASKS)
+    monkeypatch.setattr(standing, "MANY_PRIORS", TASKS)
     assert group_standing(classes, groups) is None

@@ -28,7 +28,7 @@ from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.replay import BudgetSweep, ReplaySetup, budget_sweeps, no_ends, recorded_labels
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
 
 #: Labels that one task can be given, and of them in flight when labels come back at once.

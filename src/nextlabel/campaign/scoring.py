@@ -36,8 +36,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState
-from nextlabel.solve.grouping.grid import make_grid
-from nextlabel.solve.grouping.scored import Scored, same_strength
+from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "rank", "rank_all", "score"]
 
@@ -116,7 +115,7 @@ def score_grid(config: CampaignSettings) -> tuple[Floats, tuple[Prior, ...]]:
     ends = np.array([LEAST_SCORE, 1.0 - LEAST_SCORE])
     strength = None if config.accuracy is not None else config.strength
     pattern = config.class_of(prior_of_score(0.5, strength, config.accuracy))
-    points = make_grid(Scored(ends, np.ones(2), pattern, strength, config.accuracy), GRID)
+    points = make_score_grid(Scored(ends, np.ones(2), pattern, strength, config.accuracy), GRID)
     return points, tuple(prior_of_score(p, strength, config.accuracy) for p in points.tolist())
 
 

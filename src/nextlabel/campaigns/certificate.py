@@ -48,7 +48,7 @@ from nextlabel.campaigns.crowd_outlook import crowd_outlook
 from nextlabel.campaigns.deadline_bounds import IF_ALIKE, bound_before_deadline
 from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
-from nextlabel.solve.standing.bound import standing_bound
+from nextlabel.solve.standing import standing_bound
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService

@@ -1,7 +1,7 @@
 """What a campaign can come to before its deadline at most, and what that rests on, in a sentence.
 
-Two bounds hold: the one of ``solve.standing.bound``, which counts the labels that are expected to come in, and the one
-of ``solve.standing.deadline``, which also knows when they come. The second takes a second or two, needs both rates, and
+Two bounds hold: the one of ``solve.standing``, which counts the labels that are expected to come in, and the one
+of ``solve.deadline``, which also knows when they come. The second takes a second or two, needs both rates, and
 is computed for tasks of at most 16 kinds. The certificate has the smaller of the two, at every budget of its curve.
 """
 
@@ -19,8 +19,8 @@ from nextlabel.campaign.rates import completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.solve.standing.bound import Standing
-from nextlabel.solve.standing.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
+from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
+from nextlabel.solve.standing import Standing
 
 #: What certificates of policies that do not tell workers apart rest on.
 IF_ALIKE = "This holds if workers are alike and the prior is right."

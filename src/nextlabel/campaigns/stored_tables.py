@@ -24,8 +24,7 @@ from nextlabel.policies.index import Index, solve_table
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.thompson import Thompson
 from nextlabel.problem.tables import prior_table, reward_table
-from nextlabel.solve.index.result import FORMAT, IndexTable
-from nextlabel.solve.index.table import sweep_size
+from nextlabel.solve.index import FORMAT, IndexTable, sweep_size
 
 #: Seconds that tables take on an idle machine, roughly: for each state of an index's sweep, and for each prior of
 #: other policies. Orders are made in the order of their costs (``table_maker``).

@@ -93,7 +93,7 @@ def _reached(problem: Problem, policy: str, ties: str | None, progress: Progress
 
     if policy != "index":
         return policy_value(problem, policy, ties=ties, progress=progress)
-    from nextlabel.solve.index.table import index_table
+    from nextlabel.solve.index import index_table
 
     return policy_value(problem, index_table(problem).policy_index, ties=ties, progress=progress)
 

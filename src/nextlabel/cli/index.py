@@ -75,8 +75,7 @@ def index(
 
     started = time.perf_counter()
     with working("Computing the index table") as progress:
-        from nextlabel.solve.index.indexability import check_indexability
-        from nextlabel.solve.index.table import index_table
+        from nextlabel.solve.index import check_indexability, index_table
 
         # A table that is saved is for every later use, not for the rows asked for now.
         reach = n if target is None else None

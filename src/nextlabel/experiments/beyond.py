@@ -19,7 +19,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import BLUE, INK, RED, drawing, finish, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
 
 if TYPE_CHECKING:

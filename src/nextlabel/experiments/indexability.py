@@ -24,12 +24,10 @@ from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index.result import IndexTable
-from nextlabel.solve.index.roots import IndexWork
-from nextlabel.solve.index.table import index_cut, index_table
+from nextlabel.solve.index import IndexTable, index_cut, index_table
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.truncation import make_cut, make_timeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

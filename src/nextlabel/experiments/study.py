@@ -28,7 +28,7 @@ from nextlabel.simulation.crowd_record import CrowdRecord
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.from_labels import to_recorded
 from nextlabel.simulation.replay import Recorded
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The bounds of a plan: for every budget at once, and sharper ones where a deadline cuts campaigns short.
 
 The curve of ``solve.curve`` counts the workers who come before the deadline, and not that labels in flight then are
-lost. ``solve.standing.deadline`` does, at prices by time; prices that are good for one budget give a bound at every
+lost. ``solve.deadline`` does, at prices by time; prices that are good for one budget give a bound at every
 other. The plan has the least of them all.
 Guarantee: upper bound for every budget, if workers are alike. Cost: a second for each budget that is solved for.
 """
@@ -16,8 +16,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.problem.problem import LARGEST, Problem
 from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.curve import BoundCurve, bound_curve
+from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.standing.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 
 #: Budgets whose prices are solved for, as shares of the most that is of use before the deadline.
 SOLVED = (1.0, 0.5, 0.2)

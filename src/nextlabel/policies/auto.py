@@ -25,9 +25,9 @@ from nextlabel.kernels.levels import LevelTables
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import endless, no_delay_scores
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.solve.core_states import all_columns
 from nextlabel.solve.levels import PriceLevels, price_levels
 from nextlabel.solve.progress import Progress
+from nextlabel.solve.truncation import all_columns
 
 
 class Auto(Policy):

@@ -30,7 +30,7 @@ from nextlabel.kernels.ties import TIED
 from nextlabel.problem.problem import Problem, TaskClass, reward_unit
 
 if TYPE_CHECKING:
-    from nextlabel.solve.index.spare import Spare
+    from nextlabel.solve.index_roots import Spare
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64

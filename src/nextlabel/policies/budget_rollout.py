@@ -21,7 +21,7 @@ from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import index_table
 from nextlabel.solve.truncation import make_cut
 
 #: Budgets of a curve.

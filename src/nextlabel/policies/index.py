@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem
-from nextlabel.solve.index.result import ClassIndex, IndexTable
-from nextlabel.solve.index.table import index_table
+from nextlabel.solve.index import ClassIndex, IndexTable, index_table
 from nextlabel.solve.progress import Progress
 
 #: Accuracy of the indices that are solved for a policy: ties are judged at 1e-9, values in the fifth decimal.

@@ -7,7 +7,7 @@ within ``tied`` of the best advantage the next label goes to the one with the la
 the relaxed solution's occupation measure has given it by now minus those it got; then to the largest no-delay index
 (Hawkins 2003; Adelman and Mersereau 2008; Hu and Frazier 2017; Brown and Smith 2020).
 
-With a horizon prices depend on the time, not on the worker's number, and so do the advantages (``solve.timed_values``);
+With a horizon prices depend on the time, not on the worker's number, and so do the advantages (``solve.deadline``);
 the plan is that of ``solve.batched``, with workers who come evenly.
 """
 
@@ -22,14 +22,12 @@ from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.solve.batched.prices import BatchPrices
+from nextlabel.solve.batched import BatchPrices
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.core_states import core_columns, differences, over_own_lattice
-from nextlabel.solve.index.roots import IndexWork
+from nextlabel.solve.deadline import can_be_timed, timed_values
+from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import MOST_NUMBERS, PricedProblem, optimise_prices
-from nextlabel.solve.timed_values import can_be_timed, timed_values
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, make_cut
+from nextlabel.solve.truncation import Cut, core_columns, differences, make_cut, make_timeline, over_own_lattice
 
 #: The prices are good enough for a policy long before the bound's last digits.
 TOLERANCE = 2e-5

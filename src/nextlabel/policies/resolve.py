@@ -20,12 +20,10 @@ from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import endless, no_delay_scores, planned_by_arrival, relaxed_scores
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.solve.batched.prices import BatchPrices, PriceSolver
+from nextlabel.solve.batched import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.core_states import all_columns, core_columns
 from nextlabel.solve.per_arrival import PricedProblem, optimise_prices
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, make_cut
+from nextlabel.solve.truncation import Cut, all_columns, core_columns, make_cut, make_timeline
 
 #: Prices were good before; a few smooth iterations bring them up to date.
 SCHEDULE = ((16, 6e-4, 6), (32, 2e-4, 6))

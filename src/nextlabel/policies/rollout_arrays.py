@@ -18,8 +18,8 @@ from nextlabel.kernels.timed_gap import TimedGap, no_timed_gap
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, checked_table
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.solve.advantage import Advantage
-from nextlabel.solve.core_states import all_columns
-from nextlabel.solve.timed_values import TimedValues
+from nextlabel.solve.deadline import TimedValues
+from nextlabel.solve.truncation import all_columns
 
 
 def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None) -> ProblemArrays:

@@ -12,9 +12,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.scores import prior_of_score
-from nextlabel.solve.grouping.errors import chord_shares
-from nextlabel.solve.grouping.grid import make_grid
-from nextlabel.solve.grouping.scored import scored
+from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
 
 #: Cells of the grid.
 GRID = 400
@@ -37,7 +35,7 @@ def rank_by(problem: Problem) -> RankedBy:
         counts = [c.count for c in problem.classes]
         class_of = np.repeat(np.arange(len(problem.classes)), counts).astype(np.int64)
         return RankedBy(problem.classes, class_of, np.zeros(0), OF_CLASS, np.zeros((0, 2)))
-    grid = make_grid(scores, GRID)
+    grid = make_score_grid(scores, GRID)
     cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
     share = chord_shares(scores.p, grid[cell], grid[cell + 1])
     if scores.strength is not None:

@@ -11,7 +11,7 @@ G          gap          Lagrangian martingale: sum over arrivals and all tasks o
 
 E[reward] = B - E[G] for any policy: completions are martingale steps of V and drop out, every term of G is >= 0. G
 varies far less than the reward, so the gap is estimated by G (``variance_ratio`` says how much better that is).
-Guarantee: unbiased, 95% normal intervals. With a horizon V is that of prices by time (``solve.timed_values``), for up
+Guarantee: unbiased, 95% normal intervals. With a horizon V is that of prices by time (``solve.deadline``), for up
 to 16 classes; the gap is available with ``pending="wait"``.
 """
 
@@ -39,9 +39,9 @@ from nextlabel.simulation.engine import Engine, run, run_chunks
 from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
+from nextlabel.solve.deadline import can_be_timed, timed_values
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.relaxed import counts_of
-from nextlabel.solve.timed_values import can_be_timed, timed_values
 from nextlabel.solve.truncation import make_cut
 
 PENDING = ("wait", "discard")

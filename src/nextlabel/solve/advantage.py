@@ -31,10 +31,8 @@ from nextlabel.kernels.backward import backward
 from nextlabel.kernels.inputs import Edge, make_grid
 from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.core_states import all_columns, over_own_lattice
 from nextlabel.solve.relaxed import stack_classes
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import SETTLED, Cut, late_tail
+from nextlabel.solve.truncation import SETTLED, Cut, all_columns, late_tail, make_timeline, over_own_lattice
 
 #: Arrivals left that are swept at once before the limit is tried.
 BLOCK = 64

@@ -1,4 +1,42 @@
-"""The certified upper bound on the value of every policy.
+"""How far the numbers of a bound can be off, added up: the bound is raised by it, so that rounding cannot break it.
+
+========= ============ =====================================================================================
+symbol    code         meaning
+========= ============ =====================================================================================
+A         magnitude    bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come
+delta     relative     relative error of beliefs (``Prior.belief_error``); ``absolute`` comes on top
+n_ops     operations   rounded operations along the longest chain of a recursion
+========= ============ =====================================================================================
+
+The computed reward of a node is at least what its truly best decision a is computed to be worth, so that it falls short
+by at most delta sum_q abs(u[a][q]) P_q. With x^+ the positive part, sum abs = 2 sum (.)^+ - sum: twice the expected
+gain, which is a martingale, less R, a submartingale. Hence its mean over all that labels can bring is at most
+
+    A = 2 sum_q P_q max_a u[a][q]^+ - R        before the first label.
+
+Values are convex combinations of rewards, less prices, and no larger in size. Each rounded operation moves one by at
+most eps A in the mean, and the recursions, monotone with weights that sum to 1, amplify nothing. Per task then
+
+    exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u).
+
+The squared error is s/2 sum_j p_j (p_j(child_j) - p_j), a difference of chances whose relative error is delta_p
+(``Prior.chance_error``): R is off by at most delta_p s sum_j E[theta_j^2] <= delta_p s, and no value exceeds abs(R) of
+the task before its first label. There
+
+    exact - computed <= delta_p s + n_ops eps abs(R).
+
+Merging nodes (proved symmetries), caps, depth, the number of arrivals swept and time steps need no entry here: they err
+upwards by construction.
+Guarantee: first order in eps, operations counted generously. Cost: one belief per class.
+
+The search behind a bound: depth, cap and time step are chosen, prices searched, the result certified.
+
+Without a horizon one task is swept arrival by arrival, or solved without delay where that is the same to 1e-11. With
+one, prices are searched on an accurate sweep and the value is then that of a supersolution (``kernels.supersolution``).
+Guarantee: every value is an upper bound at its prices, whatever the depth, cap and step; ``lower`` is the value of a
+feasible occupation measure, with a horizon integrated and not proved. Cost: see the modules called.
+
+The certified upper bound on the value of every policy.
 
     V* <= sum_x V_x(root, U; c + lam) + sum_l lam_l P(worker l arrives before T)        for all prices lam >= 0,
 
@@ -19,23 +57,346 @@ Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.prior import EPS
+from nextlabel.beliefs.prior import EPS, Prior
+from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
+from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.supersolution import backward_above
 from nextlabel.notebook import facts_html
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.solve.bound_search import MANY_TOLERANCE, SCALAR_TOLERANCE, BoundSearch
-from nextlabel.solve.error_budget import CERTIFIED, error_budget
-from nextlabel.solve.grouping.grouped import group
-from nextlabel.solve.price_search import Optimum
+from nextlabel.problem.problem import Problem, TaskClass, in_units
+from nextlabel.solve.grouping import group
+from nextlabel.solve.per_arrival import (
+    FINISH,
+    FROM_BATCHES,
+    ROUGH,
+    SCHEDULE,
+    PricedProblem,
+    PriceOptimum,
+    optimise_prices,
+    prices_from_batches,
+)
+from nextlabel.solve.price_search import Optimum, first_prices, minimise
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, stack_classes
-from nextlabel.solve.truncation import Cut, check_prices, expected_arrivals
+from nextlabel.solve.relaxed import (
+    ENDLESS,
+    RelaxedProblem,
+    chunks,
+    counts_of,
+    highest_price,
+    no_delay_edge,
+    stack_classes,
+)
+from nextlabel.solve.truncation import (
+    CAP_TOLERANCE,
+    CAPS,
+    Cut,
+    Timeline,
+    arrival_chances,
+    check_prices,
+    enough_time,
+    expected_arrivals,
+    halve_steps,
+    late_tail,
+    make_cut,
+    make_timeline,
+    swept_arrivals,
+)
+
+#: Rounded operations per answer and per step of a recursion over labels, arrivals and time layers, with room to spare.
+PER_ANSWER, PER_STEP, AT_ROOT = 2, 24, 16
+#: A bound is certified if its error budget is at most this share of its scale: the value, or what labels can add.
+CERTIFIED = 1e-9
+
+
+def error_budget(problem: Problem, depth: int, steps: int) -> float:
+    """The most that inexact beliefs and rounding can have taken off the sum of the single-task values.
+
+    ``depth`` is that of the lattices, ``steps`` the arrivals and time layers that were swept.
+    """
+    operations = AT_ROOT + (PER_ANSWER * problem.answers + PER_STEP) * (depth + steps)
+    together: dict[type[Prior], list[TaskClass]] = {}
+    for c in problem.classes:
+        together.setdefault(type(c.prior), []).append(c)
+    total = 0.0
+    for kind, classes in together.items():
+        _, truth = kind.believe_all([c.prior for c in classes], np.array([c.threshold for c in classes]), 0)
+        reward = stack_classes(classes, 0, ENDLESS).reward[:, 0]
+        for c, P, R in zip(classes, truth[:, 0], reward, strict=True):
+            magnitude = c.reward.magnitude(P, float(R))
+            if c.reward.of_chances:
+                off = c.prior.chance_error(depth + c.reward.ahead) * c.reward.largest
+            else:
+                relative, absolute = c.prior.belief_error(depth)
+                off = relative * magnitude + absolute * problem.answers * c.reward.largest
+            total += c.count * (off + operations * EPS * magnitude)
+    return total
+
+
+#: The scalar search stops when it is this close to the best price's bound, as a share of the value.
+SCALAR_TOLERANCE = 1e-10
+#: Likewise for one price per arrival, where the last digits are dear: evaluations as many as fit, between these.
+PER_ARRIVAL_TOLERANCE = 2e-6
+PER_ARRIVAL_EVALUATIONS = (600, 3000)
+PER_ARRIVAL_WORK = 600_000_000
+#: Arrivals from which prices are searched for in batches first.
+MANY_ARRIVALS = 384
+#: State updates one sweep may cost before the cap is no longer raised.
+SWEEP_WORK = 40_000_000
+#: Lattice nodes, over all classes, that one price may visit before the lattices are no longer deepened.
+LATTICE_WORK = 900_000_000
+#: With many classes the price and the depth are learnt from a sample, and the last digits are left.
+SAMPLE = 1024
+MANY_TOLERANCE = 1e-6
+#: Time steps are doubled until the certified value moves by less than this share.
+STEP_TOLERANCE = 1e-7
+#: ... and it is within this share of the value that a sharper integration without a proof gives.
+STEP_DISTANCE = 1e-4
+FIRST_STEPS, MOST_STEPS = 100, 10_000
+#: With a finite horizon the prices are searched on a chain of second order: as many steps as fit, between these, and
+#: once more with every step halved. Nearer than this share of the value the chain itself is not.
+CHAIN_STEPS = (24, 96)
+CHAIN_WORK = 500_000
+CHAIN_TOLERANCE = 1e-5
+
+Found = tuple[Optimum, Cut, Floats]
+
+
+class BoundSearch:
+    """One bound: choose depth, cap and time step, search the prices, certify the result."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        charge_all: bool,
+        cap: int | None,
+        flight: int | None,
+        progress: Progress | None,
+        tolerance: float = SCALAR_TOLERANCE,
+    ) -> None:
+        self.asked = problem
+        self.problem, self.too_late = enough_time(problem)
+        self.charge_all = charge_all
+        self.charged = float(problem.budget) if charge_all else expected_arrivals(problem)
+        self.given_cap, self.given_flight = cap, flight
+        self.progress = progress
+        self.steps = 0  # arrivals and time layers swept for the value that is shown
+        self.top = highest_price(problem.classes)
+        self.classes = len(problem.classes)
+        self.many = self.classes > 4 * SAMPLE
+        self.tolerance = max(tolerance, MANY_TOLERANCE) if self.many else tolerance
+
+    def run(self, prices: str) -> Found:
+        """The best prices, the truncation used and the prices as an array."""
+        best, cut, lam = self._priced(prices)
+        if self.too_late > 0:  # ``lower`` is of a problem with more time, or less
+            best = replace(best, lower=best.lower - self.too_late * self.problem.tasks * self.top)
+        return best, cut, lam
+
+    def _priced(self, prices: str) -> Found:
+        scalar, cut, line = self._scalar()
+        finite = self.problem.finite
+        if prices == "scalar" and not finite:
+            return scalar, cut, np.zeros(0)
+        lam = np.full(line.arrivals, scalar.price)
+        if prices == "scalar":
+            return self._certified_scalar(scalar, cut, lam), cut, np.zeros(0)
+        best, own, cut = self._chain_prices(scalar, cut) if finite else self._prices(scalar, cut)
+        if best.value <= scalar.value:
+            lam = own
+        else:  # the search did not reach the common price
+            one = self._certified_scalar(scalar, cut, lam) if finite else scalar
+            lam = lam if one.value <= best.value else own
+            value = min(best.value, one.value)
+            best = replace(best, value=value, lower=min(max(best.lower, one.lower), value))
+        return best, cut, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
+
+    def _scalar(self) -> tuple[Optimum, Cut, Timeline]:
+        problem = self.problem
+        line = make_timeline(problem, FIRST_STEPS, "graded")
+        cut = self._affordable(make_cut(problem, self.given_cap, self.given_flight), line)
+        guess = None
+        if self.many:
+            guess, cut = self._learn_from_sample(cut, line)
+        while True:
+            relaxed = RelaxedProblem(problem, cut, line, top=self.top)
+            best = self._best_price(relaxed, self.charged, guess, self.progress)
+            if relaxed.swept > 0:
+                self.steps = line.arrivals + line.layers
+                return self._with_cap(cut, line, best)
+            deeper = self._deeper(cut)
+            if best.slack <= self.tolerance * self.scale(best.value) or deeper == cut.depth:
+                return replace(best, lower=best.lower - best.slack), cut, line
+            cut, guess = replace(cut, depth=deeper), best.price
+
+    def _best_price(
+        self, relaxed: RelaxedProblem, charged: float, guess: float | None, progress: Progress | None = None
+    ) -> Optimum:
+        lines = minimise(relaxed, charged, first_prices(self.top, guess), self.tolerance, progress)
+        return lines.optimum(charged)
+
+    def _affordable(self, cut: Cut, line: Timeline) -> Cut:
+        """Lower a cap that the user did not ask for until one sweep fits."""
+        while self.given_cap is None and cut.cap > CAPS[0] and self._sweep_work(cut, line) > SWEEP_WORK:
+            cap = max(c for c in CAPS if c < cut.cap)
+            cut = replace(cut, cap=cap, flight=min(cut.flight, cap))
+        return cut
+
+    def _learn_from_sample(self, cut: Cut, line: Timeline) -> tuple[float, Cut]:
+        """Price and depth from a spread-out sample of the classes, with the budget scaled to it."""
+        stride = self.classes // SAMPLE
+        some = self.problem.classes[::stride]
+        share = sum(c.count for c in some) / self.problem.tasks
+        sample = replace(self.problem, classes=some)
+        charged = share * self.charged
+        best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, None)
+        while best.slack > 0.3 * MANY_TOLERANCE * self.scale(best.value) and self._deeper(cut) > cut.depth:
+            cut = replace(cut, depth=self._deeper(cut))
+            best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, best.price)
+        return best.price, cut
+
+    def scale(self, value: float) -> float:
+        """What tolerances are shares of: the value, or all that labels could add if that is more."""
+        return max(abs(value), self.top * self.problem.tasks)
+
+    def _deeper(self, cut: Cut) -> int:
+        depth = min(3 * cut.depth // 2, self.problem.budget, deepest(self.problem.answers))
+        return depth if self.classes * nodes_of(self.problem.answers, depth) <= LATTICE_WORK else cut.depth
+
+    def _with_cap(self, cut: Cut, line: Timeline, best: Optimum) -> tuple[Optimum, Cut, Timeline]:
+        """Raise the cap until forbidding more labels costs next to nothing; the forbidding value is the primal side."""
+        guess = best.price
+        for cap in [cut.cap, *(c for c in CAPS if c > cut.cap)]:
+            if cap != cut.cap:
+                higher = self._higher_cap(cut, line)
+                if higher is None:
+                    break
+                cut = higher
+                open_ = RelaxedProblem(self.problem, cut, line, top=self.top)
+                best = self._best_price(open_, self.charged, guess)
+            closed = RelaxedProblem(self.problem, cut, line, forbid=True, top=self.top)
+            lower = self._best_price(closed, self.charged, best.price).lower
+            best = replace(best, lower=min(lower, best.value))
+            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self.scale(best.value):
+                break
+            guess = best.price
+        return best, cut, line
+
+    def _higher_cap(self, cut: Cut, line: Timeline) -> Cut | None:
+        """The next cap, if there is one and a sweep with it fits."""
+        cap = next((c for c in CAPS if c > cut.cap), cut.cap)
+        higher = make_cut(self.problem, cap, self.given_flight)
+        higher = replace(higher, depth=max(higher.depth, cut.depth))
+        return higher if higher.cap > cut.cap and self._sweep_work(higher, line) <= SWEEP_WORK else None
+
+    def _sweep_work(self, cut: Cut, line: Timeline) -> int:
+        first = stack_classes(self.problem.classes[:1], cut.cap, ENDLESS).first
+        return self.classes * make_grid(first, cut.cap, cut.flight).states * line.arrivals * line.layers
+
+    def _charge(self, lam: Floats) -> float:
+        """sum_l lam_l P(l arrives), or sum_l lam_l in the paper's form; a common price is charged to all U arrivals."""
+        if float(np.ptp(lam)) == 0.0:
+            return float(lam[0]) * self.charged
+        return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.asked)[: len(lam)])
+
+    def _prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
+        """One price per arrival without a horizon."""
+        line = make_timeline(self.problem)
+        self.steps = line.arrivals
+        start: float | Floats = scalar.price
+        schedule: Sequence[tuple[int, float, int]] = SCHEDULE
+        if line.arrivals > MANY_ARRIVALS:
+            start = prices_from_batches(self.problem, cut, scalar.price)
+            schedule = FROM_BATCHES
+        found = self._search_prices(cut, line, start, PER_ARRIVAL_TOLERANCE, schedule)
+        return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
+
+    def _chain_prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
+        """One price per arrival with a horizon: on a chain, on ones of half and a quarter of its step, then certified.
+
+        The error of the chain falls like the square of its step, so that what halving it changes is three times what is
+        left. The cap is raised as long as it, and not the search, keeps the two sides apart.
+        """
+        least, most = CHAIN_STEPS
+        layers = CHAIN_WORK // self._sweep_work(cut, make_timeline(self.problem, least, "graded")) * least
+        line = make_timeline(self.problem, max(min(max(layers, least), most) // 2, least // 2), "graded")
+        rough = self._search_prices(cut, line, scalar.price, CHAIN_TOLERANCE, ROUGH)
+        while rough.value - rough.lower > CHAIN_TOLERANCE * self.scale(rough.value):
+            higher = self._higher_cap(cut, halve_steps(self.problem, line))
+            if self.given_cap is not None or higher is None:
+                break
+            cut = higher
+            rough = self._search_prices(cut, line, rough.prices, CHAIN_TOLERANCE, FINISH)
+        line = halve_steps(self.problem, line)
+        rough = self._search_prices(cut, line, rough.prices, CHAIN_TOLERANCE, FINISH)
+        fine = self._search_prices(cut, halve_steps(self.problem, line), rough.prices, CHAIN_TOLERANCE, FINISH)
+        value = self._certified(cut, fine.prices, PER_ARRIVAL_TOLERANCE, fine.value)
+        lower = min(fine.lower - abs(fine.value - rough.value), value)
+        return Optimum(scalar.price, value, lower, 0.0), fine.prices, cut
+
+    def _search_prices(
+        self,
+        cut: Cut,
+        line: Timeline,
+        start: float | Floats,
+        tolerance: float,
+        schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
+    ) -> PriceOptimum:
+        least, most = PER_ARRIVAL_EVALUATIONS
+        evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
+        priced = PricedProblem(self.problem, cut, line)
+        prices = np.zeros(line.arrivals) + start
+        return optimise_prices(priced, prices, self.top, tolerance, evaluations, self.progress, schedule)
+
+    def _certified_scalar(self, best: Optimum, cut: Cut, lam: Floats) -> Optimum:
+        """The common price's bound by a supersolution instead of integration."""
+        value, price = self._certified(cut, lam, STEP_TOLERANCE, best.value), best.price
+        if len(self.problem.rate_pieces[1]) == 1:  # without a horizon the rate has to be constant
+            value, price = min((value, price), self._never_late())
+        # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
+        return replace(best, price=price, value=value, lower=min(best.lower, value) - abs(value - best.value))
+
+    def _never_late(self) -> tuple[float, float]:
+        """Bound and price for the same arrivals, all of whose labels are awaited."""
+        patient = BoundSearch(
+            replace(self.problem, horizon=inf), self.charge_all, self.given_cap, self.given_flight, None
+        )
+        patient.charged = self.charged
+        found, _, _ = patient._scalar()
+        return found.value, found.price
+
+    def _certified(self, cut: Cut, lam: Floats, tolerance: float, integrated: float) -> float:
+        """B by a supersolution, halving the time step until it stops falling near the ``integrated`` value."""
+        problem = self.problem
+        counts = counts_of(problem.classes)
+        stack = stack_classes(problem.classes, cut.depth, problem.budget)
+        paid = lam + problem.label_cost
+        lattices, grid = stack.arrays, make_grid(stack.first, cut.cap, cut.flight)
+        edge = no_delay_edge(lattices, grid, float(paid.min()), late_tail(problem, cut.depth)).value
+        _, more = swept_arrivals(problem)
+        missed = float(counts @ stack.spread) * (more + self.too_late)
+        charge = self._charge(lam)
+        line, value = make_timeline(problem, FIRST_STEPS, "layered"), inf
+        while True:
+            out = np.empty(len(counts))
+            backward_above(lattices, grid, line.steps(problem.completion_rate), paid, edge, out)
+            trial = float(counts @ out) + charge + missed
+            value, before = min(value, trial), value
+            # A step that is far too long can leave the value where it was, so that standing still is no proof.
+            near = value - integrated <= STEP_DISTANCE * self.scale(value)
+            too_fine = line.layers > MOST_STEPS or self._sweep_work(cut, line) > 4 * SWEEP_WORK
+            if (near and before - value <= tolerance * self.scale(value)) or too_fine:
+                self.steps = max(self.steps, line.arrivals + line.layers)
+                return value
+            line = halve_steps(problem, line)
+
 
 ALIKE = "Workers are alike: whoever gives a task's labels, they follow the task's own prior."
 

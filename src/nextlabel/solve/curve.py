@@ -35,8 +35,7 @@ from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass, in_units
 from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.workers import refuse_workers
-from nextlabel.solve.grouping.grouped import group
-from nextlabel.solve.grouping.scored import score_beliefs, scored
+from nextlabel.solve.grouping import group, score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes

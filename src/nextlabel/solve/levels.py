@@ -29,11 +29,10 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.level_sweep import sweep_levels
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import fresh_groups
-from nextlabel.solve.batched.prices import PriceSolver
+from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import Cut, make_cut
+from nextlabel.solve.truncation import Cut, make_cut, make_timeline
 
 #: Labels in flight and arrivals of the problem that is solved, at most; fewer arrivals if the states are many.
 MOST_IN_FLIGHT, MOST_ARRIVALS, LEAST_ARRIVALS, MOST_WORK = 64.0, 1024, 96, 500_000

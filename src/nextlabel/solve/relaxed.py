@@ -27,8 +27,7 @@ from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress, on_all_cores
-from nextlabel.solve.timeline import Timeline, step_weights
-from nextlabel.solve.truncation import SETTLED, Cut, late_tail
+from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
 
 #: Classes handled by one kernel call.
 CHUNK = 32

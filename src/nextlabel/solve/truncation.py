@@ -7,6 +7,23 @@ C      cap     labels given to one task in the sweep; beyond it the no-delay con
 W      flight  labels of one task in flight at once in the sweep, likewise
 D      depth   last level of the lattice on which the no-delay problem is solved
 ====== ======= ==================================================================================
+
+Time layers of a solve: one layer for an infinite horizon, tau_0 = 0 .. tau_m = T for a finite one.
+
+Graded layers are closer together where little time is left, because there the states with many labels in flight move
+fast: tau_k = T (k/m)^1.5.
+
+Where the arrival rate jumps V has a kink in tau. So every jump is a layer, each piece of constant rate [a, b] has steps
+of its own, tau = a + (b - a) (k/m)^1.5, and no stencil reaches across. A piece has its share of the steps, half of them
+by its length and half by the arrivals expected in it, so that a short rush is not stepped over. Where labels come in
+much faster than the horizon is long, a boundary layer of length 1/mu at tau = a would lie within one step: there half
+of the steps are spread evenly and half evenly in log(1 + rate (tau - a)).
+
+From the states of a sweep to the states of a task: tables over (w in flight, node of the class's own lattice).
+
+A sweep numbers its states off[w] + i on a lattice that may be lumped and ends at the cap; simulation, policies and
+campaigns number them [w, node] on the class's own lattice, whose ``first`` is called ``own`` here. ``core`` is the map;
+-1 where the sweep offers no label.
 """
 
 from __future__ import annotations
@@ -17,10 +34,11 @@ from math import ceil, inf
 import numpy as np
 from scipy.special import betainc, pdtr, pdtrc
 
-from nextlabel.arrays import Floats
-from nextlabel.beliefs.lattice import stack_lattices
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import level_of, stack_lattices
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
+from nextlabel.kernels.inputs import Steps, StepWeights, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.problem.problem import Problem, whole
 
@@ -144,3 +162,168 @@ def check_prices(prices: str) -> str:
     if prices not in ("scalar", "per-arrival"):
         raise ProblemError(f"prices {prices!r} are not known.", "Use scalar or per-arrival.")
     return prices
+
+
+GRADING = 1.5
+#: Completions within a piece beyond which its boundary layer gets steps of its own, and labels in flight counted there.
+STIFF, BUSY = 1000.0, 4
+#: Points of the rule within a step, and how far it reaches back, in units of 1/q.
+GAUSS_NODES, REACH = 24, 40.0
+#: Steps of a piece of the arrival rate, at least: a stencil of four layers has to fit.
+LEAST_STEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Per layer: time left, and length and arrival rate of the step that ends there.
+
+    ``pieces`` are the steps of each piece of constant arrival rate, in the order of the time left.
+    """
+
+    finite: bool
+    arrivals: int
+    tau: Floats
+    h: Floats
+    r: Floats
+    pieces: Ints
+    spacing: str = "even"
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.tau)
+
+    def steps(self, completion_rate: float) -> Steps:
+        """What the kernels take."""
+        return Steps(self.finite, completion_rate, self.tau, self.h, self.r)
+
+
+def make_timeline(problem: Problem, steps: int = 0, spacing: str = "even") -> Timeline:
+    """``steps`` steps over the horizon; one layer when it is infinite.
+
+    ``spacing``: ``even``; ``layered``, even but for a boundary layer; ``graded``, which is finer where little time is
+    left, and layered too.
+    """
+    if not problem.finite:
+        one = np.zeros(1)
+        nowhere = np.zeros(0, dtype=np.int64)
+        return Timeline(False, problem.budget, np.array([np.inf]), one, problem.rate_pieces[1], nowhere)
+    edges, rates = rates_left(problem)
+    if len(rates) == 1:
+        return _layers(problem, np.array([steps]), spacing)
+    length = np.diff(edges)
+    share = 0.5 * (length / problem.horizon + length * rates / problem.mean_arrivals)
+    return _layers(problem, np.maximum(np.rint(steps * share).astype(np.int64), LEAST_STEPS), spacing)
+
+
+def halve_steps(problem: Problem, line: Timeline) -> Timeline:
+    """The same timeline with every step cut in two: layer k becomes layer 2 k."""
+    return _layers(problem, 2 * line.pieces, line.spacing)
+
+
+def rates_left(problem: Problem) -> tuple[Floats, Floats]:
+    """Times left 0 = tau_0 < tau_1 .. = T between which the arrival rate is constant, and the rates there."""
+    starts, rates = problem.rate_pieces
+    return np.concatenate([[0.0], problem.horizon - starts[:0:-1], [problem.horizon]]), rates[::-1]
+
+
+def _layers(problem: Problem, pieces: Ints, spacing: str) -> Timeline:
+    """Layers with so many steps in each piece."""
+    edges, rates = rates_left(problem)
+    tau = [np.zeros(1)]
+    for a, b, m in zip(edges[:-1], edges[1:], pieces, strict=True):
+        inside = a + _spaced(float(b - a), int(m), spacing, BUSY * problem.completion_rate)
+        inside[-1] = b
+        tau.append(inside[1:])
+    at = np.concatenate(tau)
+    h = np.diff(at, prepend=-at[1])
+    r = np.repeat(rates, pieces)
+    return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), pieces, spacing)
+
+
+#: For an infinite horizon, which has no steps.
+NO_STEPS = StepWeights(np.zeros((2, 1, 1, 4)), np.zeros((2, 1, 1)), np.zeros(1, dtype=np.int64))
+
+
+def _spaced(length: float, m: int, spacing: str, rate: float) -> Floats:
+    """m + 1 times from 0 to ``length``."""
+    even = np.linspace(0.0, 1.0, m + 1)
+    if spacing == "even" or rate * length <= STIFF:
+        return np.asarray(length * even ** (GRADING if spacing == "graded" else 1.0), dtype=np.float64)
+    fine = np.linspace(0.0, np.log1p(rate * length), 4096)
+    at = np.expm1(fine) / rate
+    return np.interp(even, 0.5 * (fine / fine[-1] + at / at[-1]), at)
+
+
+def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:
+    """Weights of int_0^h e^{-q(h-s)} G(s) ds on four-point stencils, for every in-flight number, with and without r."""
+    k = np.arange(1, line.layers)
+    last = np.repeat(np.cumsum(line.pieces), line.pieces)
+    start = np.append(0, np.clip(k - 2, last - np.repeat(line.pieces, line.pieces), last - 3))
+    weights = np.zeros((2, flight + 1, line.layers, 4))
+    decay = np.ones((2, flight + 1, line.layers))
+    at, by = np.polynomial.legendre.leggauss(GAUSS_NODES)
+    h = line.tau[k] - line.tau[k - 1]
+    x = line.tau[start[k][:, None] + np.arange(4)] - line.tau[k - 1][:, None]
+    for arrivals in range(2):
+        for w in range(flight + 1):
+            q = arrivals * line.r[k] + problem.completion_rate * w
+            # Only the last REACH / q of a long step counts; all points go there.
+            span = np.minimum(h, REACH / np.maximum(q, 1e-300))
+            s = (h - span)[:, None] + 0.5 * span[:, None] * (1.0 + at)
+            density = np.exp(-q[:, None] * (h[:, None] - s)) * by * 0.5 * span[:, None]
+            weights[arrivals, w, 1:] = np.einsum("kg,kgi->ki", density, _lagrange(s, x))
+            decay[arrivals, w, 1:] = np.exp(-q * h)
+    return StepWeights(weights, decay, start.astype(np.int64))
+
+
+def _lagrange(s: Floats, x: Floats) -> Floats:
+    """(steps, points, 4) the four cubics that are 1 at one of the stencil's times x and 0 at the others."""
+    basis = np.ones((*s.shape, 4))
+    for g in range(4):
+        for other in range(4):
+            if other != g:
+                basis[:, :, g] *= (s - x[:, None, other]) / (x[:, g] - x[:, other])[:, None]
+    return basis
+
+
+def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
+    """(flight + 1, nodes) number of state [w, node] in a sweep with that cap and ``in_flight`` at most."""
+    level = level_of(own)
+    off = make_grid(first, cap, in_flight).off
+    out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
+    for w in range(min(in_flight, flight + 1)):
+        inside = np.flatnonzero(level < cap - w)
+        out[w, inside] = off[w] + node_of[inside]
+    return out
+
+
+def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
+    """As ``core_columns``, the states on the edge included."""
+    level = level_of(own)
+    off = make_grid(first, cap, in_flight).off
+    out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
+    for w in range(min(in_flight, flight) + 1):
+        inside = np.flatnonzero(level <= cap - w)
+        out[w, inside] = off[w] + node_of[inside]
+    return out
+
+
+def differences(V: Floats, first: Ints, cap: int, in_flight: int) -> Floats:
+    """V(i, w+1) - V(i, w) along the last axis of a sweep's values; 0 on the edge."""
+    off = make_grid(first, cap, in_flight).off
+    A = np.zeros_like(V)
+    for w in range(in_flight):
+        m, o, up = int(first[cap - w]), int(off[w]), int(off[w + 1])
+        A[..., o : o + m] = V[..., up : up + m] - V[..., o : o + m]
+    return A
+
+
+def over_own_lattice(table: Floats, first: Ints, node_of: Ints, flight: int, own: Ints) -> Floats:
+    """(flight + 1, nodes) from a table (w, lumped nodes); its last row serves larger w, 0 below its last level."""
+    level = level_of(own)
+    known = np.flatnonzero(level <= len(first) - 2)
+    rows = np.minimum(np.arange(flight + 1), len(table) - 1)
+    out = np.zeros((flight + 1, len(level)))
+    out[:, known] = table[np.ix_(rows, node_of[known])]
+    return out

@@ -7,8 +7,7 @@ import pytest
 
 import nextlabel as nl
 from crowds import coin
-from nextlabel.solve.crowd.averaged import Crowd, average_bounds
-from nextlabel.solve.crowd.bound import crowd_bound
+from nextlabel.solve.crowd.bound import Crowd, average_bounds, crowd_bound
 from nextlabel.solve.crowd.relaxation import Types, relax
 from tolerances import EXACT
 

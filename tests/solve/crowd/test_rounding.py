@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowds import two_coins
+from nextlabel.solve.crowd.bound import fewer_types, round_types
 from nextlabel.solve.crowd.relaxation import Types, relax
-from nextlabel.solve.crowd.rounding import fewer_types, round_types
 
 coins = st.floats(0, 1)
 

@@ -30,7 +30,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_chain import best_plan, follow_plan
 from nextlabel.kernels.crowd_choice import CrowdPlan
-from nextlabel.solve.crowd.master import Limits, solve_master
+from nextlabel.solve.crowd.cutting_planes import Limits, solve_master
 
 #: How far the plans may be from the best ones, per task: where channels are known, and where they are learnt.
 GAP, LEARNT_GAP = 2e-5, 1e-4

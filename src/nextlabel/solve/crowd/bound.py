@@ -1,4 +1,39 @@
-"""The certified upper bound of a problem with workers who differ.
+"""Near-equal workers share a type: two coins rounded to more informative ones, which keeps a bound a bound.
+
+====== ======== ==================================================================
+symbol code     meaning
+====== ======== ==================================================================
+s      --       P(says 1 | truth 1)
+t      --       P(says 0 | truth 0)
+h      step     s and t are rounded to multiples of it, away from s + t = 1
+====== ======== ==================================================================
+
+With s + t >= 1 both coins go up, with s + t < 1 both go down: the given worker is then the rounded one with some
+answers changed by lot (docs/theory_workers.md, section 7), so that the bound with the rounded one is at least as high.
+Coins only move away from the line s + t = 1, so that nobody is rounded across it.
+
+Guarantee: an upper bound for labels to come. Beliefs from labels that have been given must keep the channels as they
+are. Cost: the bound rises by about what a worker better by h is worth.
+
+Bounds averaged over crowds: what holds where channels are not known.
+
+======== ========= ==================================================================
+symbol   code      meaning
+======== ========= ==================================================================
+A        types     a whole crowd: the channels of all its workers, all revealed
+p_x(A)   beliefs   what the labels given so far say about the tasks *under that crowd*
+D        n         crowds drawn, independently, from what is known about them
+======== ========= ==================================================================
+
+    E[ bound(A, p(A)) ]  <=  mean over D crowds  +  t_{D-1} sd / sqrt(D)      with the confidence given
+
+Revealing the crowd can only help, so that the bound of a crowd holds for a policy that is told it, and its mean for one
+that is not. The beliefs must be those of the crowd drawn: averaging V at the marginal beliefs is not a bound
+(docs/theory_workers.md). Crowds must be drawn from the true posterior; before the first label that is the prior.
+Guarantee: the limit is Student's, of a mean of values between the worst and the best reward.
+Cost: one relaxation for each crowd.
+
+The certified upper bound of a problem with workers who differ.
 
 Channels that are known enter as they are. With more than two answers beliefs have a grid of the simplex or, if that is
 better, a set of beliefs that can be reached. Where a type has a prior on its channel, whole crowds are drawn from it,
@@ -10,9 +45,13 @@ with the confidence given there. Cost: one relaxation (``relaxation``), or one f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.fact import Fact
@@ -20,13 +59,129 @@ from nextlabel.beliefs.rewards import Accuracy, Reward, Utility
 from nextlabel.errors import ProblemError
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.workers import WorkerType
-from nextlabel.solve.bound import Bound
-from nextlabel.solve.crowd.averaged import CONFIDENCE, Crowd, average_bounds
+from nextlabel.solve.bound import CERTIFIED, Bound
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
-from nextlabel.solve.crowd.rounding import fewer_types
 from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards
-from nextlabel.solve.error_budget import CERTIFIED
 from nextlabel.solve.progress import Progress
+
+#: The first step tried; it grows by half until the types are few enough.
+FIRST_STEP = 0.002
+
+
+def fewer_types(types: Types, most: int) -> tuple[Types, Ints]:
+    """At most about ``most`` types of two coins, and the type that each given one has become."""
+    names = np.arange(len(types.supply))
+    step = FIRST_STEP
+    rounded = types
+    while len(rounded.supply) > most and step < 0.5:
+        rounded, names = round_types(types, step)
+        step *= 1.5
+    return rounded, names
+
+
+def round_types(types: Types, step: float) -> tuple[Types, Ints]:
+    """Types whose coins are multiples of ``step``; equal ones of one cost are one, with the supply of all."""
+    s, t = types.channel[:, 1, 1], types.channel[:, 0, 0]
+    up = s + t >= 1.0
+    coins = [np.where(up, np.ceil(x / step - 1e-9), np.floor(x / step + 1e-9)) * step for x in (s, t)]
+    s, t = (np.where(up, np.clip(r, x, 1.0), np.clip(r, 0.0, x)) for r, x in zip(coins, (s, t), strict=True))
+    rows, first, names = np.unique(np.column_stack([s, t, types.cost]), axis=0, return_index=True, return_inverse=True)
+    names = names.ravel()
+    supply = np.zeros(len(rows))
+    np.add.at(supply, names, types.supply)
+    channel = np.empty((len(rows), 2, 2))
+    channel[:, 1, 1], channel[:, 1, 0] = s[first], 1.0 - s[first]
+    channel[:, 0, 0], channel[:, 0, 1] = t[first], 1.0 - t[first]
+    return Types(channel, supply, types.cost[first]), names
+
+
+#: Confidence of the limit that is shown.
+CONFIDENCE = 0.99
+#: A gap per task that is small against the spread between crowds.
+TOLERANCE = 1e-5
+#: Grid points with two answers: what a finer grid takes off is small against the spread, too.
+POINTS = 250
+
+
+class Crowd(NamedTuple):
+    """A crowd that may be the true one, and the beliefs of the tasks, ``members`` at each, if it is."""
+
+    beliefs: Floats
+    members: Floats
+    types: Types
+    rewards: Rewards | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedBound:
+    """``limit`` is the upper confidence limit of the mean of the bounds of the crowds; ``values`` are these bounds."""
+
+    limit: float
+    mean: float
+    values: Floats
+    price: float
+    supply_prices: Floats
+    lower: float
+    gap: float
+    error_budget: float
+    confidence: float
+    seconds: float
+
+
+def average_bounds(
+    crowds: Sequence[Crowd],
+    budget: float,
+    *,
+    confidence: float = CONFIDENCE,
+    effective: float = np.inf,
+    grid: int | None = None,
+    interior: bool = False,
+    tolerance: float = TOLERANCE,
+    progress: Progress | None = None,
+) -> AveragedBound:
+    """The mean of the bounds of crowds drawn independently, with its upper confidence limit.
+
+    Crowds of a Markov chain count as at most ``effective`` independent ones. If all crowds have one and the same bound,
+    that is the limit. Prices are means over the crowds.
+    """
+    if len(crowds) < 2:
+        raise ProblemError(f"{len(crowds)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
+    begin = perf_counter()
+    if grid is None and crowds[0].beliefs.shape[1] == 2:
+        grid = POINTS
+    found = []
+    for k, crowd in enumerate(crowds):
+        found.append(
+            relax(
+                crowd.beliefs,
+                crowd.members,
+                crowd.types,
+                budget,
+                grid=grid,
+                tolerance=tolerance,
+                rewards=crowd.rewards,
+                interior=interior,
+            )
+        )
+        if progress is not None:
+            progress((k + 1) / len(crowds))
+    values = np.array([one.value for one in found])
+    n = max(2.0, min(float(len(values)), effective))
+    mean = float(values.mean())
+    above = float(t.ppf(confidence, n - 1)) * float(values.std(ddof=1)) / float(np.sqrt(n))
+    return AveragedBound(
+        limit=mean + above,
+        mean=mean,
+        values=values,
+        price=float(np.mean([one.price for one in found])),
+        supply_prices=np.mean([one.supply_prices for one in found], axis=0),
+        lower=float(np.mean([one.lower for one in found])),
+        gap=float(np.mean([one.gap for one in found])),
+        error_budget=float(np.mean([one.error_budget for one in found])),
+        confidence=confidence,
+        seconds=perf_counter() - begin,
+    )
+
 
 #: Crowds drawn where channels are not known.
 DRAWS = 32

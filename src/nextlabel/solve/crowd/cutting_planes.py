@@ -1,4 +1,20 @@
-"""Prices by cutting planes: for few types of workers, and for prices that are nearly known.
+"""The master problem: prices that no mixture of the plans found so far can pay, by linear programming.
+
+====== ======== =========== ==================================================================
+symbol code     shape       meaning
+====== ======== =========== ==================================================================
+R_k    rewards  (P,)        what the tasks are worth in the end under plan k, per task
+L_km   labels   (P, M)      labels of type m that plan k takes, per task
+U, N   U, N     (), (M,)    labels in all and of each type, per task; may be infinite
+w_k    weights  (P,)        share of the tasks that follow plan k
+====== ======== =========== ==================================================================
+
+    min over lam, nu >= 0 of   max_k { R_k - sum_m (lam + nu_m + cost_m) L_km } + lam U + sum_m nu_m N_m
+    = max over w of  sum_k w_k (R_k - cost L_k),   sum_k w_k L_k <= N,   sum_k w_k sum_m L_km <= U,   sum_k w_k = 1.
+
+Guarantee: a lower bound on the minimum over all plans, for each plan is one of them. Cost: one linear program.
+
+Prices by cutting planes: for few types of workers, and for prices that are nearly known.
 
 The plan that is best at some prices is a column of the master problem (``master``). Its prices are tried next, every
 other time half-way to the best ones known, which keeps them from jumping about.
@@ -9,11 +25,82 @@ Cost: per round a linear program and the values at its prices; some tens of roun
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.optimize import linprog
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.solve.crowd.master import Limits, Master, prefer_common_price, solve_master
+from nextlabel.errors import SolverError
 from nextlabel.solve.crowd.single_task import LEAST_COST, SingleTask
+
+
+class Limits(NamedTuple):
+    """Labels in all and by type, per task, and what a label of each type costs beside its price."""
+
+    U: float
+    N: Floats
+    cost: Floats
+
+    def costs(self, prices: Floats) -> Floats:
+        """What a label of each type costs at prices [lam, nu_1 ...]."""
+        return np.asarray(prices[0] + prices[1:] + self.cost, dtype=np.float64)
+
+    def pays(self, prices: Floats) -> float:
+        """lam U + nu N; what is unlimited has no price."""
+        amounts = np.append(self.U, self.N)
+        finite = np.isfinite(amounts)
+        return float((prices[finite] * amounts[finite]).sum())
+
+    def valid(self, prices: Floats, least: float) -> Floats:
+        """The prices, 0 for what is unlimited; that of a label is at least ``least`` where labels are limited."""
+        amounts = np.append(self.U, self.N)
+        prices = np.where(np.isfinite(amounts), np.maximum(prices, 0.0), 0.0)
+        if np.isfinite(self.U):
+            prices[0] = max(float(prices[0]), least)
+        return np.asarray(prices, dtype=np.float64)
+
+
+class Master(NamedTuple):
+    """Prices [lam, nu_1 ...], the least value they can have over the plans known, and the weights of these."""
+
+    prices: Floats
+    value: float
+    weights: Floats
+
+
+def solve_master(rewards: Floats, labels: Floats, limits: Limits) -> Master:
+    """The best prices against the plans known."""
+    rows, right = _rows(rewards, labels, limits)
+    worth, ends = _objective(limits)
+    found = linprog(worth, A_ub=-rows, b_ub=-right, bounds=ends, method="highs")
+    if found.status != 0:
+        raise SolverError(f"the linear program of the prices was not solved: {found.message}", "Report this.")
+    return Master(np.maximum(found.x[1:], 0.0), float(found.fun), np.maximum(-found.ineqlin.marginals, 0.0))
+
+
+def prefer_common_price(rewards: Floats, labels: Floats, limits: Limits, value: float) -> Floats | None:
+    """Of all prices as good as ``value`` against the plans known, those with the least to pay for single types."""
+    rows, right = _rows(rewards, labels, limits)
+    worth, ends = _objective(limits)
+    single = np.concatenate([[0.0, 0.0], np.where(np.isfinite(limits.N), 1.0, 0.0)])
+    found = linprog(single, A_ub=np.vstack([-rows, worth]), b_ub=np.append(-right, value), bounds=ends, method="highs")
+    return np.maximum(found.x[1:], 0.0) if found.status == 0 else None
+
+
+def _rows(rewards: Floats, labels: Floats, limits: Limits) -> tuple[Floats, Floats]:
+    rows = np.column_stack([np.ones(len(rewards)), labels.sum(axis=1), labels])
+    right = rewards - (labels * limits.cost).sum(axis=1)
+    return rows, right
+
+
+def _objective(limits: Limits) -> tuple[Floats, list[tuple[float | None, float | None]]]:
+    amounts = np.concatenate([[limits.U], limits.N])
+    bounded = np.isfinite(amounts)
+    ends: list[tuple[float | None, float | None]] = [(None, None)]
+    ends += [(0.0, None if finite else 0.0) for finite in bounded]
+    return np.concatenate([[1.0], np.where(bounded, amounts, 0.0)]), ends
+
 
 #: Attempts to find equally good prices that charge all types alike.
 SETTLING = 4

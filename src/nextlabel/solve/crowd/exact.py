@@ -32,7 +32,7 @@ from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.crowd.bound import tasks_of, types_of
 from nextlabel.solve.crowd.relaxation import Types
-from nextlabel.solve.exact_result import ExactResult
+from nextlabel.solve.exact import ExactResult
 
 MAX_STATES = 1_000_000
 #: Arrivals at most: with more, even one task has too many states.

@@ -38,8 +38,7 @@ from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.open_table import Frame
 from nextlabel.problem.task_class import whole
-from nextlabel.solve.crowd.averaged import CONFIDENCE, Crowd, average_bounds
-from nextlabel.solve.crowd.bound import few_types
+from nextlabel.solve.crowd.bound import CONFIDENCE, Crowd, average_bounds, few_types
 from nextlabel.solve.crowd.relaxation import Types
 from nextlabel.solve.progress import Progress
 

@@ -34,7 +34,7 @@ from nextlabel.kernels.crowd_interior import (
     solve_factored,
     transposed,
 )
-from nextlabel.solve.crowd.master import Limits
+from nextlabel.solve.crowd.cutting_planes import Limits
 from nextlabel.solve.crowd.single_task import MOST_LABELS, SingleTask
 
 ITERATIONS = 150

@@ -34,11 +34,9 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_grid import SimplexGrid
-from nextlabel.solve.crowd.cutting_planes import CuttingPlanes
+from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits
 from nextlabel.solve.crowd.interior import solve_interior
-from nextlabel.solve.crowd.master import Limits
-from nextlabel.solve.crowd.reachable import make_reachable_task
-from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards, SingleTask, make_single_task
+from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards, SingleTask, make_reachable_task, make_single_task
 
 #: Rounds of the cutting planes at most, unless told otherwise.
 ROUNDS = 400

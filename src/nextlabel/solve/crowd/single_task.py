@@ -1,4 +1,18 @@
-"""One task on the grid: the chain that labels make, its values at given prices, and what certifies them.
+"""The grid of beliefs: knots graded in log-odds, and the beliefs that the first labels lead to.
+
+======== ========= ========= ==================================================================
+symbol   code      shape     meaning
+======== ========= ========= ==================================================================
+n        knots     (n,)      values of a coordinate, dense near 0 and 1 where tasks are nearly decided
+G        points    (G, C)    C(n + C - 2, C - 1) grid points
+======== ========= ========= ==================================================================
+
+Interpolation costs nothing at a grid point. The beliefs that can be reached from the tasks' own by few labels are
+therefore made grid points, the shortest ways first: their coordinates (``kernels.crowd_grid``), tail sums of the
+belief, become knots. Further beliefs fall between knots that are evenly spaced in log-odds. Coordinates are close to 0
+or 1 near every corner of the simplex, so that the grid is dense where tasks are nearly decided.
+
+One task on the grid: the chain that labels make, its values at given prices, and what certifies them.
 
 ======== ========= ============ ==================================================================
 symbol   code      shape        meaning
@@ -14,19 +28,107 @@ they are interpolated, which errs upwards because V is convex.
 Certificate. With T V <= V + e and every cost at least c, U = (V + a ceiling) / (1 + a) satisfies T U <= U for
 a >= e / c: the chain keeps the mean of a linear function, and every label costs. U >= R and U >= T U make U an upper
 bound on the true value (docs/theory_workers.md). ``e`` takes in the rounding of T itself.
+
+One task with many answers: only beliefs that its own can lead to, the most likely first.
+
+A grid of the simplex has too few points per answer from five answers on. Here the points are the beliefs that labels
+of the types lead to, breadth first, as long as tasks are not decided; whatever lies beyond is written as one of them
+and certainty (``kernels.crowd_points``). Where the answers can change names without changing anything (one-coin
+workers, answers all alike before the first label), beliefs are sorted, which leaves a small part of them.
+
+Guarantee: an upper bound for any set of points. It is tight for the first labels and loose for what comes after the
+last point, where a part of every task counts as decided. Cost: see ``kernels.crowd_points``.
 """
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
 from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, place
-from nextlabel.solve.crowd.grid import knots_of, make_grid, reachable_odds
+from nextlabel.kernels.crowd_points import fill_point_chain, place_at_points
+
+#: Log-odds are spaced evenly up to this; the last knots are 0 and 1.
+REACH = 14.0
+#: Beliefs looked at on the way to further ones, at most.
+MOST_BELIEFS = 20_000
+#: Reachable log-odds closer than this are one knot.
+APART = 1e-6
+
+
+def make_grid(answers: int, points: int, also: Floats | None = None) -> SimplexGrid:
+    """About ``points`` grid points; ``also`` are log-odds of coordinates that shall be knots, two thirds at most."""
+    n = knots_of(answers, points)
+    also = np.empty(0) if also is None else also
+    even = max(n - 2 - len(also), (n - 2) // 3)
+    graded = np.linspace(-1.0, 1.0, even) * REACH if even > 1 else np.zeros(even)
+    odds = np.sort(np.concatenate([graded, also]))
+    if len(also):  # a knot that is all but another one would make an interval too small to interpolate in
+        odds = odds[np.concatenate([[True], np.diff(odds) > APART])]
+    return grid_of(answers, np.concatenate([[0.0], expit(odds), [1.0]]))
+
+
+def knots_of(answers: int, points: int) -> int:
+    """The most knots that make at most so many grid points, 2 at least."""
+    n = 2
+    while comb(n + answers - 1, answers - 1) <= points:
+        n += 1
+    return n
+
+
+def grid_of(answers: int, knots: Floats) -> SimplexGrid:
+    """The grid with these knots, points in the order of ``kernels.crowd_grid.rank``."""
+    d, n = answers - 1, len(knots)
+    choose = np.array([[comb(a, b) for b in range(d + 1)] for a in range(n + d)], dtype=np.int64)
+    # Falling sequences in the order of their rank: the first coordinate counts most.
+    cells = np.array([c[::-1] for c in combinations_with_replacement(range(n), d)], dtype=np.int64)
+    order = np.argsort(_ranks(cells, choose), kind="stable")
+    x = knots[cells[order]]
+    tails = np.concatenate([np.ones((len(x), 1)), x, np.zeros((len(x), 1))], axis=1)
+    points = np.ascontiguousarray(tails[:, :-1] - tails[:, 1:])
+    corner = np.array([int(np.flatnonzero(points[:, c] == 1.0)[0]) for c in range(answers)], dtype=np.int64)
+    return SimplexGrid(np.ascontiguousarray(knots), points, corner, choose)
+
+
+def reachable_odds(beliefs: Floats, channel: Floats, most: int) -> Floats:
+    """Up to ``most`` log-odds of coordinates of beliefs that the tasks' own lead to, by as few labels as possible."""
+    here = np.unique(beliefs, axis=0)
+    found = np.empty(0)
+    while 0 < len(here) <= MOST_BELIEFS:
+        with np.errstate(divide="ignore"):
+            odds = logit(np.cumsum(here[:, :0:-1], axis=1).ravel())
+        both = _apart(np.concatenate([found, odds[np.abs(odds) < REACH]]))
+        if len(both) > most or len(both) == len(found):
+            break
+        found = both
+        joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
+        chance = joint.sum(axis=2, keepdims=True)
+        after = np.divide(joint, chance, out=np.zeros_like(joint), where=chance > 0.0)
+        after = np.moveaxis(after, 2, 3).reshape(-1, beliefs.shape[1])
+        after = after[after.sum(axis=1) > 0.0]
+        here = np.unique(np.round(after, 12), axis=0) if len(after) else after
+    return found
+
+
+def _apart(odds: Floats) -> Floats:
+    odds = np.sort(odds)
+    return odds[np.concatenate([[True], np.diff(odds) > APART])] if len(odds) else odds
+
+
+def _ranks(cells: Ints, choose: Ints) -> Ints:
+    d = cells.shape[1]
+    total = np.zeros(len(cells), dtype=np.int64)
+    for k in range(d):
+        total += choose[cells[:, k] + d - 1 - k, d - k]
+    return total
+
 
 #: Grid points by the number of answers, unless told otherwise; further answers have as many as the last.
 POINTS = {2: 1200, 3: 5000, 4: 6000}
@@ -126,3 +228,78 @@ def _chain(grid: SimplexGrid, channel: Floats, utilities: tuple[Floats, ...]) ->
 
 def _same(a: Floats, b: Floats) -> bool:
     return a.shape == b.shape and bool((a == b).all())
+
+
+#: Points at most, unless told otherwise, and comparisons of beliefs with points, about.
+REACHABLE_POINTS, COMPARISONS = 3000, 2e8
+#: A belief above this is decided, and leads nowhere.
+DECIDED = 1.0 - 1e-5
+#: Digits in which beliefs must agree to be one point.
+DIGITS = 12
+
+
+def make_reachable_task(
+    beliefs: Floats, members: Floats, channel: Floats, rewards: Rewards, points: int | None
+) -> SingleTask:
+    """The chain over beliefs that can be reached; one reward for all tasks."""
+    utility = rewards.utilities[0]
+    C = beliefs.shape[1]
+    symmetric = is_symmetric(channel, utility, beliefs)
+    most = int(min(points or REACHABLE_POINTS, np.sqrt(COMPARISONS / (max(len(channel), 1) * C))))
+    found = reachable_beliefs(beliefs, members, channel, most, symmetric=symmetric)
+    law = np.concatenate([np.eye(C), found])
+    stop = (law[:, None, :] * utility).sum(axis=2).max(axis=1)
+    ceiling = (law * utility.max(axis=0)).sum(axis=1)
+    gain = np.sqrt(np.maximum(ceiling - stop, 0.0))
+    to = np.zeros((len(channel), len(law), 2 * C), dtype=np.int64)
+    weight = np.zeros(to.shape)
+    fill_point_chain(law, gain, channel, symmetric, to, weight)
+    mass = np.zeros(len(law))
+    place_at_points(law, gain, np.ascontiguousarray(beliefs), np.ascontiguousarray(members / members.sum()), mass)
+    none = np.zeros((0, 0), dtype=np.int64)
+    grid = SimplexGrid(np.empty(0), law, np.arange(C, dtype=np.int64), none)
+    return SingleTask(grid, channel, Chain(to, weight, stop), ceiling, mass)
+
+
+def is_symmetric(channel: Floats, utility: Floats, beliefs: Floats) -> bool:
+    """Whether any two neighbouring answers, hence any two, can change names without changing anything."""
+    if not (beliefs == beliefs[:, :1]).all():
+        return False
+    rows = sorted(utility.tolist())
+    for a in range(channel.shape[1] - 1):
+        swap = np.arange(channel.shape[1])
+        swap[[a, a + 1]] = a + 1, a
+        if not (channel[:, swap][:, :, swap] == channel).all() or sorted(utility[:, swap].tolist()) != rows:
+            return False
+    return True
+
+
+def reachable_beliefs(beliefs: Floats, members: Floats, channel: Floats, most: int, *, symmetric: bool) -> Floats:
+    """Up to ``most`` beliefs that are not decided, level by level; of a level that is too large the most likely."""
+    here, likely = _merge(beliefs, members / members.sum(), symmetric)
+    found = here[:0]
+    while len(here) and len(found) < most:
+        known = {tuple(row) for row in np.round(found, DIGITS)}
+        new = np.array([tuple(row) not in known for row in np.round(here, DIGITS)])
+        new &= here.max(axis=1) <= DECIDED
+        here, likely = here[new], likely[new]
+        first = np.argsort(-likely, kind="stable")[: most - len(found)]
+        here, likely = here[first], likely[first]
+        found = np.concatenate([found, here])
+        joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
+        chance = joint.sum(axis=2)
+        after = np.moveaxis(joint, 2, 3)[chance > 0.0]
+        weight = (likely[:, None, None] * chance)[chance > 0.0] / max(len(channel), 1)
+        here, likely = _merge(after / after.sum(axis=1, keepdims=True), weight, symmetric)
+    return np.ascontiguousarray(found)
+
+
+def _merge(beliefs: Floats, weight: Floats, symmetric: bool) -> tuple[Floats, Floats]:
+    """Different beliefs, and the weight of each."""
+    if len(beliefs) == 0:
+        return beliefs, weight
+    if symmetric:
+        beliefs = np.sort(beliefs, axis=1)[:, ::-1]
+    _, first, number = np.unique(np.round(beliefs, DIGITS), axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(number.ravel(), weights=weight).astype(np.float64)
+    return np.ascontiguousarray(beliefs[first]), total

@@ -1,4 +1,6 @@
-"""Prices from where the tasks stand now, in milliseconds: arrivals in batches, and the last prices to start from.
+"""Tasks that a sweep does not reach, because they have more labels, or more of them in flight, than it looks at.
+
+Prices from where the tasks stand now, in milliseconds: arrivals in batches, and the last prices to start from.
 
 =========== ============= ======================================================================================
 symbol      code          meaning
@@ -41,19 +43,59 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.backward import backward
-from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.inputs import Lattices, make_grid
+from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, in_units, whole
 from nextlabel.problem.state import Groups, check_groups
 from nextlabel.problem.workers import refuse_workers
-from nextlabel.solve.batched.outside import OutsideTasks
-from nextlabel.solve.batched.search import BatchSearch, Sweeps
-from nextlabel.solve.batched.sizes import BATCHES, make_batches
-from nextlabel.solve.core_states import all_columns
+from nextlabel.solve.per_arrival import BATCHES, BatchSearch, Sweeps, make_batches
 from nextlabel.solve.relaxed import ENDLESS, stack_classes
-from nextlabel.solve.timeline import make_timeline
-from nextlabel.solve.truncation import late_tail, make_cut
+from nextlabel.solve.truncation import all_columns, late_tail, make_cut, make_timeline
+
+
+class OutsideTasks:
+    """What they are worth; lattices that were needed once are kept."""
+
+    def __init__(self, problem: Problem, depth: int) -> None:
+        self.problem, self.depth = problem, depth
+        self._lattices: dict[int, Lattice] = {}
+
+    def worth(self, groups: Groups, lowest: float) -> tuple[float, float]:
+        """At most, going on without delay at the lowest price, and at least, without another label."""
+        above = below = 0.0
+        for c in np.unique(groups.entry):
+            some = Groups(*(column[groups.entry == c] for column in groups))
+            own = self._lattice(int(c), int((some.levels(self.problem.answers) + some.w).max()))
+            S = np.empty((3, own.nodes))
+            one = Lattices(own.first, own.child, own.reward[None], own.ceiling[None], own.prob[None])
+            no_delay(one, lowest, np.zeros(own.depth + 1), S, np.empty((1, 4)))
+            high, low = S[0], own.reward
+            for w in range(int(some.w.max()) + 1):
+                if w > 0:
+                    high = one_label_on(own, high)
+                    low = low if self.problem.finite else one_label_on(own, low)
+                here = some.w == w
+                above += float(some.members[here] @ high[some.node[here]])
+                below += float(some.members[here] @ low[some.node[here]])
+        return above, below
+
+    def _lattice(self, c: int, depth: int) -> Lattice:
+        """The lattice of a class, at least so deep."""
+        kept = self._lattices.get(c)
+        if kept is None or kept.depth < depth:
+            kept = self._lattices[c] = self.problem.classes[c].lattice(max(depth, self.depth))
+        return kept
+
+
+def one_label_on(lattice: Lattice, values: Floats) -> Floats:
+    """Expected values after one label more; the last level keeps its own."""
+    out, inner = values.copy(), int(lattice.first[lattice.depth])
+    out[:inner] = np.sum(lattice.prob[:inner] * values[lattice.child[:inner]], axis=1)
+    return out
+
 
 #: No further round is made when ``gap`` is at most this share of the value, or of all that labels could add.
 TOLERANCE = 1e-4

@@ -1,1 +1,0 @@
-"""Prices while a campaign runs: arrivals in batches, tasks counted by state, milliseconds a solve."""

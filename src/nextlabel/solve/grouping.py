@@ -1,0 +1,349 @@
+"""Problems whose priors are one family with one parameter: a model's score of each task.
+
+Families: Beta(s p, s (1 - p)) with one strength s, and workers of one accuracy with P(truth is 1) = p.
+
+How far the value of a task can be from what the grid says of it: proved, in closed form (docs/theory_grouping.md).
+
+======== ========== ===== ============================================================================================
+symbol   code       shape meaning
+======== ========== ===== ============================================================================================
+p        p          (C,)  score; f_p is the density of Beta(s p, s (1 - p))
+L(p)     log_beta   --    log B(s p, s (1 - p)), the logarithm of the beta function
+A(p)     payoff     --    bound on the standard deviation of what the best plan of a task with prior f_p earns, net
+======== ========== ===== ============================================================================================
+
+Let V(p) be the value of one task at given prices, J(theta) what the best plan for f_p earns given theta, net of prices.
+Any other prior g gives V(g) >= int J g, because that plan is one of those that may be used there. For a cell of the
+grid with ends p1 <= p <= p2 and p = t p1 + (1 - t) p2
+
+    V(p) - t V(p1) - (1 - t) V(p2) <= E_p[(c - J) k],        k = t f_1 / f_p + (1 - t) f_2 / f_p - 1,  any c,
+
+at most A(p) sqrt(E_p[k^2]), for the mean of k is 0. Likewise, for tasks x with mean score m, and the best plan for m,
+
+    n V(m) - sum_x V(p_x) <= A(m) sum_x sqrt(E_m[k_x^2]),    k_x = f_x / f_m - 1 - (p_x - m) d log f_m / dm,
+
+where the term of first order may be taken away because it sums to 0. No error exceeds what labels can add to a task.
+Both expectations are sums of beta functions,
+E_p[f_i f_j / f_p^2] = exp(L(p) + L(p_i + p_j - p) - L(p_i) - L(p_j)).
+With workers of one accuracy f_p is linear in p: both errors are 0, V is convex.
+Guarantee: upper bounds, rounding included. Cost: six beta functions for each score.
+
+Where the points of the grid stand: close together where a prior between them would differ most from theirs.
+
+For Beta priors of strength s the chord between two points p1 and p2 is off by about A(p) M(p) (p - p1)(p2 - p) / 2 with
+
+    M = s^2 sqrt(2 v^2 + k),    v and k the variance and the fourth cumulant of log(theta / (1 - theta)),
+
+so that cells of equal length in the metric sqrt(A M) have equal errors. Where labels have little to say A is nearly 0,
+and no cell may be longer than LONGEST of its own scale for all that. With workers of one accuracy cells are equal.
+Guarantee: none is needed; errors are those of the grid as it is.
+
+A problem with many scores between two problems with few: one is worth at least as much, the other at most.
+
+======== ======== ==============================================================================================
+symbol   code     meaning
+======== ======== ==============================================================================================
+--       upper    every task is split between the ends of its cell, so that the mean of its score stays: chords
+--       lower    the tasks of a cell all get their mean score
+e        above    the upper problem's value, plus this, is never below the original one's, at any prices
+e'       below    the lower problem's value, less this, is never above it
+======== ======== ==============================================================================================
+
+Guarantee: proved for single-task values at any prices, and so for the bound (``errors``, docs/theory_grouping.md).
+Cost: some beta functions for each score, then that of problems with as many classes as the grid has points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainc, betaln, digamma, expit, logit, polygamma
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import Beta, beta_beliefs
+from nextlabel.beliefs.fact import OneCoin, coin_beliefs
+from nextlabel.beliefs.prior import EPS
+from nextlabel.beliefs.rewards import Accuracy
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.scores import ScoreClasses, prior_of_score
+from nextlabel.problem.task_class import TaskClass
+
+#: Strengths that differ by less than this share are one: s p + s (1 - p) is s up to rounding.
+SAME = 1e-12
+
+
+class Scored(NamedTuple):
+    """Different scores, rising, with the tasks that have each; ``pattern`` has the threshold and the reward."""
+
+    p: Floats
+    tasks: Floats
+    pattern: TaskClass
+    strength: float | None
+    accuracy: float | None
+
+    @property
+    def total(self) -> float:
+        """K."""
+        return float(self.tasks.sum())
+
+
+def scored(classes: Sequence[TaskClass]) -> Scored | None:
+    """The scores that the classes stand for, None if they are no such family."""
+    if isinstance(classes, ScoreClasses):
+        order = np.argsort(classes.values)
+        tasks = classes.counts[order].astype(np.float64)
+        return Scored(classes.values[order], tasks, classes.pattern, classes.strength, classes.accuracy)
+    found = scores_of(classes)
+    if found is None:
+        return None
+    order = np.argsort(found.p)
+    return found._replace(p=found.p[order], tasks=found.tasks[order])
+
+
+def scores_of(classes: Sequence[TaskClass]) -> Scored | None:
+    """The scores of plain classes in their own order, None if they are no such family."""
+    one = classes[0]
+    if any(c.threshold != one.threshold or c.reward != one.reward for c in classes):
+        return None
+    tasks = np.array([c.weight for c in classes])
+    strength: float | None = None
+    accuracy: float | None = None
+    if isinstance(one.prior, OneCoin):
+        accuracy = one.prior.accuracy
+        coins = [c.prior for c in classes if isinstance(c.prior, OneCoin) and c.prior.accuracy == accuracy]
+        p = np.array([coin.probability for coin in coins])
+    elif isinstance(one.prior, Beta):
+        strength = one.prior.alpha + one.prior.beta
+        betas = [c.prior for c in classes if isinstance(c.prior, Beta)]
+        p = np.array([b.alpha / strength for b in betas if same_strength(b, strength)])
+    else:
+        return None
+    if len(p) < len(classes):
+        return None
+    return Scored(p, tasks, one, strength, accuracy)
+
+
+def same_strength(prior: Beta, strength: float) -> bool:
+    """Whether a Beta prior has that strength, up to rounding."""
+    return abs(prior.alpha + prior.beta - strength) <= SAME * strength
+
+
+def score_beliefs(scores: Scored, p: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Answer and truth probabilities (B, N, 2) of tasks with the scores p."""
+    if scores.strength is None:
+        return coin_beliefs(p, np.full(len(p), scores.accuracy), depth)
+    s = scores.strength
+    return beta_beliefs(s * p, s * (1.0 - p), np.full(len(p), scores.pattern.threshold), depth)
+
+
+#: What the plan pays has a second moment of at most 3 D^2, D the most that labels can add to a task.
+PAID = 3.0
+#: What a probability may have been rounded by.
+ROUNDED_CHANCE = 1e-12
+#: Rounded operations behind a sum of logarithms of beta functions.
+OPERATIONS = 64.0
+
+
+def log_beta(strength: float, p: Floats) -> Floats:
+    """L(p); infinite where there is no such prior, which makes an error infinite too."""
+    with np.errstate(all="ignore"):
+        found = betaln(strength * p, strength * (1.0 - p))
+    return np.asarray(np.where((p > 0.0) & (p < 1.0), found, np.inf), dtype=np.float64)
+
+
+def payoff(pattern: TaskClass, strength: float, p: Floats) -> Floats:
+    """A(p)."""
+    reward = pattern.reward
+    if not isinstance(reward, Accuracy):
+        return np.full(p.shape, (0.5 + np.sqrt(PAID)) * 2.0 * reward.largest)
+    everywhere = 0.5 + np.sqrt(PAID) * 0.5
+    near_certain = (1.0 + np.sqrt(1.5)) * np.sqrt(at_stake(pattern, strength, p) / reward.value)
+    return np.asarray(reward.value * np.minimum(everywhere, near_certain), dtype=np.float64)
+
+
+def at_stake(pattern: TaskClass, strength: float, p: Floats) -> Floats:
+    """The most that labels can add to a task: no value is further above that of deciding at once."""
+    reward = pattern.reward
+    if not isinstance(reward, Accuracy):
+        return np.full(p.shape, 2.0 * reward.largest)
+    above = betainc(strength * (1.0 - p), strength * p, 1.0 - pattern.threshold)
+    wrong = np.minimum(np.minimum(above, 1.0 - above) + ROUNDED_CHANCE, 0.5)
+    return np.asarray(reward.value * wrong, dtype=np.float64)
+
+
+def chord_errors(pattern: TaskClass, strength: float, p: Floats, grid: Floats, cell: Ints) -> Floats:
+    """By how much V(p) can be above the chord of V between the ends of its cell, numbered ``cell`` of the grid."""
+    low, high = grid[cell], grid[cell + 1]
+    share, ends = chord_shares(p, low, high), log_beta(strength, grid)
+    at, one, two = log_beta(strength, p), ends[cell], ends[cell + 1]
+    with np.errstate(all="ignore"):
+        square = share**2 * np.expm1(at + log_beta(strength, 2.0 * low - p) - 2.0 * one)
+        square += (1.0 - share) ** 2 * np.expm1(at + log_beta(strength, 2.0 * high - p) - 2.0 * two)
+        square += 2.0 * share * (1.0 - share) * np.expm1(at + log_beta(strength, low + high - p) - one - two)
+    stake = at_stake(pattern, strength, grid)
+    most = share * stake[cell] + (1.0 - share) * stake[cell + 1]
+    off = np.minimum(_root(strength, square, at) * payoff(pattern, strength, p), most)
+    # A task whose score is a point of the grid has its own prior there.
+    return np.asarray(np.where((p == low) | (p == high), 0.0, off), dtype=np.float64)
+
+
+def chord_shares(p: Floats, low: Floats, high: Floats) -> Floats:
+    """t with p = t low + (1 - t) high."""
+    return np.asarray((high - p) / (high - low), dtype=np.float64)
+
+
+def mean_errors(pattern: TaskClass, strength: float, p: Floats, mean: Floats, cell: Ints) -> Floats:
+    """By how much V(mean) can be above V(p), on average over tasks of one cell whose scores have that mean."""
+    ends, own, step = log_beta(strength, mean), log_beta(strength, p), p - mean[cell]
+    information = strength**2 * (polygamma(1, strength * mean) + polygamma(1, strength * (1.0 - mean)))
+    with np.errstate(all="ignore"):
+        apart = _mean_log_odds(strength, p) - _mean_log_odds(strength, mean)[cell]
+        square = np.expm1(ends[cell] + log_beta(strength, 2.0 * p - mean[cell]) - 2.0 * own)
+        square += step * (step * information[cell] - 2.0 * strength * apart)
+    off = _root(strength, square, own) * payoff(pattern, strength, mean)[cell]
+    off = np.minimum(off, at_stake(pattern, strength, p))
+    return np.asarray(np.where(step == 0.0, 0.0, off), dtype=np.float64)
+
+
+def _mean_log_odds(strength: float, p: Floats) -> Floats:
+    return np.asarray(digamma(strength * p) - digamma(strength * (1.0 - p)), dtype=np.float64)
+
+
+def _root(strength: float, square: Floats, at: Floats) -> Floats:
+    """The root of a mean square, which cancellation may have moved."""
+    rounding = OPERATIONS * EPS * (1.0 + np.abs(at) + strength)
+    size = np.where(np.isfinite(square), np.maximum(square, 0.0), np.inf) + rounding
+    return np.asarray(np.sqrt(size), dtype=np.float64)
+
+
+#: Length of a cell, by which the error of both sides together is at most about 5e-5 of a task, and cells at most.
+LENGTH, MOST_CELLS = 0.013, 3000
+#: Cells of a family in which nothing but the number of cells sets the error.
+EVEN_CELLS = 2000
+#: The root of A counts as at least this.
+LEAST_ROOT = 0.05
+#: Points at which the metric is tabulated.
+POINTS = 20_001
+
+
+def make_score_grid(scores: Scored, cells: int | None = None) -> Floats:
+    """Points that rise from the least score to the largest; ``cells`` of them fewer one, or as many as are needed."""
+    least, largest = float(scores.p[0]), float(scores.p[-1])
+    if least == largest:
+        return np.array([least])
+    if scores.strength is None:
+        return np.linspace(least, largest, (EVEN_CELLS if cells is None else cells) + 1)
+    s = scores.strength
+    p = np.clip(expit(np.linspace(logit(least), logit(largest), POINTS)), least, largest)
+    v = polygamma(1, s * p) + polygamma(1, s * (1.0 - p))
+    k = polygamma(3, s * p) + polygamma(3, s * (1.0 - p))
+    root = np.maximum(np.sqrt(payoff(scores.pattern, s, p) / max(scores.pattern.reward.largest, 1e-300)), LEAST_ROOT)
+    metric = root * s * np.sqrt(np.sqrt(2.0 * v**2 + k))
+    length = np.append(0.0, np.cumsum(0.5 * (metric[1:] + metric[:-1]) * np.diff(p)))
+    if cells is None:
+        cells = int(min(np.ceil(length[-1] / LENGTH), MOST_CELLS))
+    grid = np.interp(np.linspace(0.0, length[-1], max(cells, 1) + 1), length, p)
+    grid[0], grid[-1] = least, largest
+    return np.unique(grid)
+
+
+#: Problems with more classes than this are grouped, if their priors are of one family.
+MANY_CLASSES = 4096
+#: Shares of tasks below this are rounding.
+LEAST_SHARE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClass(TaskClass):
+    """A point of the grid, for which ``share`` tasks count, a whole number or not."""
+
+    share: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """How often a task of this class counts in sums over tasks."""
+        return self.share
+
+
+class AroundScores(NamedTuple):
+    """Tasks at the points of a grid and at the mean of each cell, and what to add to one and to take off the other."""
+
+    grid: Floats
+    at_ends: Floats
+    mean: Floats
+    members: Floats
+    above: float
+    below: float
+
+
+class Grouped(NamedTuple):
+    """Two problems around one, and what to add to one and to take off the other."""
+
+    upper: Problem
+    lower: Problem
+    above: float
+    below: float
+
+    @property
+    def priors(self) -> int:
+        """Different priors of the larger problem."""
+        return max(len(self.upper.classes), len(self.lower.classes))
+
+
+def group(problem: Problem, cells: int | None = None, least: int = MANY_CLASSES) -> Grouped | None:
+    """The problems, if there are more than ``least`` classes, of one family; ``cells`` of the grid, else by need."""
+    if len(problem.classes) <= least or problem.workers:
+        return None
+    scores = scored(problem.classes)
+    if scores is None:
+        return None
+    around = group_scores(scores, make_score_grid(scores, cells))
+    return Grouped(
+        problem_of(problem, scores, around.grid, around.at_ends),
+        problem_of(problem, scores, around.mean, around.members),
+        around.above,
+        around.below,
+    )
+
+
+def group_scores(scores: Scored, grid: Floats) -> AroundScores:
+    """The tasks around those with these scores, which lie between the ends of the grid."""
+    if len(grid) == 1:
+        total = np.array([scores.total])
+        return AroundScores(grid, total, grid, total, 0.0, 0.0)
+    cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
+    share = chord_shares(scores.p, grid[cell], grid[cell + 1])
+    at_ends = _sums(cell, scores.tasks * share, len(grid)) + _sums(cell + 1, scores.tasks * (1.0 - share), len(grid))
+    members = _sums(cell, scores.tasks, len(grid) - 1)
+    occupied = members > 0
+    mean = 0.5 * (grid[:-1] + grid[1:])
+    mean[occupied] = _sums(cell, scores.tasks * scores.p, len(grid) - 1)[occupied] / members[occupied]
+    above = below = 0.0
+    if scores.strength is not None:
+        above = float(scores.tasks @ chord_errors(scores.pattern, scores.strength, scores.p, grid, cell))
+        below = float(scores.tasks @ mean_errors(scores.pattern, scores.strength, scores.p, mean, cell))
+    # Sums are rounded: a task counts, or its score stands, by so much too little or too much.
+    steep = 2.0 + (scores.strength or 1.0) ** 0.5
+    rounded = 4.0 * EPS * scores.total * len(scores.p) * steep * scores.pattern.reward.largest
+    return AroundScores(grid, at_ends, mean[occupied], members[occupied], above + rounded, below + rounded)
+
+
+def _sums(cell: Ints, values: Floats, cells: int) -> Floats:
+    return np.asarray(np.bincount(cell, values, cells), dtype=np.float64)
+
+
+def problem_of(problem: Problem, scores: Scored, p: Floats, tasks: Floats) -> Problem:
+    """The problem with ``tasks`` tasks of each score."""
+    one = scores.pattern
+    classes = tuple(
+        SharedClass(
+            max(ceil(share), 1), prior_of_score(x, scores.strength, scores.accuracy), one.threshold, one.reward, share
+        )
+        for x, share in zip(p.tolist(), tasks.tolist(), strict=True)
+        if share > LEAST_SHARE
+    )
+    return replace(problem, classes=classes)

@@ -1,1 +1,0 @@
-"""Tasks with nearly equal priors, grouped with a certified error."""

@@ -1,0 +1,410 @@
+"""Proof that no greater root was missed: every price above the roots is ruled out, interval by interval.
+
+The search for roots looks at some prices. A state whose 'assign' is optimal only between two of them, at a price above
+the root that was found, would be missed. V is convex in the price, so that values and slopes at both ends of an
+interval bound g inside (``kernels.index.rule_out``); intervals that are not ruled out are cut in PARTS and looked at
+again, until they are ruled out or narrower than the tolerance.
+Guarantee: if complete, no state is better off by more than TIED with 'assign' at any price more than the tolerance
+above its root. Without a horizon only, where V is exact. Cost: one sweep per price, about as many as the search itself
+took; it is done where that is at most PROOF_WORK state updates. Elsewhere only rows with few arrivals left are looked
+at, where several roots are most often met: greater ones that were missed are found, and nothing is proved.
+
+Index roots of one class: sweeps at well-chosen prices narrow the brackets of all states at once.
+
+Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
+would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
+Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
+greatest of all where ``proof`` says so. Cost: some hundred to some thousand sweeps.
+
+Index tables with a deadline that comes after the last arrival: layers of time to spare instead of time left.
+
+========= ======== ================================================================================
+symbol    code     meaning
+========= ======== ================================================================================
+y         --       tau - (n - 1) / r: time to spare, once the arrivals that are left have come
+y_lo      least    a campaign that starts with all its time comes below it with chance LATE
+x         late     e^{-mu y}: the chance that a label given to the last arrival is not back in time
+========= ======== ================================================================================
+
+Time left and arrivals left fall together, and time to spare stays about where it was. So a campaign meets only a strip
+of the pairs (n, tau), along which indices hardly change: what is lost at the deadline is in proportion to x. The table
+has a few layers of x, from that of y_lo down to 0, no deadline at all, and is linear in x between them.
+Guarantee: the table's ``error`` is the largest change of an advantage, over a few prices, when there are twice as many
+layers, and of the line between them, at pairs that a campaign meets; roots are searched for to TOLERANCE. Pairs below
+y_lo are not in the table; all pairs with more time to spare are.
+Cost: that of a table without a deadline, one and a half times for each layer (``kernels.spare_block``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from math import exp, inf
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.kernels.index import Brackets, Openings, gittins, narrow, narrow_over_time, narrow_spare, rule_out, sweep
+from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.price_block import BlockRoom, fill_edges, make_block_room
+from nextlabel.kernels.spare_block import SpareSteps, last_row, make_spare_room, next_spare_row
+from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.truncation import (
+    NO_STEPS,
+    Cut,
+    Timeline,
+    differences,
+    halve_steps,
+    late_tail,
+    make_timeline,
+    step_weights,
+)
+
+#: State updates that a proof may cost; prices of its first pass; parts into which an open interval is cut.
+PROOF_WORK = 4_000_000
+PROOF_PRICES, PARTS = 257, 4
+#: Where that is not enough for all rows: rows that are looked at, and what it may cost.
+PART_ROWS, PART_WORK = 64, 20_000_000
+
+
+def look_above(work: IndexWork, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
+    """Prices above the roots at which 'assign' is better (0: none was seen), and whether all others are ruled out."""
+    higher = np.zeros(root.shape)
+    if work.line.finite:
+        return higher, False
+    known, left = len(at), PROOF_WORK // (int(at[-1]) * work.states)
+    if left < PROOF_PRICES:  # too dear for all rows: those with few arrivals left have several roots most often
+        known = int(np.searchsorted(at, PART_ROWS, side="right"))
+        left = PART_WORK // (int(at[known - 1]) * work.states)
+    some = at[:known]
+    prices = work.top * np.linspace(1.0, 0.0, PROOF_PRICES) ** 2
+    linked = np.ones(len(prices), dtype=bool)
+    room = np.zeros((4, int(some[-1]), work.states, 1))
+    while len(prices) <= left:
+        left -= len(prices)
+        found = Openings(np.zeros(len(prices), dtype=bool), higher[:known])
+        work.call(rule_out, prices, linked, some, root[:known], tolerance, room, found)
+        wide = [int(p) for p in np.flatnonzero(found.open_) if prices[p - 1] - prices[p] > tolerance]
+        if not wide:
+            return higher, known == len(at)
+        prices, linked = _cut(prices, wide)
+    return higher, False
+
+
+def _cut(prices: Floats, wide: list[int]) -> tuple[Floats, np.ndarray]:
+    """The intervals in parts: prices, and whether each price ends a part."""
+    out: list[float] = []
+    linked: list[bool] = []
+    for p in wide:
+        parts = np.linspace(prices[p - 1], prices[p], PARTS + 1).tolist()
+        if not out or out[-1] != parts[0]:
+            out.append(parts[0])
+            linked.append(False)
+        out += parts[1:]
+        linked += [True] * PARTS
+    return np.array(out), np.array(linked)
+
+
+#: Brackets narrower than this are roots; so are brackets whose two tangents agree on the root within the tolerance.
+ROOT = 1e-9
+#: An advantage up to this is none.
+FLAT = 1e-10
+FIRST_PRICES = 256
+PRICES_A_ROUND = 512
+ROUNDS = 60
+#: Searches at most, each from the greater roots that the one before has missed.
+SEARCHES = 6
+#: Labels in flight up to which the index past the cap is tabulated.
+BEYOND_FLIGHT = 32
+#: States times prices from which a round is worth two threads.
+THREAD_WORK = 10_000_000
+
+
+class IndexWork:
+    """Arrays of one class and the sweeps on them."""
+
+    def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, line: Timeline) -> None:
+        self.problem, self.entry, self.cut, self.line = problem, entry, cut, line
+        self.layers = line.layers
+        self.stack = stack_classes([entry], cut.depth, problem.budget)
+        self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
+        self.off, self.states = self.grid.off, self.grid.states
+        self.top = 1.001 * float(self.stack.spread[0])
+        self.weights = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
+
+    def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
+        """Call an index kernel: the class's arrays come first, then what this call brings."""
+        steps = self.line.steps(self.problem.completion_rate)
+        tail = late_tail(self.problem, self.cut.depth)
+        return kernel(self.stack.arrays, self.grid, steps, self.weights, tail, *rest)
+
+    def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
+        """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
+        shape = (len(at), self.states, self.layers)
+        root = np.zeros(shape)
+        todo = np.zeros(shape, dtype=bool)
+        for w in range(self.cut.flight):
+            todo[:, self.off[w] : self.off[w] + self.stack.first[self.cut.cap - w]] = True
+        if self.line.finite:
+            todo[:, :, 0] = False  # no time left: a label is worth nothing
+        prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
+        self._search(at, prices, todo, root, tolerance, progress)
+        # Below the least of these prices little has been tried, and 0 not at all.
+        low = root.copy()
+        self._search(at, np.array([prices[-1], 0.0]), todo & (root <= prices[-1]), low, tolerance, progress)
+        np.maximum(root, low, out=root)
+        for _ in range(SEARCHES):
+            higher, complete = self.look_above(at, root, tolerance)
+            todo = higher > root + tolerance
+            if not todo.any():
+                return root, complete
+            prices = np.unique(np.concatenate([prices, higher[todo]]))[::-1]
+            self._search(at, prices, todo, root, tolerance, progress)
+        return root, False
+
+    def _search(
+        self, at: Ints, prices: Floats, todo: Bools, root: Floats, tolerance: float, progress: Progress | None
+    ) -> None:
+        """Roots of the states ``todo``, from sweeps at these prices on, chosen where the open brackets point."""
+        lo, hi = np.full(root.shape, -1.0 if prices[-1] == 0.0 else 0.0), np.full(root.shape, self.top)
+        ends = np.zeros((4, *root.shape))
+        ends[2] = -self.top
+        ends[3] = -1.0
+        todo = todo.copy()
+        if not todo.any():
+            return
+        for step in range(ROUNDS):
+            self._narrow(prices, at, lo, hi, ends)
+            if progress is not None:
+                progress(1.0 - 0.8 ** (step + 1))
+            guess, solved = _solve_brackets(lo[todo], hi[todo], ends[:, todo], tolerance, step)
+            root[todo] = np.maximum(guess, 0.0)
+            todo[todo] = ~solved
+            if not todo.any():
+                break
+            prices = _pick(root[todo])
+
+    def _narrow(self, prices: Floats, at: Ints, lo: Floats, hi: Floats, ends: Floats) -> None:
+        """Brackets narrowed on two threads, by both halves of the prices; the upper half wins where it has a root."""
+        if len(prices) * int(at[-1]) * lo[0].size < THREAD_WORK:
+            self._sweep(prices, at, Brackets(lo, hi, ends))
+            return
+        half = len(prices) // 2
+        lo_up, hi_up, ends_up = lo.copy(), hi.copy(), ends.copy()
+        floor = lo.copy()
+        with ThreadPoolExecutor(2) as pool:
+            upper = pool.submit(self._sweep, prices[:half], at, Brackets(lo_up, hi_up, ends_up))
+            self._sweep(prices[half:], at, Brackets(lo, hi, ends))
+            upper.result()
+        wins = lo_up > floor
+        above = wins | (hi_up < hi)
+        np.copyto(lo, lo_up, where=wins)
+        np.copyto(ends[:2], ends_up[:2], where=wins)
+        np.copyto(hi, hi_up, where=above)
+        np.copyto(ends[2:], ends_up[2:], where=above)
+
+    def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
+        """Sweeps at these falling prices, on one thread."""
+        if self.line.finite:
+            shape = (int(at[-1]), *out.lo.shape[1:])
+            self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
+        else:
+            room = make_block_room(self.stack.nodes, self.states, len(prices))
+            steps = self.line.steps(self.problem.completion_rate)
+            narrow(self.stack.arrays, self.grid, steps, prices, at, room, out)
+
+    def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
+        """Greater roots that were missed, and whether there are no others (``proof``)."""
+        return look_above(self, at, root, tolerance)
+
+    def advantages(self, rows: int, lam: float) -> Floats:
+        """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
+        V, N = np.zeros((2, rows, self.states, self.line.layers))
+        self.call(sweep, lam, V, N)
+        A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.cut.cap, self.cut.flight)
+        return np.moveaxis(A, 2, 1)
+
+    def time_error(self, rows: int) -> float:
+        """Largest change of an advantage, over a few prices, when every time step is halved; 0 for infinite T."""
+        if not self.line.finite:
+            return 0.0
+        fine = IndexWork(self.problem, self.entry, self.cut, halve_steps(self.problem, self.line))
+        prices = self.top * np.array([0.05, 0.1, 0.2, 0.4])
+        return max(
+            float(np.abs(self.advantages(rows, lam) - fine.advantages(rows, lam)[:, :, ::2]).max()) for lam in prices
+        )
+
+    def beyond(self) -> Floats:
+        """(w, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
+        s = self.stack
+        index = np.zeros(s.nodes)
+        gittins(s.first, s.reward[0], s.prob[0], s.child, s.depth, np.empty(s.nodes), np.empty(s.nodes), index)
+        rows = [index]
+        inner = int(s.first[s.depth])
+        for _ in range(max(self.cut.flight, BEYOND_FLIGHT)):
+            following = np.zeros(s.nodes)
+            after = np.where(s.prob[0, :inner] > 0, rows[-1][s.child[:inner]], np.inf)
+            following[:inner] = after.min(axis=1)
+            rows.append(following)
+        return np.stack(rows)
+
+
+def _solve_brackets(lo: Floats, hi: Floats, ends: Floats, tolerance: float, step: int) -> tuple[Floats, Bools]:
+    """Root of each bracket if it is known, else the price to try next.
+
+    A root is known when the bracket is tiny, when g is 0 at ``lo`` and the tangent from above leads there, or when the
+    tangents from both sides and the chord agree: g is then straight, or bent so little that it does not matter.
+    """
+    g_lo, s_lo, g_hi, s_hi = ends
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_hi = np.clip(np.where(s_hi < 0, hi - g_hi / s_hi, lo), lo, hi)
+        from_lo = np.clip(np.where(s_lo < 0, lo - g_lo / s_lo, hi), lo, hi)
+        chord = np.clip(np.where(g_lo > g_hi, lo + (hi - lo) * g_lo / (g_lo - g_hi), lo), lo, hi)
+    near = (hi - lo <= ROOT) | ((from_hi - lo <= ROOT) & (g_lo <= FLAT))
+    agree = (np.abs(from_hi - from_lo) <= 0.3 * tolerance) & (np.abs(from_hi - chord) <= 0.3 * tolerance)
+    trial = chord if step % 3 == 1 else (from_hi if step % 3 == 0 else 0.5 * (lo + hi))
+    trial = np.where((trial <= lo) | (trial >= hi), 0.5 * (lo + hi), trial)
+    return np.where(near, from_hi, np.where(agree, chord, trial)), near | agree
+
+
+def _pick(wanted: Floats) -> Floats:
+    """At most PRICES_A_ROUND of the prices asked for, spread over them, falling."""
+    unique = np.unique(np.round(wanted, 11))[::-1]
+    if len(unique) > PRICES_A_ROUND:
+        unique = unique[np.linspace(0, len(unique) - 1, PRICES_A_ROUND).astype(np.int64)]
+    return unique
+
+
+#: Chance that a campaign has less time to spare, at its last arrival, than the table knows.
+LATE = 1e-9
+#: Layers at first and at most; doubled, less one, until the error fits.
+FIRST_LAYERS, MOST_LAYERS = 3, 17
+#: Labels in flight from which x is nearly a martingale, and the largest x of a table.
+LEAST_RHO, MOST_LATE = 5.0, 0.02
+#: Prices, as shares of the largest index, at which the error is judged; and shares of what a deadline takes from it.
+JUDGED, JUDGED_NEAR = (0.6, 0.4, 0.2, 0.1, 0.05), (0.2, 0.5, 0.8)
+#: Roots are not searched for more accurately than that.
+SPARE_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """How the layers of a table stand for arrivals and time left: at -x = -exp(-rate (tau - (n - 1) / arrivals))."""
+
+    arrivals: float
+    rate: float
+
+    def at(self, n: int, tau: float) -> float:
+        """-x with n arrivals and time tau left."""
+        return -exp(min(-self.rate * (tau - (n - 1) / self.arrivals), 700.0))
+
+
+def least_time_to_spare(problem: Problem) -> float:
+    """y at the last arrival, which is below it with chance LATE."""
+    return problem.horizon - float(gammaincinv(problem.budget, 1.0 - LATE)) / problem.peak_rate
+
+
+def most_late(problem: Problem, rows: int) -> Floats:
+    """(rows,) x with 1, 2, .. arrivals left, which a campaign exceeds with chance LATE."""
+    n = np.arange(1, rows + 1)
+    spent = gammaincinv(problem.budget - n + 1, 1.0 - LATE) / problem.peak_rate
+    spare = problem.horizon - spent - (n - 1) / problem.peak_rate
+    return np.asarray(np.exp(-problem.completion_rate * spare), dtype=np.float64)
+
+
+def spare_layers(problem: Problem) -> Floats | None:
+    """FIRST_LAYERS values of x, falling to 0; None if the deadline may come before the last labels are back."""
+    if not problem.finite or len(problem.rate_pieces[1]) > 1 or problem.rho < LEAST_RHO:
+        return None
+    most = exp(-problem.completion_rate * max(least_time_to_spare(problem), 0.0))
+    if most > MOST_LATE:
+        return None
+    return most * np.linspace(1.0, 0.0, FIRST_LAYERS) ** 2
+
+
+def finer(x: Floats) -> Floats:
+    """The layers and as many between them."""
+    return np.asarray(x[0] * np.linspace(1.0, 0.0, 2 * len(x) - 1) ** 2)
+
+
+def spare_steps(problem: Problem, flight: int, x: Floats) -> SpareSteps:
+    """Weights of the stencils: exact for 1, x and x^2."""
+    r, mu, power = problem.peak_rate, problem.completion_rate, np.arange(3)
+    start = np.clip(np.arange(len(x)) - 1, 0, len(x) - 3)
+    through = np.linalg.inv([np.vander(x[j : j + 3], 3, increasing=True).T for j in start])
+    arrived, returned = np.zeros((2, flight + 1, len(x), 3))
+    for w in range(flight + 1):
+        q = r + mu * w
+        mean = x[:, None] ** power * q / (q - power * mu)
+        arrived[w] = r / q * np.einsum("kgj,kj->kg", through, mean * np.exp(-power * mu / r))
+        returned[w] = mu * w / q * np.einsum("kgj,kj->kg", through, mean)
+    return SpareSteps(x, start.astype(np.int64), arrived, returned)
+
+
+class SpareWork(IndexWork):
+    """Sweeps over layers of time to spare."""
+
+    def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, x: Floats) -> None:
+        endless = replace(problem, horizon=inf)
+        super().__init__(endless, entry, cut, make_timeline(endless))
+        self.timed = problem
+        self.layers, self.x = len(x), x
+        self.steps = spare_steps(problem, cut.flight, x)
+
+    def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
+        room = make_spare_room(self.stack.nodes, self.states, self.layers, len(prices))
+        narrow_spare(self.stack.arrays, self.grid, self.steps, prices, at, room, out)
+
+    def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
+        """Greater roots are not looked for."""
+        return np.zeros(root.shape), False
+
+    def time_error(self, rows: int) -> float:
+        """Largest change of an advantage when there are twice as many layers, where a campaign comes."""
+        prices, near = self._judged_prices()
+        both = [self, SpareWork(self.timed, self.entry, self.cut, finer(self.x))]
+        met = both[1].x <= most_late(self.timed, rows)[:, None] * (1.0 + 1e-9)
+        rooms = [make_spare_room(w.stack.nodes, w.states, w.layers, len(prices)) for w in both]
+        for work, room in zip(both, rooms, strict=True):
+            fill_edges(work.stack.arrays, work.grid, prices, room)
+            last_row(work.stack.arrays, work.grid, work.x, len(prices), room)
+        worst = 0.0
+        for n in range(rows):
+            few, many = (work._advantages(room, n, len(prices)) for work, room in zip(both, rooms, strict=True))
+            share = ((both[1].x[1::2] - self.x[1:]) / (self.x[:-1] - self.x[1:]))[:, None, None]
+            many[::2] -= few
+            many[1::2] -= share * few[:-1] + (1.0 - share) * few[1:]
+            many[1::2, near] = 0.0
+            worst = max(worst, float(np.abs(many[met[n]]).max()))
+            for work, room in zip(both, rooms, strict=True):
+                next_spare_row(work.stack.arrays, work.grid, work.steps, prices, n + 1, room)
+        return worst
+
+    def _judged_prices(self) -> tuple[Floats, Bools]:
+        """Falling prices at which the error is judged, and which of them take the first label of a task in time only.
+
+        There what a task is worth has a kink between two layers, which says nothing about the line between their roots.
+        """
+        stack = self.stack
+        gain = float(stack.prob[0, 0] @ stack.reward[0, stack.child[0]] - stack.reward[0, 0])
+        near = gain * (1.0 - self.x[0] * np.array(JUDGED_NEAR))
+        prices = np.concatenate([self.top * np.array(JUDGED), near])
+        falling = np.argsort(-prices)
+        return prices[falling], falling >= len(JUDGED)
+
+    def _advantages(self, room: BlockRoom, n: int, prices: int) -> Floats:
+        """(layers, P, states) V(w+1) - V(w) of the row that was swept last."""
+        V = room.V[n % 2].reshape(self.states, self.layers, prices)
+        return differences(np.moveaxis(V, 0, 2), self.stack.first, self.cut.cap, self.cut.flight)
+
+
+def make_layers(problem: Problem, cut: Cut, x: Floats, rows: int, tolerance: float) -> Floats:
+    """Layers fine enough for the tolerance (judged by the first class), as far as there may be so many."""
+    while 2 * len(x) - 1 <= MOST_LAYERS and SpareWork(problem, problem.classes[0], cut, x).time_error(rows) > tolerance:
+        x = finer(x)
+    return x

@@ -1,0 +1,505 @@
+"""Tasks of a running campaign with a model's score each: few priors around theirs, for a bound that takes seconds.
+
+======== ======== ==============================================================================================
+symbol   code     meaning
+======== ======== ==============================================================================================
+m        level    labels that have come in for a task
+p'       after    the score of a task after its labels: its posterior is again one of a family of scores, Beta of
+                  strength s + m, or one coin
+e, e'    above,   added to the sum of the upper tasks' values, and taken off that of the lower ones (``grouping``)
+         below
+======== ======== ==============================================================================================
+
+The no-delay value of a task is that of a fresh task with its posterior as prior. Tasks with as many labels are one
+family (with one coin all tasks are), and ``solve.grouping`` puts two problems with few priors around it: one is worth
+at least as much at every price, the other at most.
+Guarantee: that of ``grouping``, at any prices. Cost: some beta functions for each task, then that of so few classes.
+
+Sums of no-delay values over tasks wherever they stand, a chunk of classes at a time.
+
+========= ======= ==================================================================================
+symbol    code    meaning
+========= ======= ==================================================================================
+S(lam)    at[0]   sum over tasks of the no-delay values at cost c + lam, from the tasks' own beliefs
+L(lam)    at[1]   sum over tasks of the labels bought at that price, -dS/dlam
+e(lam)    at[2]   what the end of the lattices may have added to S
+D         depth   last level of a class's lattice: its deepest task and at least ``margin`` labels more
+========= ======= ==================================================================================
+
+Classes whose deepest tasks are alike share a chunk, hence a depth. Chunks run on all cores; their lattices are kept
+from call to call where they fit.
+Guarantee: S is never below the true sum, S - e never above it. Cost: that of ``kernels.standing``, and the lattices.
+
+Where a running campaign stands: what it is worth now, and, if workers are alike, what no policy can pass.
+
+=========== ============= ======================================================================================
+symbol      code          meaning
+=========== ============= ======================================================================================
+i_x, w_x    groups        belief node of task x and its labels in flight, tasks in groups
+n, f        labels_left,  labels that may still be given out, and those in flight
+            in_flight
+A           mean_arrivals at most so many workers are expected before the deadline (inf: no deadline)
+c           label_cost    what a label costs, in the unit of the reward, paid when it comes in
+S_x(i)      --            no-delay value at cost c + lam: S = max{ R, sum_j p_j S(child_j) - c - lam }
+P^w         --            expectation over w labels
+=========== ============= ======================================================================================
+
+    E[final reward - c (labels to come in) | all that was seen]  <=  min over lam >= 0 of  sum_x S_x(i_x) + lam N,
+
+with N = min(n, A) + f. *Proof.* Fix any policy and any lam >= 0. Let C be the labels that come in from now on. Then
+sum_x S_x(i_x) - (c + lam) C is a supermartingale: nothing but a label that comes in changes it, and in the mean that
+changes it by sum_j p_j S(child_j) - c - lam - S <= 0. At the end R <= S, so E[sum_x R_x - c C] <= sum_x S_x(i_x) + lam
+E[C]. A label that comes in is in flight now or is given to a worker who comes: C <= f + min(n, workers who come), and
+E[min(n, .)] <= min(n, A). QED. It uses neither how long labels take nor whether they come at all: a label that lapses
+may be given out again, a deadline may cut labels off, waiting is free.
+
+It does assume, beside equal workers and the prior, that how long a label takes and whether it lapses do not depend on
+the answer given what was seen, and that the policy does not change who comes and when.
+
+If labels in flight are ``sure`` to come in (none lapses), P^w S takes the place of S: giving a label out changes sum_x
+P^{w_x} S_x - (c + lam) (labels given) by P^w (P S - c - lam - S) <= 0, a label that comes in does not in the mean, and
+R <= P^w S at the end. So the bound is min over lam of sum_x P^{w_x} S_x(i_x) - c f + lam min(n, A): never above the
+other one, for P^w S <= S + w (c + lam).
+
+S is convex in lam, so the bound is concave in N, and as lam falls with N it tells what more labels can buy (``curve``).
+More than a thousand scores of a model are grouped (``grouped``), and slack has what that costs.
+Guarantee: upper bound, whatever the depth of the lattices and the prices tried; ``slack`` is what better ones could
+still take off. Cost: some hundred sweeps over the lattices, whatever the number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import stack_lattices
+from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
+from nextlabel.errors import ProblemError
+from nextlabel.kernels.inputs import Lattices
+from nextlabel.kernels.standing import move_one_label, standing_sums
+from nextlabel.problem.problem import TaskClass, whole
+from nextlabel.problem.scores import prior_of_score
+from nextlabel.problem.state import Groups, check_groups
+from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
+from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
+from nextlabel.solve.progress import Progress, on_all_cores
+
+#: Priors from which tasks are grouped, and priors that stand for them, over all levels and for each at least.
+MANY_PRIORS, PRIORS, LEAST_PRIORS = 1000, 1200, 64
+#: Scores whose rewards are computed at once.
+SCORES_AT_ONCE = 100_000
+
+
+class GroupedTasks(NamedTuple):
+    """Tasks around those of a campaign, and what all of these are worth now and were the truth known."""
+
+    upper: tuple[list[TaskClass], Groups]
+    lower: tuple[list[TaskClass], Groups]
+    above: float
+    below: float
+    now: float
+    ceiling: float
+
+
+def group_standing(classes: Sequence[TaskClass], groups: Groups) -> GroupedTasks | None:
+    """The tasks around; None if there are few priors, or no family of scores."""
+    used, entry = np.unique(groups.entry, return_inverse=True)
+    if len(used) <= MANY_PRIORS or classes[0].answers != 2:
+        return None
+    found = scores_of([classes[c] for c in used])
+    if found is None or found.accuracy == 1.0:
+        return None
+    families = [*_families(found, entry, groups)]
+    cells = max(PRIORS // len(families), LEAST_PRIORS)
+    upper: list[tuple[Scored, Floats, Floats]] = []
+    lower: list[tuple[Scored, Floats, Floats]] = []
+    above = below = now = ceiling = 0.0
+    for scores in families:
+        worth = _worth(scores)
+        now, ceiling = now + worth[0], ceiling + worth[1]
+        if len(scores.p) <= cells:
+            upper.append((scores, scores.p, scores.tasks))
+            lower.append((scores, scores.p, scores.tasks))
+            continue
+        grid = make_score_grid(scores)
+        around = group_scores(scores, grid if len(grid) <= cells + 1 else make_score_grid(scores, cells))
+        upper.append((scores, around.grid, around.at_ends))
+        lower.append((scores, around.mean, around.members))
+        above, below = above + around.above, below + around.below
+    return GroupedTasks(_placed(upper), _placed(lower), above, below, now, ceiling)
+
+
+def _families(found: Scored, entry: Ints, groups: Groups) -> list[Scored]:
+    """The scores of the tasks after their labels, those of one family together."""
+    level = groups.levels(2)
+    counts = simplex(2, int(level.max()))[2]
+    zeros, ones = counts[groups.node].T
+    p, members = found.p[entry], groups.members.astype(np.float64)
+    if found.strength is None:
+        assert found.accuracy is not None
+        with np.errstate(divide="ignore"):
+            after = expit(logit(p) + (ones - zeros) * logit(found.accuracy))
+        return [_different(found, after, members, None)]
+    families = []
+    for m in np.unique(level):
+        here = level == m
+        after = (found.strength * p[here] + ones[here]) / (found.strength + m)
+        families.append(_different(found, after, members[here], found.strength + float(m)))
+    return families
+
+
+def _different(found: Scored, p: Floats, members: Floats, strength: float | None) -> Scored:
+    different, place = np.unique(p, return_inverse=True)
+    tasks = np.asarray(np.bincount(place, members), dtype=np.float64)
+    return Scored(different, tasks, found.pattern, strength, found.accuracy)
+
+
+def _worth(scores: Scored) -> tuple[float, float]:
+    """Sums over the tasks of R and of the ceiling."""
+    reward = scores.pattern.reward
+    first, child, _ = simplex(2, reward.ahead)
+    total = np.zeros(2)
+    for start in range(0, len(scores.p), SCORES_AT_ONCE):
+        here = slice(start, start + SCORES_AT_ONCE)
+        prob, truth = score_beliefs(scores, scores.p[here], reward.ahead)
+        values, ceiling = reward.values(prob, truth, first, child)
+        total += scores.tasks[here] @ values[:, 0], scores.tasks[here] @ ceiling[:, 0]
+    return float(total[0]), float(total[1])
+
+
+def _placed(parts: Sequence[tuple[Scored, Floats, Floats]]) -> tuple[list[TaskClass], Groups]:
+    """Fresh tasks of each score, as many as count, whole or not."""
+    classes: list[TaskClass] = []
+    tasks: list[Floats] = []
+    for scores, p, members in parts:
+        one = scores.pattern
+        classes += [
+            TaskClass(1, prior_of_score(x, scores.strength, scores.accuracy), one.threshold, one.reward)
+            for x in p[members > 0].tolist()
+        ]
+        tasks.append(members[members > 0])
+    none = np.zeros(len(classes), dtype=np.int64)
+    return classes, Groups(np.arange(len(classes)), none, none, np.concatenate(tasks))
+
+
+#: Classes of a chunk.
+CHUNK = 32
+#: Numbers that lattices may take up to be kept between calls, and that a sweep may hold at once.
+KEPT, HELD = 50_000_000, 2_000_000
+#: Depths that lattices have, so that their shapes are shared; then multiples of the last, with more answers of STEP.
+STEP = 4
+SHARED_DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+#: Levels below the deepest task that are looked at even where that makes a large lattice: two answers, and more.
+LEAST, LEAST_OF_MANY = 64, 4
+
+
+class Chunk(NamedTuple):
+    """Some classes and their groups; ``reach``: labels that the furthest task has, ``depth`` of the lattices."""
+
+    classes: Sequence[TaskClass]
+    groups: Groups
+    reach: int
+    depth: int
+
+
+class PlacedTasks(NamedTuple):
+    """Lattices of a chunk, and how many tasks of each class are at each node."""
+
+    lattices: Lattices
+    weight: Floats
+
+
+class StandingSums:
+    """Evaluates S, L and e at any prices; ``sure``: averaged over the labels in flight; ``more`` is added to S."""
+
+    def __init__(
+        self,
+        classes: Sequence[TaskClass],
+        groups: Groups,
+        margin: int,
+        *,
+        label_cost: float = 0.0,
+        sure: bool = False,
+        more: float = 0.0,
+    ) -> None:
+        self.tasks = groups.tasks
+        self.label_cost, self.sure, self.more = label_cost, sure, more
+        self._pending = groups.in_flight if sure else 0
+        self._chunks = split_by_depth(classes, groups, margin, sure)
+        answers = classes[0].answers
+        self.nodes = sum(len(c.classes) * nodes_of(answers, c.depth) for c in self._chunks)
+        #: Whether any lattice could be deeper.
+        self.open = any(c.depth < deepest_useful(answers, c.reach) for c in self._chunks)
+        self._kept: dict[int, PlacedTasks] = {}
+        self._keep = self.nodes * (3 + answers) <= KEPT
+        facts = np.array(list(on_all_cores(self._facts, range(len(self._chunks)))))
+        #: Sums over the tasks of R and of the ceiling now; from ``top`` on nobody buys a label.
+        self.now, self.ceiling = float(facts[:, 0].sum()), float(facts[:, 1].sum())
+        self.top = max(float(facts[:, 2].max()) - label_cost, 0.0)
+
+    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
+        """(3, P) S, L and e at ``prices``, which fall."""
+        parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)), progress)
+        total = np.sum(list(parts), axis=0)
+        total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
+        total[0] += self.more
+        return np.asarray(total, dtype=np.float64)
+
+    def _sums(self, k: int, prices: Floats) -> Floats:
+        placed = self._kept.get(k)
+        if placed is None:
+            placed = lattices_with_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
+            if self._keep:
+                self._kept[k] = placed
+        out = np.zeros((3, len(prices)))
+        width = int(np.diff(placed.lattices.first).max())
+        block = max(4, HELD // (6 * width))
+        for start in range(0, len(prices), block):
+            some = slice(start, start + block)
+            part = np.zeros((3, len(prices[some])))
+            standing_sums(*placed, prices[some], part)
+            out[:, some] = part
+        return out
+
+    def _facts(self, k: int) -> tuple[float, float, float]:
+        """Sums of R and of the ceiling, and the most that the truth would add to a task that may get a label."""
+        chunk = self._chunks[k]
+        on, weight = lattices_with_tasks(chunk, chunk.reach, False)
+        gap = (on.ceiling - on.reward)[weight > 0]
+        most = float((on.ceiling - on.reward).max()) if self.sure and chunk.groups.w.any() else float(gap.max())
+        return float((weight * on.reward).sum()), float((weight * on.ceiling).sum()), most
+
+
+def split_by_depth(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool) -> list[Chunk]:
+    """The classes that have tasks, by the labels that the furthest of them has, in chunks."""
+    answers = classes[0].answers
+    labels = groups.levels(answers) + (groups.w if sure else 0)
+    furthest = np.full(len(classes), -1, dtype=np.int64)
+    np.maximum.at(furthest, groups.entry, labels)
+    used = np.flatnonzero(furthest >= 0)
+    used = used[np.argsort(furthest[used], kind="stable")]
+    place = np.zeros(len(classes), dtype=np.int64)
+    place[used] = np.arange(len(used))
+    order = np.argsort(place[groups.entry], kind="stable")
+    entry = place[groups.entry][order]
+    chunks = []
+    for start in range(0, len(used), CHUNK):
+        here = used[start : start + CHUNK]
+        lo, hi = np.searchsorted(entry, [start, start + CHUNK])
+        rows = order[lo:hi]
+        some = Groups(entry[lo:hi] - start, groups.node[rows], groups.w[rows], groups.members[rows])
+        reach = int(furthest[here[-1]])
+        depth = max(reach, min(shared_depth(answers, reach + margin), deepest_useful(answers, reach)))
+        chunks.append(Chunk([classes[c] for c in here], some, reach, depth))
+    return chunks
+
+
+def shared_depth(answers: int, depth: int) -> int:
+    """The next depth that lattices have."""
+    step = SHARED_DEPTHS[-1] if answers == 2 else STEP
+    return next((r for r in SHARED_DEPTHS if r >= depth and answers == 2), -(-depth // step) * step)
+
+
+def deepest_useful(answers: int, reach: int) -> int:
+    """The deepest lattice worth its time below a task with ``reach`` labels."""
+    if answers == 2:
+        return max(deepest(2), reach + LEAST)
+    return max(deepest(answers), min(reach + LEAST_OF_MANY, deepest(answers, 8 * MOST_NODES)))
+
+
+def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> PlacedTasks:
+    """Lattices of that depth with the tasks at their nodes, or where the labels in flight may take them."""
+    classes, groups = chunk.classes, chunk.groups
+    first, child, _ = simplex(classes[0].answers, depth)
+    if len(classes) == 1:  # a stack of one would be lumped
+        one = classes[0].lattice(depth)
+        reward, ceiling, prob = one.reward[None], one.ceiling[None], one.prob[None]
+    else:
+        stack = stack_lattices(
+            [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
+        )
+        reward, ceiling, prob = stack.reward, stack.ceiling, stack.prob
+    lattices = Lattices(first, child, reward, ceiling, prob)
+    weight = np.zeros(reward.shape)
+    for w in range(int(groups.w.max()) if sure else 0, -1, -1):
+        here = groups.w == w if sure else slice(None)
+        np.add.at(weight, (groups.entry[here], groups.node[here]), groups.members[here])
+        if w > 0:
+            move_one_label(lattices, weight)
+    return PlacedTasks(lattices, weight)
+
+
+#: Prices of the first grid and rounds of refinement, for as many price-nodes as this; the last digits that are wanted.
+PRICES, LEAST_PRICES, REFINEMENTS, WORK = 160, 32, 5, 300_000_000
+TOLERANCE = 1e-10
+#: Corners are refined where that may lower the curve by at least this share.
+CORNER = 1e-6
+#: More classes than this: price and depth are learnt from a sample, and the last digits are left.
+MANY, SAMPLE, MANY_PRICES, MANY_TOLERANCE = 256, 1024, 20, 1e-6
+#: Tasks that were grouped are off by more than this anyway.
+GROUPED_DEPTH_TOLERANCE = 1e-5
+#: Labels that lattices reach beyond the furthest task: at first the most of these that make no more nodes than that.
+MARGINS, START = (64, 32, 16, 8), 300_000
+#: Lattices are deepened while their ends may add this share, up to so many nodes; those of more answers are dearer.
+#: One request for a certificate may have this computed: ``benchmarks.live.many_priors`` says what so many nodes take,
+#: and what they leave; ``slack`` says how much the bound could still fall.
+DEPTH_TOLERANCE, MOST_CHEAP_NODES = 1e-8, 20_000_000
+DEAR_DEPTH_TOLERANCE, MOST_DEAR_NODES = 1e-6, 1_200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Per task: worth ``now``, at most ``upper`` in the end (``gap`` more), ``ceiling`` were the truth known.
+
+    ``price`` is the slope of the bound: what the next label adds to it, over all tasks. ``slack`` is what better prices
+    or deeper lattices could still take off ``upper``.
+    """
+
+    tasks: int
+    labels_left: int
+    in_flight: int
+    now: float
+    upper: float
+    gap: float
+    slack: float
+    price: float
+    ceiling: float
+    seconds: float
+    lines: PriceLines = field(repr=False)
+    mean_arrivals: float = inf
+    returned: int = 0
+
+    def curve(self, extra: Any) -> Floats:
+        """``upper`` if there were ``extra`` more labels to give out, for an array of such numbers."""
+        left = self.labels_left + np.asarray(extra, dtype=np.float64)
+        if np.any(~(left >= 0)):
+            raise ProblemError("there are not so many labels left to take away.", f"Only {self.labels_left} are left.")
+        N = np.minimum(left, self.mean_arrivals) + self.returned
+        return self.lines.value(N) / self.tasks
+
+
+def standing_bound(
+    classes: Sequence[TaskClass],
+    groups: Sequence[Any],
+    labels_left: int,
+    in_flight: int | None = None,
+    *,
+    label_cost: float = 0.0,
+    mean_arrivals: float = inf,
+    sure: bool = False,
+) -> Standing:
+    """Bound what any policy can make of tasks that stand in ``groups``; the classes' own counts do not matter.
+
+    ``in_flight`` are all labels out, those of the groups if not given; more than those are of tasks not in the groups
+    and may be given out again. ``sure``: no label in flight lapses, which makes the bound a little sharper.
+    """
+    begin = perf_counter()
+    stand = check_groups(groups, classes)
+    left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
+    known = stand.in_flight
+    out = known if in_flight is None else whole("labels in flight", in_flight, 0, "Give the number of labels out.")
+    if out < known:
+        raise ProblemError(f"{out} labels are in flight, but the groups have {known}.", "Leave the number out.")
+    if not 0 <= label_cost < inf:
+        raise ProblemError(f"label cost {label_cost!r} is not a number of at least 0.", "Give e.g. 0.02.")
+    if not mean_arrivals >= 0:
+        raise ProblemError(f"mean arrivals {mean_arrivals!r} is not a number of at least 0.", "Leave it out.")
+    returned = out - known if sure else out
+    N = min(left, mean_arrivals) + returned
+    K = stand.tasks
+    around = None if sure else group_standing(classes, stand)
+    if around is None:
+        sums, lines = _DepthSearch(classes, stand, label_cost, sure).run(N)
+        best = lines.optimum(N)
+        now, ceiling, least = sums.now, sums.ceiling, best.lower - best.slack
+    else:
+        lines = _DepthSearch(*around.upper, label_cost, sure, around.above).run(N)[1]
+        best = lines.optimum(N)
+        lower = _DepthSearch(*around.lower, label_cost, sure, -around.below).run(N)[1].optimum(N)
+        now, ceiling, least = around.now, around.ceiling, lower.lower - lower.slack
+    upper = best.value
+    return Standing(
+        tasks=K,
+        labels_left=left,
+        in_flight=out,
+        now=now / K,
+        upper=upper / K,
+        gap=(upper - now) / K,
+        slack=(upper - least) / K,
+        price=float(lines.price(np.array([N]))[0]),
+        ceiling=ceiling / K,
+        seconds=perf_counter() - begin,
+        lines=lines,
+        mean_arrivals=mean_arrivals,
+        returned=returned,
+    )
+
+
+class _DepthSearch:
+    """Finds how deep the lattices must be, and traces the prices on them."""
+
+    def __init__(
+        self,
+        classes: Sequence[TaskClass],
+        groups: Groups,
+        label_cost: float,
+        sure: bool,
+        more: float | None = None,
+    ) -> None:
+        self.classes, self.groups, self.label_cost, self.sure = classes, groups, label_cost, sure
+        self.more = more  # of tasks that were grouped
+        self.used: Ints = np.unique(groups.entry)
+
+    def run(self, N: float) -> tuple[StandingSums, PriceLines]:
+        """Sums and lines that are good at N."""
+        if len(self.used) <= MANY:
+            depth_tolerance = DEPTH_TOLERANCE if self.classes[0].answers == 2 else DEAR_DEPTH_TOLERANCE
+            sums, lines, _ = self._deepened(N, TOLERANCE, depth_tolerance, 1.0)
+            return sums, lines
+        if self.more is not None:
+            sums, lines, _ = self._deepened(N, MANY_TOLERANCE, GROUPED_DEPTH_TOLERANCE, 1.0)
+            return sums, lines
+        # Learn price and depth from a spread-out sample of the classes, then go through all of them once or twice.
+        some = np.isin(self.groups.entry, self.used[:: max(1, len(self.used) // SAMPLE)])
+        sample = _DepthSearch(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost, self.sure)
+        there = N * sample.groups.tasks / self.groups.tasks
+        grown = len(self.used) / len(sample.used)
+        _, lines, margin = sample._deepened(there, MANY_TOLERANCE, 0.3 * MANY_TOLERANCE, grown)
+        sums = self._sums(margin)
+        guess = float(lines.price(np.array([there]))[0])
+        return sums, minimise(sums, N, fine_prices(sums.top, MANY_PRICES, guess), MANY_TOLERANCE)
+
+    def _deepened(
+        self, N: float, tolerance: float, depth_tolerance: float, grown: float
+    ) -> tuple[StandingSums, PriceLines, int]:
+        """Deepen until the ends of the lattices add next to nothing; each node here stands for ``grown`` of them."""
+        margin = self._first_margin()
+        most = (MOST_CHEAP_NODES if self.classes[0].answers == 2 else MOST_DEAR_NODES) / grown
+        while True:
+            sums = self._sums(margin)
+            count = int(np.clip(WORK // (4 * sums.nodes), LEAST_PRICES, PRICES))
+            rounds = REFINEMENTS if count == PRICES and grown == 1.0 else 0
+            lines = refine_corners(sums, trace(sums, fine_prices(sums.top, count)), rounds, CORNER)
+            lines = refine(sums, N, lines, tolerance)
+            enough = lines.optimum(N).slack <= depth_tolerance * lines.scale
+            if enough or not sums.open or 2.5 * sums.nodes > most:
+                return sums, lines, margin
+            margin = 3 * margin // 2
+
+    def _first_margin(self) -> int:
+        answers = self.classes[0].answers
+        reach = int(self.groups.levels(answers).mean())
+        fits = (m for m in MARGINS if len(self.used) * nodes_of(answers, reach + m) <= START)
+        return next(fits, MARGINS[-1])
+
+    def _sums(self, margin: int) -> StandingSums:
+        return StandingSums(
+            self.classes, self.groups, margin, label_cost=self.label_cost, sure=self.sure, more=self.more or 0.0
+        )

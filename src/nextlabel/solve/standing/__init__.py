@@ -1,1 +1,0 @@
-"""The bound of a running campaign, from where its tasks stand now."""

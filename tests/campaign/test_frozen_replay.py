@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nextlabel.campaign import choice, legacy_log, policy_tables, rates, recording, scoring, settings
+from nextlabel.campaign import choice, policy_tables, rates, recording, scoring, settings
 from nextlabel.campaign.rules import Limits
 from nextlabel.campaigns.service import CampaignService
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
@@ -56,7 +56,6 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     monkeypatch.setattr(settings, "MOST_LABELS", 4)
     monkeypatch.setattr(policy_tables, "chance", lambda seed, what, number: 0.5)
     monkeypatch.setattr(choice, "starting_place", lambda seed, lease, segments: 0.5)
-    monkeypatch.setattr(legacy_log, "MOST_LABELS", 1)
     forget_scores()
     service.rebuild(id)
     after = everything(service.store, id)
@@ -74,7 +73,7 @@ def forget_scores() -> None:
 def test_limits_of_some_tasks_leave_those_of_earlier_ones_alone(
     service: CampaignService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Logs of earlier versions limit tasks from the 65th prior on to 12 labels: others are not closed by it."""
+    """Tasks that are added with tighter limits do not close those that are there."""
     id = service.create(simple(1000, policy="okg"), tasks=["a", "b"]).id
     assert work(service, id, 40, 1) == 40
     held = service.ask(id, "ann")

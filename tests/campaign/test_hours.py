@@ -95,7 +95,7 @@ def test_before_a_deadline_night_is_night() -> None:
     row, now = service.store.row(id), MIDNIGHT + 44 * HOUR
     truth = 12 * NIGHT
     by_hour = expected_arrivals(row, now)
-    old = replace(row, rules=replace(row.rules, hours=None))
+    old = replace(row, rules=replace(row.rules, hours=NOTHING_SEEN))
     one_rate = expected_arrivals(old, now)
     assert by_hour is not None and one_rate is not None
     assert 0.5 * truth < by_hour < 2.5 * truth
@@ -105,14 +105,13 @@ def test_before_a_deadline_night_is_night() -> None:
     assert in_time is not None and by_hour - 1 < in_time < by_hour
     assert isinstance(rate_before_deadline(row, now), PiecewiseRate)
     assert isinstance(rate_before_deadline(old, now), float)
-    assert workers_seen(row.rules.hours or ()) > 200
+    assert workers_seen(row.rules.hours) > 200
     certificate = service.certificates.of(id)
     assert "by the hour of the day" in certificate.assumes
     service.table_cache.close()
 
 
-def test_logs_that_do_not_count_hours_keep_one_rate() -> None:
-    assert Rules(500).hours is None
-    assert rules_from_json('{"rate_memory": 500, "ranked": false, "limits": []}').hours is None
+def test_hours_are_stored_with_the_rules() -> None:
+    assert Rules(500).hours == NOTHING_SEEN
     counted = Rules(500, hours=with_arrival(NOTHING_SEEN, MIDNIGHT, MIDNIGHT + 100))
     assert rules_from_json(rules_to_json(counted)) == counted

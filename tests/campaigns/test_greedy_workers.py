@@ -175,25 +175,3 @@ def counts_in(store: SqlStore) -> dict[Any, int]:
     with store.engine.connect() as connection:
         found = connection.execute(sa.text("SELECT worker, klass, node, w, count FROM held_counts"))
         return {tuple(key): count for *key, count in found if count}
-
-
-def test_an_old_database_counts_from_its_leases(tmp_path: Path) -> None:
-    """A database from before the counts: the first long search makes them."""
-    from alembic import command
-
-    from nextlabel.store.engine import make_engine
-    from nextlabel.store.migrate import alembic_config
-
-    with opened("sqlite", tmp_path) as store:
-        assert isinstance(store, SqlStore)
-        url, service = store.url, service_of_store(store, Clock())
-        id = begin(service, MOST_EXAMINED + 20, spared=1)
-        service.table_cache.close()
-    engine = make_engine(url)
-    with engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), "0004")
-    engine.dispose()
-    with opened("sqlite", tmp_path) as store:
-        service = service_of_store(store, Clock())
-        assert poll(service, id, "greedy").reason == "nothing_left_for_you"
-        service.table_cache.close()

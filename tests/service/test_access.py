@@ -275,26 +275,6 @@ def test_records_of_every_store(kind: str, tmp_path: Path) -> None:
         assert records.link_versions() == {("demo", "ann"): 2}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_token_of_an_older_database_goes_on_working(kind: str, tmp_path: Path) -> None:
-    from alembic import command
-
-    from nextlabel.store.migrate import alembic_config
-
-    url = str(tmp_path / "old.db") if kind == "sqlite" else postgres_url("older")
-    store = SqlStore(url)
-    with store.engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), "0002")
-        connection.execute(sa.text(f"INSERT INTO settings VALUES ('requester_token', '{hashed('nl_old')}')"))
-    store.close()
-    store = SqlStore(url)
-    assert [(token.name, token.role, token.hash) for token in store.access.tokens()] == [
-        ("requester", "requester", hashed("nl_old"))
-    ]
-    assert store.setting("requester_token") is None
-    store.close()
-
-
 def test_strict_transport_behind_tls_alone(tmp_path: Path) -> None:
     with on_sqlite(tmp_path, public_url="https://labels.example.org") as service:
         assert "max-age=" in httpx.get(f"{service.url}/healthz").headers["strict-transport-security"]

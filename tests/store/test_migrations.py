@@ -1,4 +1,4 @@
-"""The migrations make the tables that the code uses, on both databases, and refuse what they do not know."""
+"""The migration makes the tables that the code uses, on both databases; another version's are refused."""
 
 from __future__ import annotations
 
@@ -54,15 +54,19 @@ def test_down_and_up_again(url: str) -> None:
     engine.dispose()
 
 
-def test_a_database_of_a_newer_version_is_left_alone(url: str) -> None:
+@pytest.mark.parametrize("other", ["0017", "0001", "9999"])
+def test_a_database_of_another_version_is_left_alone(url: str, other: str, tmp_path: Path) -> None:
     engine = make_engine(url)
     migrate(engine)
     with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(InputError, match="newer version"):
+        connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{other}'"))
+    with pytest.raises(InputError, match=f"another version of nextlabel .its tables are {other}.*Open it with"):
         migrate(engine)
-    assert revision(engine) == "9999"
     engine.dispose()
+    before = [path.read_bytes() for path in tmp_path.glob("*.db")]
+    with pytest.raises(InputError, match="another version of nextlabel"):
+        SqlStore(url)
+    assert [path.read_bytes() for path in tmp_path.glob("*.db")] == before
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,14 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
 from nextlabel.store.memory import MemoryStore
-from nextlabel.store.migrate import alembic_config, migrate
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.tables import metadata
-from stores import Clock, everything, opened, service_of_store, simple
+from stores import Clock, opened, service_of_store, simple
 
 #: Texts that a database may write in several ways, and payloads that are no tables.
 TEXTS: list[Any] = [
@@ -77,7 +75,7 @@ def test_it_is_stored_once(database: SqlStore, monkeypatch: pytest.MonkeyPatch) 
         assert occurrences(database, f"like no other, number {k}.") == ["payloads.data"]
     with database.engine.execution_options(writes=True).begin() as connection:
         connection.execute(sa.text("DELETE FROM tasks WHERE number IN (9, 10)"))
-        connection.execute(sa.text("UPDATE tasks SET payload = '{}' WHERE number = 11"))
+        connection.execute(sa.text("UPDATE tasks SET key = 'other' WHERE number = 11"))
     found = service.verify(id, repair=True)
     assert found.differing["tasks"] == 3 and service.verify(id).right
     assert occurrences(database, "like no other, number 3.") == ["payloads.data"]
@@ -100,27 +98,6 @@ def test_the_log_is_read_as_it_was_recorded(database: SqlStore, monkeypatch: pyt
     for size in range(1, 3000, 250):  # pages end at the same events and tasks
         assert len(memory.events("c", 1, 100, size)) == len(database.events("c", 1, 100, size))
         assert len(memory.tasks("c", -1, 100, size)) == len(database.tasks("c", -1, 100, size))
-
-
-def test_tasks_of_earlier_versions_are_read_where_they_are(database: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = service_of_store(database, Clock())
-    id = fill(service, monkeypatch)
-    before, log = everything(database, id), database.events(id)
-    with database.engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), "0010")
-        rows = connection.execute(sa.text("SELECT payload FROM tasks ORDER BY number")).scalars()
-        assert [json.loads(text) for text in rows] == [task.payload for task in before["tasks"]]
-        data = connection.execute(sa.text("SELECT data FROM events ORDER BY seq")).scalars()
-        assert [json.loads(text) for text in data] == [event.data for event in log]
-    migrate(database.engine)
-    assert everything(database, id) == before and database.events(id) == log and service.verify(id).right
-    service.add_tasks(id, texts(100, 3))
-    assert occurrences(database, "like no other, number 3.") == ["events.data", "tasks.payload"]
-    assert occurrences(database, "like no other, number 101.") == ["payloads.data"]
-    lease = service.ask(id, "bob")
-    assert lease and [task.payload for task in database.tasks(id) if task.key == lease.task] == [lease.payload]
-    assert service.verify(id).right
-    service.table_cache.close()
 
 
 def test_one_that_is_missing_is_named(database: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from nextlabel.campaigns.import_status import imports_of
 from nextlabel.store import questions
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.sql_overview import SqlOverview
-from nextlabel.store.tables import events, leases, tasks
+from nextlabel.store.tables import events, leases, payloads, tasks
 from stores import START, Clock, opened, service_of_store, simple
 
 #: Rows of each table, so that a planner with statistics has a reason to use an index.
@@ -27,7 +27,7 @@ Statement = tuple[str, Any]
 def fill(store: SqlStore) -> None:
     """Rows as a campaign with many labels has them, in two campaigns."""
     lease = {"status": "labelled", "leased_at": START, "expires_at": START + 60, "ended_at": START + 5, "counted": True}
-    task = {"payload": '"text"', "klass": 0, "w": 0, "labels": 1}
+    task = {"klass": 0, "w": 0, "labels": 1}
     with store.engine.execution_options(writes=True).begin() as connection:
         for campaign in (1, 2):
             where = {"campaign": campaign}
@@ -35,6 +35,7 @@ def fill(store: SqlStore) -> None:
                 {**where, **task, "number": k, "key": f"t{k}", "lot": k / ROWS, "node": 1 + k % 50} for k in range(ROWS)
             ]
             connection.execute(insert(tasks), rows)
+            connection.execute(insert(payloads), [{**where, "number": k, "data": '"text"'} for k in range(ROWS)])
             held = [
                 {
                     **where, **lease, "id": f"{campaign}.{k}", "task": k, "worker": f"w{k % 500}", "seq": k + 2,

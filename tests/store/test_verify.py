@@ -81,7 +81,7 @@ DAMAGE = {
     "tasks": [
         "UPDATE tasks SET node = 1, labels = 5, closed_seq = 9 WHERE number IN (1, 5, 7)",
         "DELETE FROM tasks WHERE number = 2",
-        "UPDATE tasks SET payload = '{}' WHERE number = 4",
+        "UPDATE tasks SET key = 'other' WHERE number = 4",
         "UPDATE tasks SET key = 't2' WHERE number = 8",
     ],
     "states": ["UPDATE states SET count = count + 2", "DELETE FROM states WHERE node = 0"],

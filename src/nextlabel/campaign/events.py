@@ -4,8 +4,7 @@
 kind         data
 ============ ===================================================================================================
 created      config, rate_memory (observations that the rates remember), core (with the policy crowd and three
-             answers or more: labels per truth that the way of the many is worth for one of them; 0: no core),
-             by_hour (workers before a deadline are counted by the hour of the day)
+             answers or more: labels per truth that the way of the many is worth for one of them; 0: no core)
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
              places [uniform, ...] of the tasks in their group, most_labels and most_in_flight of these tasks,
              ranked (from now on tasks are chosen by a score of their own), digest of the batch so far
@@ -56,9 +55,7 @@ rebuilt      table, rows (how many of it did not follow from the events before a
 clock_accepted before (time of the event before it); expires_at if that was a later time: no lease lasts longer
 ============ ===================================================================================================
 
-Everything that a constant of the code, chance or a policy decided is in the data. Logs of the first version lack
-rate_memory, places, limits, ranked and last: ``legacy_log`` has them. Digests of batches, and imports that are
-published as a whole, came with version 0.3; core and by_hour came later still.
+Everything that a constant of the code, chance or a policy decided is in the data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an event changes: the one place where a campaign's rows are written, live and when it is rebuilt from its log.
 
 ``apply_event(ledger, event)`` makes the rows follow one event that is already in the log. It decides nothing: whatever
-depends on the policy, the clock, chance or limits is in the event, or in ``legacy_log`` for the first version's logs.
+depends on the policy, the clock, chance or limits is in the event.
 Scores of ranked tasks are not part of the state that a log means: ``rank`` computes them in a live campaign, and a
 replay leaves them out until its end.
 """
@@ -11,12 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from nextlabel.campaign import legacy_log
 from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.audit_projection import AUDIT_PROJECTIONS
-from nextlabel.campaign.chance import PLACES, chance
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.hours import NOTHING_SEEN
 from nextlabel.campaign.ids import prediction_id
 from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.rates import observe_arrival, observe_end
@@ -47,32 +44,21 @@ def apply_event(ledger: Ledger, event: Event, rank: Rank = unranked) -> None:
 
 def _created(ledger: Ledger, event: Event, rank: Rank) -> None:
     """The campaign's row was made from the event's config when the campaign was created."""
-    data = event.data
-    ledger.row.rules = Rules(
-        data.get("rate_memory", legacy_log.RATE_MEMORY),
-        core=data.get("core", legacy_log.CORE),
-        hours=NOTHING_SEEN if data.get("by_hour") else None,
-    )
+    ledger.row.rules = Rules(event.data["rate_memory"], core=event.data["core"])
 
 
 def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
-    row, config, data = ledger.row, ledger.row.config, event.data
+    row, data = ledger.row, event.data
     if data.get("hidden"):
-        ledger.add_hidden_tasks(_new_rows(data, data["places"]))
+        ledger.add_hidden_tasks(_new_rows(data))
         row.rules = replace(row.rules, hidden=row.rules.hidden + len(data["tasks"]))
         return
     ledger.add_classes([prior_from(prior) for prior in data["classes"]])
     row.classes += len(data["classes"])
-    first, before = data["first"], row.rules.ranked
-    if "places" in data:
-        limits = Limits(first, data["most_labels"], data["most_in_flight"])
-        row.rules = row.rules.with_tasks(limits, data["ranked"])
-        places = data["places"]
-    else:
-        limits = legacy_log.legacy_limits(config.most_labels, config.most_in_flight, row.classes)
-        row.rules = Rules(row.rules.rate_memory, legacy_log.legacy_ranked(row.classes), (limits,))
-        places = [chance(config.seed, PLACES, number) for number in range(first, first + len(data["tasks"]))]
-    tasks = _new_rows(data, places)
+    before = row.rules.ranked
+    limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
+    row.rules = row.rules.with_tasks(limits, data["ranked"])
+    tasks = _new_rows(data)
     for task in tasks:
         task.score = rank(ledger, task, task.state)
     if rank is not unranked and row.tasks and row.rules.ranked and not before:
@@ -80,11 +66,11 @@ def _tasks_added(ledger: Ledger, event: Event, rank: Rank) -> None:
     ledger.add_tasks(tasks)
     row.tasks += len(tasks)
     if data.get("batch"):
-        _extend_batch(ledger, data["batch"], len(tasks), data.get("digest"))
+        _extend_batch(ledger, data["batch"], len(tasks), data["digest"])
 
 
-def _new_rows(data: dict[str, Any], places: list[float]) -> list[TaskRow]:
-    numbered = enumerate(zip(data["tasks"], places, strict=True), data["first"])
+def _new_rows(data: dict[str, Any]) -> list[TaskRow]:
+    numbered = enumerate(zip(data["tasks"], data["places"], strict=True), data["first"])
     return [TaskRow(number, key, payload, klass, place) for number, ((key, payload, klass), place) in numbered]
 
 
@@ -305,10 +291,7 @@ def _rebuilt(ledger: Ledger, event: Event, rank: Rank) -> None:
 def _count_label(ledger: Ledger, event: Event, lease: LeaseRow, rank: Rank) -> None:
     """A label that counts: it is spent, and the event says whether it is the last that the task can have."""
     _buy(ledger, lease, 1)
-    task, last = ledger.task(lease.task), event.data.get("last")
-    if last is None:
-        last = task.labels + 1 >= ledger.row.rules.limits_of(task.number).most_labels  # a log of the first version
-    add_label(ledger, event, lease, event.data["label"], last, rank)
+    add_label(ledger, event, lease, event.data["label"], event.data["last"], rank)
 
 
 def _buy(ledger: Ledger, lease: LeaseRow, change: int) -> None:

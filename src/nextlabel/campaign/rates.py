@@ -48,8 +48,7 @@ LONGEST_AHEAD_S = 8_640_000.0
 
 def observe_arrival(row: CampaignRow, at: float) -> None:
     """A worker got a lease."""
-    if row.rules.hours is not None:
-        row.rules = replace(row.rules, hours=with_arrival(row.rules.hours, row.last_arrival, at))
+    row.rules = replace(row.rules, hours=with_arrival(row.rules.hours, row.last_arrival, at))
     if row.last_arrival is not None:
         fade = 1.0 - 1.0 / row.rules.rate_memory
         row.arrivals = row.arrivals * fade + 1.0
@@ -60,8 +59,7 @@ def observe_arrival(row: CampaignRow, at: float) -> None:
 def observe_turned_away(row: CampaignRow, at: float) -> None:
     """A worker came and got none; the time between leases goes on."""
     row.arrivals += 1.0
-    if row.rules.hours is not None:
-        row.rules = replace(row.rules, hours=with_turned_away(row.rules.hours, at))
+    row.rules = replace(row.rules, hours=with_turned_away(row.rules.hours, at))
 
 
 def observe_end(row: CampaignRow, seconds: float, completed: bool) -> None:
@@ -126,9 +124,9 @@ def expected_arrivals(row: CampaignRow, now: float) -> float | None:
 
 
 def hourly_rates(row: CampaignRow) -> tuple[float, ...] | None:
-    """Workers per second in each hour of the day; None before enough is known, and in logs that do not count hours."""
+    """Workers per second in each hour of the day; None before enough is known."""
     hours = row.rules.hours
-    return None if hours is None or workers_seen(hours) < ENOUGH else rates_by_hour(hours)
+    return None if workers_seen(hours) < ENOUGH else rates_by_hour(hours)
 
 
 def rate_before_deadline(row: CampaignRow, now: float) -> float | PiecewiseRate | None:

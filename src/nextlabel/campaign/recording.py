@@ -38,10 +38,7 @@ class Recording:
     def begin(self) -> None:
         """Open the log of a new campaign."""
         row = self.ledger.row
-        self.record(
-            "created",
-            {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY, "core": CORE_LABELS, "by_hour": True},
-        )
+        self.record("created", {"config": row.config.to_dict(), "rate_memory": RATE_MEMORY, "core": CORE_LABELS})
 
     def settle(self) -> None:
         """Expire what is over and close the campaign if nothing more can happen."""

@@ -1,17 +1,16 @@
 """What a campaign's log says about how it is read: limits of tasks, how candidates are ranked, the memory of rates.
 
-Every value comes from an event, so that a log means the same under any later constants of the code. Logs of the first
-version lack them: ``legacy_log`` has what that version did.
+Every value comes from an event, so that a log means the same under any later constants of the code.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from nextlabel.campaign.hours import hours_from_json, hours_to_json
+from nextlabel.campaign.hours import NOTHING_SEEN, Hours, hours_from_json, hours_to_json
 
 #: A task that was drawn for an audit and has no answer yet.
 NOT_ANSWERED: Final = -1
@@ -35,8 +34,8 @@ class Rules:
     those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit, each
     with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
     ones (``turned_away_workers``). ``core``: with the policy ``crowd`` and three answers or more, labels per
-    truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core,
-    as in campaigns from before it was in the log.
+    truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core.
+    ``hours``: workers and seconds by the hour of the day (``campaign.hours``).
     """
 
     rate_memory: int
@@ -51,8 +50,7 @@ class Rules:
     turned_away: int = 0
     turned_away_workers: int = 0
     core: float = 0.0
-    #: Workers and seconds by the hour of the day (``campaign.hours``); None in logs that do not count them.
-    hours: tuple[float, ...] | None = None
+    hours: Hours = NOTHING_SEEN
 
     def limits_of(self, task: int) -> Limits:
         """The limits of a task, which are those that it was added with."""
@@ -75,30 +73,20 @@ class Rules:
 
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
-#: Fields that are written where they differ from those of a new campaign: versions before 0.3 did not have them.
-_LATER: Final = (
-    "segments", "hidden", "unranked_from", "predicted", "dropped_models", "audit", "turned_away", "turned_away_workers",
-    "core", "hours",
-)  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
 def rules_to_json(rules: Rules) -> str:
     """One line of JSON."""
-    table = {"rate_memory": rules.rate_memory, "ranked": rules.ranked, "limits": rules.limits}
-    later = {name: getattr(rules, name) for name in _LATER if getattr(rules, name) != getattr(NEW_RULES, name)}
-    if rules.hours is not None:
-        later["hours"] = hours_to_json(rules.hours)
-    return json.dumps({**table, **later})
+    table = {field.name: getattr(rules, field.name) for field in fields(rules)}
+    return json.dumps({**table, "hours": hours_to_json(rules.hours)})
 
 
 @lru_cache(maxsize=1024)
 def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
-    later = {name: table[name] for name in _LATER if name in table}
-    if later.get("hours") is not None:
-        later["hours"] = hours_from_json(later["hours"])
-    later["dropped_models"] = tuple(later.get("dropped_models", ()))
-    later["audit"] = tuple((task, answer) for task, answer in later.get("audit", ()))
-    return Rules(table["rate_memory"], table["ranked"], tuple(Limits(*limits) for limits in table["limits"]), **later)
+    table["limits"] = tuple(Limits(*limits) for limits in table["limits"])
+    table["dropped_models"] = tuple(table["dropped_models"])
+    table["audit"] = tuple((task, answer) for task, answer in table["audit"])
+    return Rules(**{**table, "hours": hours_from_json(table["hours"])})

@@ -21,7 +21,6 @@ from nextlabel.campaign.declaration import (
     MOST_LABELS,
     SETTINGS,
 )
-from nextlabel.campaign.legacy_log import LEGACY_SETTINGS
 from nextlabel.campaign.page_settings import (
     check_names_fit,
     checked_completion_code,
@@ -264,7 +263,7 @@ class CampaignSettings:
     @classmethod
     def from_log(cls, table: Mapping[str, Any]) -> CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
-        values = {**LEGACY_SETTINGS, **table}
+        values = dict(table)
         values["labels"] = tuple(values["labels"])
         values |= tuples_of(values)
         values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
@@ -287,7 +286,7 @@ def tuples_of(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unchecked(values: dict[str, Any]) -> CampaignSettings:
-    """Settings from values that were checked before, perhaps by an earlier version."""
+    """Settings from values that were checked before."""
     settings = object.__new__(CampaignSettings)
     settings.__dict__.update(values)
     return settings

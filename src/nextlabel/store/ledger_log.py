@@ -9,13 +9,10 @@ from typing import Any
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.overview import LARGE
-from nextlabel.campaign.rows import BatchRow, CampaignRow
+from nextlabel.campaign.rows import BatchRow
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.store import statements as sql
-from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.ledger_state import LedgerState
-from nextlabel.store.payloads import task_numbers
-from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import class_of, event_from
 from nextlabel.store.tables import batches
 
@@ -23,18 +20,12 @@ from nextlabel.store.tables import batches
 class LedgerLog(LedgerState):
     """Events, priors and batches."""
 
-    def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
-        super().__init__(runner, number, row, cached)
-        #: New tasks whose payloads are the log's: those of the last event that was written here, not of one replayed.
-        self._payloads_apart = range(0)
-
     def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
         """The next event of the log."""
         self.row.seq += 1
         self.row.last_at = at
         event = Event(self.row.seq, at, kind, data)
         self.rows.append(event)
-        self._payloads_apart = task_numbers(event)
         return event
 
     def log(self, after: int, limit: int) -> list[Event]:

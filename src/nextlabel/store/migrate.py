@@ -1,4 +1,4 @@
-"""Bring a database to the tables of this version: Alembic's migrations, run where they are needed and only there."""
+"""Make the tables of this version in an empty database; one of anything else, or of another version, is refused."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from nextlabel.store.tables import HEAD
 FOLDER = Path(__file__).parent / "migrations"
 #: One process migrates at a time (an arbitrary number that names the lock).
 ADVISORY_LOCK = 4_711_001
-#: Alembic's own table, and the tables that the first version made and every later one has.
+#: Alembic's own table, and tables that every version of nextlabel has.
 VERSIONS = "alembic_version"
-FIRST_TABLES = frozenset(
-    {"settings", "shelf", "campaigns", "events", "classes", "batches", "tasks", "states", "leases", "workers", VERSIONS}
-)
+OURS = frozenset({"settings", "campaigns", "events", "tasks", "leases", "workers", VERSIONS})
 
 
 def check_file(url: str, create: bool) -> None:
@@ -56,7 +54,7 @@ def revision(engine: Engine) -> str | None:
 
 
 def migrate(engine: Engine, create: bool = True) -> None:
-    """Upgrade to the newest revision; a database from a newer version of nextlabel is left alone."""
+    """Make the tables where there are none; a database of another version of nextlabel is left alone."""
     try:
         before = revision(engine)
     except OperationalError as error:
@@ -70,7 +68,6 @@ def migrate(engine: Engine, create: bool = True) -> None:
     if before is None and not create:
         raise _missing(engine.url.render_as_string(hide_password=True))
     from alembic import command
-    from alembic.util.exc import CommandError
 
     try:
         with engine.execution_options(writes=True).begin() as connection:
@@ -78,10 +75,6 @@ def migrate(engine: Engine, create: bool = True) -> None:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": ADVISORY_LOCK})
             command.upgrade(alembic_config(connection), "head")
-    except CommandError:
-        raise InputError(
-            "the database is from a newer version of nextlabel.", "Upgrade nextlabel: pip install -U nextlabel."
-        ) from None
     except DatabaseError as error:
         raise InputError(
             f"the tables of nextlabel cannot be made in the database: {_first_line(error)}.",
@@ -90,10 +83,15 @@ def migrate(engine: Engine, create: bool = True) -> None:
 
 
 def _refuse_foreign(tables: set[str], version: object) -> None:
-    """Refuse a database that has tables or a revision, but not all tables that every version of nextlabel makes."""
-    if tables >= FIRST_TABLES or (tables <= {VERSIONS} and version is None):
+    """Refuse a database of something else, or of another version of nextlabel."""
+    if (tables >= OURS and version == HEAD) or (tables <= {VERSIONS} and version is None):
         return
-    stranger = next((name for name in sorted(tables) if name not in FIRST_TABLES), None)
+    if tables >= OURS and version is not None:
+        raise InputError(
+            f"the database is of another version of nextlabel (its tables are {version}, not {HEAD}).",
+            "Open it with that version, or give the address of a new database.",
+        )
+    stranger = next((name for name in sorted(tables) if name not in OURS), None)
     why = "it lacks tables of nextlabel" if stranger is None else f"it has a table {stranger!r} and lacks nextlabel's"
     raise InputError(f"the database belongs to something else: {why}.", "Give the address of another database.")
 

@@ -1,17 +1,13 @@
-"""Payloads of tasks, each stored once: in a table of their own, which the log and the rows of the tasks refer to.
+"""Payloads of tasks: each is stored once, in a table of its own, which the log and the rows of the tasks refer to.
 
 =============== =========================================== =================================================
 where           is stored                                   is read as
 =============== =========================================== =================================================
 payloads        the payload of a task, as JSON; it is a
                 part of the log and never changes
-events          ``tasks_added`` with tasks [key, class],    tasks [key, payload, class], as they were recorded
-                and a mark that their payloads are apart
-tasks           an empty text                               the payload
+events          ``tasks_added`` with tasks [key, class]     tasks [key, payload, class], as they were recorded
+tasks           nothing                                     the payload
 =============== =========================================== =================================================
-
-Databases of earlier versions have payloads in the events and in the rows of the tasks. Those stay where they are: an
-event without the mark has them, and so has a row whose text is not empty.
 """
 
 from __future__ import annotations
@@ -21,30 +17,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, literal_column, select
+from sqlalchemy import Connection, bindparam, select
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.overview import LARGE as TASKS_ADDED
 from nextlabel.errors import ConflictError
 from nextlabel.store.tables import payloads, tasks
 
-#: What the row of a task has in the place of a payload that is stored apart; no JSON is empty.
-APART = ""
-#: The mark of an event whose payloads are stored apart: the last key of its data, and how that is written.
-MARK, MARKED = "payloads", "apart"
-_MARK_TEXT = f', "{MARK}": "{MARKED}"'
 #: Events whose payloads are read at once.
 CHUNK = 20
 
 _stored = select(payloads.c.data).where(payloads.c.campaign == tasks.c.campaign, payloads.c.number == tasks.c.number)
 #: The payload of a task as text, in questions that SQLAlchemy writes, and in those that are written out.
-PAYLOAD = case(
-    (tasks.c.payload == literal_column("''"), _stored.correlate(tasks).scalar_subquery()), else_=tasks.c.payload
-).label("payload")
-PAYLOAD_TEXT = (
-    "CASE WHEN t.payload = '' THEN (SELECT y.data FROM payloads y WHERE y.campaign = t.campaign "
-    "AND y.number = t.number) ELSE t.payload END AS payload"
-)
+PAYLOAD = _stored.correlate(tasks).scalar_subquery().label("payload")
+PAYLOAD_TEXT = "(SELECT y.data FROM payloads y WHERE y.campaign = t.campaign AND y.number = t.number) AS payload"
 _between = (
     select(payloads.c.number, payloads.c.data)
     .where(
@@ -60,14 +46,7 @@ def stored_data(event: Event) -> str:
     """What is stored of an event, as JSON, without the payloads of tasks."""
     if event.kind != TASKS_ADDED:
         return json.dumps(event.data)
-    return json.dumps({**event.data, "tasks": [[key, klass] for key, _, klass in event.data["tasks"]], MARK: MARKED})
-
-
-def task_numbers(event: Event) -> range:
-    """The tasks that an event adds."""
-    if event.kind != TASKS_ADDED:
-        return range(0)
-    return range(event.data["first"], event.data["first"] + len(event.data["tasks"]))
+    return json.dumps({**event.data, "tasks": [[key, klass] for key, _, klass in event.data["tasks"]]})
 
 
 def payload_from(text: str | None, number: int) -> Any:
@@ -85,28 +64,23 @@ def read_events(connection: Connection, campaign: int, rows: Iterable[Sequence[A
     remaining = iter(rows)
     while some := list(islice(remaining, CHUNK)):
         events = [(Event(seq, at, kind, json.loads(data)), len(data)) for seq, at, kind, data in some]
-        stored = _stored_payloads(connection, campaign, [event for event, _ in events if _is_marked(event)])
+        stored = _stored_payloads(connection, campaign, [event for event, _ in events if event.kind == TASKS_ADDED])
         for event, size in events:
-            yield event, size + (_put_back(event, stored) if _is_marked(event) else 0)
-
-
-def _is_marked(event: Event) -> bool:
-    return event.kind == TASKS_ADDED and MARK in event.data
+            yield event, size + (_put_back(event, stored) if event.kind == TASKS_ADDED else 0)
 
 
 def _stored_payloads(connection: Connection, campaign: int, events: Sequence[Event]) -> dict[int, str]:
     """The payloads of the tasks that the events add, which follow one another."""
     if not events:
         return {}
-    numbers = [task_numbers(event) for event in events]
-    which = {"campaign": campaign, "first": numbers[0].start, "end": numbers[-1].stop}
+    first, last = events[0].data, events[-1].data
+    which = {"campaign": campaign, "first": first["first"], "end": last["first"] + len(last["tasks"])}
     return {number: data for number, data in connection.execute(_between, which)}
 
 
 def _put_back(event: Event, stored: dict[int, str]) -> int:
     """Complete an event's tasks; returns by how many characters the event is longer than what is stored of it."""
-    data, longer = event.data, -len(_MARK_TEXT)
-    del data[MARK]
+    data, longer = event.data, 0
     complete = []
     for number, (key, klass) in enumerate(data["tasks"], data["first"]):
         text = stored.get(number)

@@ -22,7 +22,7 @@ from nextlabel.store.memory_ledger import new_row
 from nextlabel.store.prepared import Runner
 from nextlabel.store.row_mapping import campaign_values
 from nextlabel.store.sql_ledger import SqlLedger
-from nextlabel.store.tables import campaigns, metadata
+from nextlabel.store.tables import campaigns, create_tables
 
 
 class Replay:
@@ -78,7 +78,8 @@ def replay_of(first: Event, old: CampaignRow) -> Iterator[Replay]:
         engine = make_engine(f"sqlite:///{Path(folder) / 'replay.db'}")
         event.listen(engine, "connect", lambda connection, record: connection.execute("PRAGMA synchronous=OFF"))
         try:
-            metadata.create_all(engine)
+            with engine.execution_options(writes=True).begin() as connection:
+                create_tables(connection)
             yield Replay(engine, new_row(old.id, config, old.created_at))
         finally:
             engine.dispose()

@@ -72,10 +72,10 @@ def class_of(klass: int) -> int:
     return klass if klass >= 0 else ~klass
 
 
-def task_values(campaign: int, task: TaskRow, payload: str) -> dict[str, Any]:
-    """The inverse; ``payload`` is its text, or says that it is stored apart."""
+def task_values(campaign: int, task: TaskRow) -> dict[str, Any]:
+    """The inverse, without the payload, which is stored apart."""
     return {
-        "campaign": campaign, "number": task.number, "key": task.key, "payload": payload,
+        "campaign": campaign, "number": task.number, "key": task.key,
         "klass": task.group[0], "lot": task.place, "node": task.node, "w": task.w, "labels": task.labels,
         "score": task.score, "last_seq": task.last_seq, "closed_seq": task.closed_seq, "gold": task.gold,
     }  # fmt: skip

@@ -11,16 +11,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
 from nextlabel.problem.state import TaskState
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS, Values
+from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS
 from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.candidates import Candidates
 from nextlabel.store.ledger_leases import LedgerLeases
-from nextlabel.store.payloads import APART
 from nextlabel.store.prepared import Row, Runner
 from nextlabel.store.row_mapping import task_from, task_values
 
@@ -48,14 +46,8 @@ class SqlLedger(LedgerLeases):
 
     def add_hidden_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks that are not published: asks stop before their places."""
-        rows: list[dict[str, Any]] = []
-        payloads: list[Values] = []
-        for task in tasks:
-            payload = json.dumps(task.payload)
-            if task.number in self._payloads_apart:
-                payloads.append((self._number, task.number, payload))
-                payload = APART
-            rows.append(task_values(self._number, task, payload))
+        payloads = [(self._number, task.number, json.dumps(task.payload)) for task in tasks]
+        rows = [task_values(self._number, task) for task in tasks]
         self._runner.write_rows(ADD_PAYLOADS, payloads)
         self._runner.write_rows(ADD_TASKS, [tuple(row[name] for name in ADD_TASKS.columns) for row in rows])
 

@@ -13,7 +13,6 @@ held tasks are counted is not either, but the counts of those that are counted a
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -24,11 +23,10 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, s
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.verification import Verification
 from nextlabel.store import statements as sql
-from nextlabel.store.payloads import APART, PAYLOAD
 from nextlabel.store.replay import Replay, replay_of
 from nextlabel.store.row_mapping import changing_values
 from nextlabel.store.sql_ledger import SqlLedger
-from nextlabel.store.tables import batches, campaigns, classes, held_counts, leases, payloads, states, tasks, workers
+from nextlabel.store.tables import batches, campaigns, classes, held_counts, leases, states, tasks, workers
 
 if TYPE_CHECKING:
     from nextlabel.store.sql import SqlStore
@@ -57,17 +55,10 @@ class Compared:
 
 
 def _same_task(stored: Row, right: Row) -> bool:
-    """Payloads as JSON, not as text; that a task has a score says that it has room, how large it is does not matter."""
+    """That a task has a score says that it has room; how large it is does not matter."""
     if (stored["score"] is None) != (right["score"] is None):
         return False
-    if any(stored[name] != value for name, value in right.items() if name not in ("payload", "score")):
-        return False
-    try:
-        return stored["payload"] == right["payload"] or bool(
-            json.loads(stored["payload"]) == json.loads(right["payload"])
-        )
-    except ValueError:
-        return False
+    return all(stored[name] == value for name, value in right.items() if name != "score")
 
 
 def _stale_score(stored: Row, right: Row) -> bool:
@@ -228,8 +219,7 @@ def _rows(connection: Connection, compared: Compared, number: int, after: Any, u
     which = _between(compared, connection, number, after, until)
     names = [c.name for c in compared.table.c if c.name != "campaign"]
     found: dict[Any, Row] = {}
-    columns = [PAYLOAD if column is tasks.c.payload else column for column in (compared.table.c[n] for n in names)]
-    for row in connection.execute(select(*columns).where(*which)):
+    for row in connection.execute(select(*(compared.table.c[name] for name in names)).where(*which)):
         values = dict(zip(names, row, strict=True))
         if values.get("count") != 0:  # a state in which there is no task may have a row or none
             found[tuple(values[key] for key in compared.keys)] = values
@@ -264,17 +254,5 @@ def _write(ledger: SqlLedger, compared: Compared, keys: Sequence[Any], rows: Seq
         for start in range(0, len(rows), KEYS):
             taken = [row[compared.unique] for row in rows[start : start + KEYS]]
             ledger.connection.execute(delete(table).where(*mine, table.c[compared.unique].in_(taken)))
-    if table is tasks:
-        rows = _with_payloads_apart(ledger, rows)
     if rows:
         ledger.connection.execute(insert(table), [{"campaign": ledger.number, **row} for row in rows])
-
-
-def _with_payloads_apart(ledger: SqlLedger, rows: Sequence[Row]) -> list[Row]:
-    """Rows of tasks, without those payloads that the log has apart."""
-    apart: set[int] = set()
-    for start in range(0, len(rows), KEYS):
-        numbers = [row["number"] for row in rows[start : start + KEYS]]
-        which = (payloads.c.campaign == ledger.number, payloads.c.number.in_(numbers))
-        apart.update(ledger.connection.execute(select(payloads.c.number).where(*which)).scalars())
-    return [{**row, "payload": APART} if row["number"] in apart else row for row in rows]

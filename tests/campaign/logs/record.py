@@ -1,8 +1,7 @@
-"""How the logs beside this file were recorded: with the code as it was before events carried limits and draws.
+"""How the logs beside this file were recorded: ``python record.py FOLDER [NAME ...]``.
 
-Run at commit 691aed0, whose names it uses (Office, Desk, Life): ``python record.py FOLDER [NAME ...]``. It cannot be
-run with later code, and need not be: the logs are the fixture. Every campaign is a random walk over all commands in
-virtual time; ``crossing.db.gz`` is the database of that campaign, as that version left it.
+Every campaign is a random walk over all commands in virtual time. A log means what it meant when it was recorded:
+record anew only where what an event says has changed on purpose.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ CAMPAIGNS: dict[str, tuple[dict[str, Any], dict[int, list[dict[str, Any]]], int,
         {0: plain(0, 6), 120: scored(0, 5), 260: plain(6, 4)}, 420, 1, 6, 9.0,
     ),
     "index_tuned": (
-        {"budget": 160, "labels": ["no", "yes"], "prior": [2, 1], "label_cost": 0.004, "seed": 11, "rho": 0.25},
+        {"budget": 160, "labels": ["no", "yes"], "prior": [2, 1], "policy": "index", "label_cost": 0.004,
+         "seed": 11, "rho": 0.25},
         {0: plain(0, 20), 150: plain(20, 6)}, 420, 2, 14, 4.0,
     ),
     "three_answers": (
@@ -69,7 +69,7 @@ CAMPAIGNS: dict[str, tuple[dict[str, Any], dict[int, list[dict[str, Any]]], int,
 }  # fmt: skip
 
 
-def walk(office: Any, clock: Clock, id: str, batches: dict[int, Any], steps: int, random: Random, workers: int,
+def walk(service: Any, clock: Clock, id: str, batches: dict[int, Any], steps: int, random: Random, workers: int,
          gap: float, labels: list[str]) -> None:  # fmt: skip
     """Commands at random; refusals are part of the story."""
     from nextlabel.campaign.rates import wanted_rho
@@ -79,7 +79,7 @@ def walk(office: Any, clock: Clock, id: str, batches: dict[int, Any], steps: int
     out: list[str] = []
     for step in range(steps):
         if step in batches and step > 0:
-            office.add_tasks(id, batches[step], f"batch{step}")
+            service.add_tasks(id, batches[step], f"batch{step}")
         clock.now += random.expovariate(1.0 / gap)
         move = random.choices(
             ("ask", "tell", "late", "release", "renew", "undo", "wait", "pause", "budget", "deadline", "lease"),
@@ -87,43 +87,43 @@ def walk(office: Any, clock: Clock, id: str, batches: dict[int, Any], steps: int
         )[0]
         try:
             if move == "ask":
-                lease = office.ask(id, f"w{random.randrange(workers)}")
+                lease = service.ask(id, f"w{random.randrange(workers)}")
                 if lease and lease.id not in leases:
                     leases.append(lease.id)
                     out.append(lease.id)
-                row = office.store.row(id)
+                row = service.store.row(id)
                 if row.classes <= 64:
-                    office.desk.wait(row.config, office.store.classes(id), wanted_rho(row))
+                    service.table_cache.wait(row.config, service.store.classes(id), wanted_rho(row))
             elif move == "tell" and out:
-                office.tell(out.pop(random.randrange(len(out))), random.choice(labels))
+                service.tell(out.pop(random.randrange(len(out))), random.choice(labels))
             elif move in ("late", "release", "renew", "undo") and leases:
                 lease_id = leases[max(len(leases) - 1 - int(random.expovariate(0.3)), 0)]
                 if move == "late":
-                    office.tell(lease_id, random.choice(labels))
+                    service.tell(lease_id, random.choice(labels))
                 else:
-                    getattr(office, move)(lease_id)
+                    getattr(service, move)(lease_id)
                     if move == "undo" and lease_id not in out:
                         out.append(lease_id)
             elif move == "wait":
                 clock.now += random.choice((20.0, 70.0, 200.0))
             elif move == "pause":
-                (office.resume if office.store.row(id).paused else office.pause)(id)
+                (service.resume if service.store.row(id).paused else service.pause)(id)
             elif move == "budget":
-                row = office.store.row(id)
-                office.change(id, {"budget": random.choice((row.spent, row.budget + 20, row.spent + 5))})
+                row = service.store.row(id)
+                service.change(id, {"budget": random.choice((row.spent, row.budget + 20, row.spent + 5))})
             elif move == "deadline":
-                office.change(id, {"deadline": random.choice((None, None, clock.now + 100.0))})
+                service.change(id, {"deadline": random.choice((None, None, clock.now + 100.0))})
             elif move == "lease":
-                office.change(id, {"lease_seconds": random.choice((None, 30.0, 120.0))})
+                service.change(id, {"lease_seconds": random.choice((None, 30.0, 120.0))})
         except InputError:
             continue
-        row = office.store.row(id)
+        row = service.store.row(id)
         if row.paused and random.random() < 0.4:
-            office.resume(id)
+            service.resume(id)
         if row.deadline is not None and clock.now > row.deadline and random.random() < 0.3:
-            office.change(id, {"deadline": None})
+            service.change(id, {"deadline": None})
         if row.spent >= row.budget and random.random() < 0.3:
-            office.change(id, {"budget": row.budget + 25})
+            service.change(id, {"budget": row.budget + 25})
 
 
 def everything(store: Any, id: str) -> dict[str, Any]:
@@ -145,24 +145,21 @@ def everything(store: Any, id: str) -> dict[str, Any]:
 
 
 def record(name: str, folder: Path) -> dict[str, int]:
-    """One campaign on SQLite; returns how many events of each kind it has."""
-    from nextlabel.campaign.config import Config
-    from nextlabel.store.office import Office
+    """One campaign; returns how many events of each kind it has."""
+    from nextlabel.campaign.settings import CampaignSettings
+    from nextlabel.campaigns.service import CampaignService
     from nextlabel.store.open import open_store
 
     config, batches, steps, seed, workers, gap = CAMPAIGNS[name]
     with tempfile.TemporaryDirectory() as scratch:
         clock = Clock()
-        office = Office(open_store(f"sqlite:///{scratch}/labels.db"), clock)
-        office.create(Config.from_dict(config), name, batches[0])
-        walk(office, clock, name, batches, steps, Random(seed), workers, gap, config["labels"])
-        events = [asdict(event) for event in office.store.events(name, 0, 10**6)]
-        state = everything(office.store, name)
-        state["results"] = [asdict(result) for result in office.results(name)]
-        office.close()
-        if name == "crossing":
-            database = Path(scratch, "labels.db").read_bytes()
-            (folder / f"{name}.db.gz").write_bytes(gzip.compress(database, 9, mtime=0))
+        service = CampaignService(open_store(f"sqlite:///{scratch}/labels.db"), clock)
+        service.create(CampaignSettings.from_dict(config), name, batches[0])
+        walk(service, clock, name, batches, steps, Random(seed), workers, gap, config["labels"])
+        events = [asdict(event) for event in service.store.events(name, 0, 10**6)]
+        state = everything(service.store, name)
+        state["results"] = [asdict(result) for result in service.results(name)]
+        service.close()
     text = json.dumps({"events": events, "state": state})
     (folder / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     counts: dict[str, int] = {}

@@ -1,0 +1,53 @@
+"""Recorded logs replay to the state that was recorded with them (``logs/record.py``)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nextlabel.campaign.projection import apply_event
+from nextlabel.campaign.results import results_of
+from nextlabel.campaign.scoring import rank_all
+from nextlabel.campaign.settings import CampaignSettings
+from stores import KINDS, opened
+
+sys.path.insert(0, str(Path(__file__).parent / "logs"))
+
+from record import everything
+
+LOGS = sorted((Path(__file__).parent / "logs").glob("*.json.gz"))
+
+
+def without_scores(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Scores order the candidates and may be worked out anew; that a task has none says that it has no room."""
+    return [{**task, "score": task["score"] is not None} for task in tasks]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name.partition(".")[0])
+def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) -> None:
+    log = json.loads(gzip.decompress(path.read_bytes()))
+    then = log["state"]
+    config = CampaignSettings.from_log(log["events"][0]["data"]["config"])
+    id = then["row"]["id"]
+    with opened(kind, tmp_path) as store:
+        with store.create(id, config, then["row"]["created_at"]) as ledger:
+            for one in log["events"]:
+                apply_event(ledger, ledger.append(one["at"], one["kind"], one["data"]))
+            rank_all(ledger)
+        now = everything(store, id)
+        found = results_of(store.row(id), store.classes(id), store.tasks(id, -1, 10**6))
+        now["results"] = [asdict(result) for result in found]
+        assert [asdict(event) for event in store.events(id, 0, 10**6)] == log["events"]
+    now = json.loads(json.dumps(now))
+    for result, before in zip(now.pop("results"), then.pop("results"), strict=True):
+        assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
+        assert result == before
+    assert without_scores(now.pop("tasks")) == without_scores(then.pop("tasks"))
+    assert now == then

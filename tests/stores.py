@@ -13,7 +13,6 @@ from typing import Any
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.memory import MemoryStore
 from nextlabel.store.open import open_store
 from nextlabel.store.sql import SqlStore
 
@@ -66,7 +65,7 @@ def postgres_url(name: str) -> str:
 
 
 @contextmanager
-def opened(kind: str, folder: Path) -> Iterator[MemoryStore | SqlStore]:
+def opened(kind: str, folder: Path) -> Iterator[SqlStore]:
     """An empty store."""
     url = "memory:"
     if kind == "sqlite":

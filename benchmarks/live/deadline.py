@@ -22,7 +22,7 @@ from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 
 TASKS, BUDGET, COME = 200, 800, 600
 POLICIES = ("auto", "index")
@@ -45,7 +45,7 @@ def play(policy: str, in_flight: float, seed: int, tables: TableCache) -> tuple[
     """Expected accuracy and share of right answers at the deadline, and the labels that came in."""
     rate = in_flight / SECONDS
     clock = VirtualClock()
-    service = CampaignService(MemoryStore(), clock, tables)
+    service = CampaignService(open_store("memory:"), clock, tables)
     config = CampaignSettings(
         budget=BUDGET, labels=("no", "yes"), policy=policy, deadline=BEGIN + COME / rate, rho=in_flight, seed=seed,
         lease_seconds=100 * SECONDS,

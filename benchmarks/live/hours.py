@@ -18,7 +18,7 @@ from nextlabel.campaign.hours import COUNT, HOUR, expected_between
 from nextlabel.campaign.rates import expected_arrivals
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 
 MIDNIGHT, DEADLINE = 1_800_057_600.0, 84
 RATES = tuple((30.0 if 8 <= h < 20 else 2.0) / HOUR for h in range(COUNT))
@@ -38,7 +38,7 @@ class VirtualClock:
 def play(seed: int) -> list[tuple[float, float, float]]:
     """(truth, one rate, by the hour) each time it was asked."""
     clock, random = VirtualClock(), np.random.default_rng(seed)
-    service = CampaignService(MemoryStore(), clock)
+    service = CampaignService(open_store("memory:"), clock)
     deadline = MIDNIGHT + DEADLINE * HOUR
     config = CampaignSettings(
         budget=5000, labels=("no", "yes"), policy="uniform", deadline=deadline, lease_seconds=3600.0

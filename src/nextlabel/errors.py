@@ -21,7 +21,7 @@
     └── SolverError               a computation that failed through no fault of the input (exit code 1, HTTP 500)
 
 The message says what was given and what is allowed; ``hint`` says what to do. Errors of other packages become one of
-these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.unavailable`` for databases,
+these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.engine`` for databases,
 ``client.calls`` for HTTP, ``policies.registry`` for a user's own policy, ``cli.app`` for the command line; errors of
 nextlabel become HTTP responses in ``service.problem_details`` and exit codes in ``cli.app``.
 """

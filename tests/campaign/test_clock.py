@@ -11,8 +11,7 @@ from nextlabel.campaign.clock import MOST_AHEAD_S, MOST_BEHIND_S
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.errors import ClockError
-from nextlabel.store.clock import ServerClock
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import ServerClock, SqlStore
 from nextlabel.store.statements import server_time
 from stores import KINDS, START, Clock, everything, opened, service_of_store, simple
 

@@ -23,7 +23,7 @@ from nextlabel.campaign.rates import expected_arrivals, labels_before_deadline, 
 from nextlabel.campaign.rules import Rules, rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from stores import Clock, service_of_store
 
 #: Midnight, and workers per hour by day, from 8 to 20, and by night.
@@ -75,7 +75,7 @@ def test_what_is_expected_is_the_integral() -> None:
 def test_before_a_deadline_night_is_night() -> None:
     """Two days of a campaign; in the evening the deadline is the next morning."""
     clock = Clock()
-    service = service_of_store(MemoryStore(), clock)
+    service = service_of_store(open_store("memory:"), clock)
     deadline = MIDNIGHT + 56 * HOUR
     config = CampaignSettings(
         budget=2000, labels=("no", "yes"), policy="uniform", deadline=deadline, lease_seconds=600.0

@@ -26,7 +26,7 @@ from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from stores import Clock
 
 LIVE = sorted(name for name, policy in POLICIES.items() if policy.live)
@@ -44,7 +44,7 @@ def played(
 ) -> tuple[CampaignService, str]:
     """A campaign in which workers come, answer, pass, vanish and change their mind."""
     clock, random = Clock(), Random(seed)
-    campaign_service = CampaignService(MemoryStore(), clock, Still())
+    campaign_service = CampaignService(open_store("memory:"), clock, Still())
     id = campaign_service.create(config, tasks=tasks).id
     held: dict[str, str] = {}
     for _ in range(steps):
@@ -166,7 +166,7 @@ def test_tables_follow_the_rates_that_are_learnt() -> None:
     """One worker a second, sixteen seconds a label: rho is learnt to be near 16, and matters near the end."""
     config = CampaignSettings(budget=1200, policy="okg-pending", labels=("no", "yes"))
     clock, random = Clock(), Random(3)
-    campaign_service = CampaignService(MemoryStore(), clock)
+    campaign_service = CampaignService(open_store("memory:"), clock)
     id = campaign_service.create(config, tasks=[{"id": f"t{k}"} for k in range(60)]).id
     out: list[tuple[float, str]] = []
     for step in range(600):
@@ -195,7 +195,7 @@ def test_tables_follow_the_rates_that_are_learnt() -> None:
 def test_the_deadline_limits_the_labels_that_are_counted_on() -> None:
     """With workers every ten seconds and a hundred seconds left, ten more labels are planned for, not a thousand."""
     clock = Clock()
-    campaign_service = CampaignService(MemoryStore(), clock)
+    campaign_service = CampaignService(open_store("memory:"), clock)
     config = CampaignSettings(budget=1000, policy="okg-pending", labels=("no", "yes"), deadline=clock.now + 500)
     id = campaign_service.create(config, tasks=[{"id": f"t{k}"} for k in range(50)]).id
     for step in range(40):

@@ -9,11 +9,11 @@ from dataclasses import astuple
 import pytest
 
 from nextlabel.campaign.declaration import LONGEST_COMMENT
-from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.files.write import export_text
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
+from plain_overview import PlainOverview
 from stores import everything, simple
 
 
@@ -55,10 +55,10 @@ def test_another_answer_replaces_it(service: CampaignService) -> None:
     lease = held(service, id, "ann")
     service.tell(lease, "yes", comment="first")
     service.undo(lease)
-    assert overview_of(service.store).comments(id, None, 5)[0].comment == "first"  # the page shows it again
+    assert service.store.overview.comments(id, None, 5)[0].comment == "first"  # the page shows it again
     service.tell(lease, "no")
     assert [one.comment for one in service.labels(id)] == [None]
-    assert overview_of(service.store).comments(id, None, 5) == []
+    assert service.store.overview.comments(id, None, 5) == []
     assert service.verify(id).right
 
 
@@ -67,7 +67,7 @@ def test_the_last_comments_are_read_alike_from_all_stores(service: CampaignServi
     for worker in ("ann", "bob"):
         for n in range(3):
             service.tell(held(service, id, worker), "yes", comment=f"{worker} {n}" if n else None)
-    quick, plain = overview_of(service.store), PlainOverview(service.store)
+    quick, plain = service.store.overview, PlainOverview(service.store)
     for worker, limit, said in (
         (None, 3, ["bob 2", "bob 1", "ann 2"]), ("ann", 9, ["ann 2", "ann 1"]), ("cat", 9, []),
     ):  # fmt: skip
@@ -77,7 +77,7 @@ def test_the_last_comments_are_read_alike_from_all_stores(service: CampaignServi
 
 @pytest.mark.parametrize("comment", ["x" * (LONGEST_COMMENT + 1), "a\x00b", "\ud800", 7])
 def test_what_is_no_comment_is_refused_with_the_answer(comment: object) -> None:
-    service = CampaignService(MemoryStore())
+    service = CampaignService(open_store("memory:"))
     lease = held(service, start(service), "ann")
     for attempt in (
         lambda: service.tell(lease, "yes", comment=comment),

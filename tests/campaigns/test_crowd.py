@@ -18,7 +18,6 @@ from nextlabel.campaigns.audited_accuracy import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
-from nextlabel.store.memory import MemoryStore
 from nextlabel.store.open import open_store
 from stores import Clock, opened, service_of_store
 
@@ -129,7 +128,7 @@ def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignServi
 def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
     """Half of the budget is spent: the forecast holds the end, more labels are never worth less."""
     clock = Clock()
-    service = CampaignService(MemoryStore(), clock)
+    service = CampaignService(open_store("memory:"), clock)
     id = service.create(settings(budget=140), tasks=tasks(0, 45)).id
     rng = np.random.default_rng(2)
     label_some(service, id, rng, 85)
@@ -161,7 +160,7 @@ def test_what_is_expected_is_computed_after_the_campaign_is_let_go(monkeypatch: 
         return compute(*values)
 
     monkeypatch.setattr(crowd_snapshot, "expected_accuracy", counted)
-    service = service_of_store(MemoryStore(), Clock())
+    service = service_of_store(open_store("memory:"), Clock())
     id = service.create(settings(), tasks=tasks(0, 12)).id
     rng = np.random.default_rng(2)
     for step in range(20):

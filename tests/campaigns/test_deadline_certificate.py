@@ -8,7 +8,7 @@ import pytest
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from stores import START as BEGIN
 from stores import Clock, service_of_store
 
@@ -18,7 +18,7 @@ MINUTE = 60.0
 def certified(workers: int, priors: int = 1) -> Certificate:
     """A worker a minute, each of whom takes ten; the deadline is after 120 of them, the budget 200."""
     clock = Clock()
-    service = service_of_store(MemoryStore(), clock)
+    service = service_of_store(open_store("memory:"), clock)
     config = CampaignSettings(
         budget=200, labels=("no", "yes"), policy="uniform", deadline=BEGIN + 120 * MINUTE, lease_seconds=3600.0
     )

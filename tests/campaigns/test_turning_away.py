@@ -16,7 +16,7 @@ from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.growing import GrowingCrowd
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from stores import Clock
 
 GUESSER = WORKERS[-1]
@@ -79,7 +79,7 @@ def test_who_guesses_is_turned_away_and_the_log_says_why(service: CampaignServic
 
 
 def test_it_can_be_changed_and_nobody_loses_what_they_hold() -> None:
-    service = CampaignService(MemoryStore(), Clock())
+    service = CampaignService(open_store("memory:"), Clock())
     rng = np.random.default_rng(5)
     id = service.create(settings(budget=250), tasks=tasks(0, 60)).id
     for _ in range(14):
@@ -100,7 +100,7 @@ def test_it_can_be_changed_and_nobody_loses_what_they_hold() -> None:
 
 def test_whoever_comes_is_served_where_others_were_waited_for_in_vain() -> None:
     clock = Clock()
-    service = CampaignService(MemoryStore(), clock)
+    service = CampaignService(open_store("memory:"), clock)
     rng = np.random.default_rng(5)
     id = service.create(settings(budget=250, turn_away=True), tasks=tasks(0, 60)).id
     until_turned_away(service, id, rng)
@@ -127,7 +127,7 @@ def test_policies_that_take_workers_to_be_alike_turn_nobody_away() -> None:
         CampaignSettings(budget=5, policy="index", turn_away=True)
     with pytest.raises(InputError, match="turn_away '1' is not true or false"):
         CampaignSettings(budget=5, turn_away=1)  # type: ignore[arg-type]
-    service = CampaignService(MemoryStore(), Clock())
+    service = CampaignService(open_store("memory:"), Clock())
     id = service.create(settings(policy="index"), tasks=tasks(0, 3)).id
     with pytest.raises(InputError, match="cannot tell whom to turn away"):
         service.change(id, {"turn_away": True})

@@ -18,7 +18,7 @@ from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_state import CrowdState, new_state
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 
 SWEEPS = 60
 
@@ -95,7 +95,7 @@ def test_somebody_who_answers_the_wrong_way_round_has_rows_of_their_own() -> Non
 
 @pytest.mark.parametrize(("labels", "core"), [(("a", "b", "c"), CORE_LABELS), (("no", "yes"), 0.0)])
 def test_campaigns_say_so_in_their_log(labels: tuple[str, ...], core: float) -> None:
-    service = CampaignService(MemoryStore())
+    service = CampaignService(open_store("memory:"))
     row = service.create(CampaignSettings(budget=10, labels=labels), tasks=[{"id": "t"}])
     there = service.store.row(row.id)
     assert there.rules.core == CORE_LABELS == rules_from_json(rules_to_json(there.rules)).core

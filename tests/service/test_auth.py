@@ -13,7 +13,7 @@ from nextlabel.errors import InputError, TokenError
 from nextlabel.service import access
 from nextlabel.service.access import first_token, hashed, new_token, rotate_secrets
 from nextlabel.service.links import LinkSigner
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from service_fixtures import Service, on_sqlite
 
 REQUESTER_ROUTES = [
@@ -132,7 +132,7 @@ def test_joining() -> None:
 
 
 def test_links_end_with_their_secret() -> None:
-    store = MemoryStore()
+    store = open_store("memory:")
     token = LinkSigner.of(store).worker_token("demo", "ann")
     assert LinkSigner.of(store).read_worker(token) == ("demo", "ann")
     rotate_secrets(store)
@@ -140,7 +140,7 @@ def test_links_end_with_their_secret() -> None:
 
 
 def test_the_token_is_shown_once_and_kept_as_a_hash() -> None:
-    store = MemoryStore()
+    store = open_store("memory:")
     token = first_token(store)
     assert token is not None
     assert token.startswith("nl_")

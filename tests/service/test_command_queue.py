@@ -18,8 +18,8 @@ from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
+from nextlabel.store.engine import busy
 from nextlabel.store.open import open_store
-from nextlabel.store.unavailable import busy
 from service_fixtures import QUICK
 
 CONFIG = CampaignSettings(budget=1000, labels=("no", "yes"), policy=str(QUICK["policy"]))

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
-from nextlabel.store.memory import MemoryStore
+from nextlabel.store.open import open_store
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.tables import metadata
 from stores import Clock, opened, service_of_store, simple
@@ -83,7 +83,7 @@ def test_it_is_stored_once(database: SqlStore, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_log_is_read_as_it_was_recorded(database: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = MemoryStore()
+    memory = open_store("memory:")
     logs = []
     for store in (memory, database):
         service = service_of_store(store, Clock())

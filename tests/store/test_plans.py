@@ -13,7 +13,6 @@ from sqlalchemy import event, insert, text
 from nextlabel.campaigns.import_status import imports_of
 from nextlabel.store import questions
 from nextlabel.store.sql import SqlStore
-from nextlabel.store.sql_overview import SqlOverview
 from nextlabel.store.tables import events, leases, payloads, tasks
 from stores import START, Clock, opened, service_of_store, simple
 
@@ -89,7 +88,7 @@ def test_what_a_requester_looks_at(store: SqlStore) -> None:
         if statement.lstrip().startswith("SELECT"):
             seen.append((statement, parameters))
 
-    overview = SqlOverview(store)
+    overview = store.overview
     reads = {
         "events": lambda: overview.events_before("demo", None, 20),
         "older events": lambda: overview.events_before("demo", 2000, 20),

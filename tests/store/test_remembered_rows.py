@@ -10,8 +10,8 @@ import pytest
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.store import ledger_rows, remembered_campaigns
-from nextlabel.store.cached_rows import CachedRows
 from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql_ledger import CachedRows
 from stores import Clock, everything, opened, service_of_store, simple
 
 WORKERS = tuple(f"w{k}" for k in range(7))

@@ -23,7 +23,6 @@ from nextlabel.campaign.results import belief
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
 from nextlabel.campaigns.certificates import Certificates
-from nextlabel.campaigns.overview import PlainOverview, overview_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
@@ -40,6 +39,7 @@ from nextlabel.web.dashboard.routes.create import read_budget, read_time
 from nextlabel.web.dashboard.summaries import summarise_states
 from nextlabel.web.dashboard.view import campaign_view, payload_summary
 from nextlabel.web.pages import mount_pages
+from plain_overview import PlainOverview
 from service_fixtures import PATIENCE_S, Service, on_sqlite, running
 from stores import KINDS, Clock, opened, service_of_store, simple
 
@@ -487,7 +487,7 @@ class TestCampaign:
                 assert reply.json() == {"changed": 1, "left": 0}
         service.clock.ahead = 0.0
         lines = log_page(
-            overview_of(service.campaign_service.store),
+            service.campaign_service.store.overview,
             "eventful",
             service.campaign_service.store.row("eventful").config,
             None,
@@ -769,7 +769,7 @@ class TestReads:
                     campaign_service.tell(lease.id, "yes" if k % 3 else "no")
                 else:
                     clock.forward(61)
-            fast, plain = overview_of(store), PlainOverview(store)
+            fast, plain = store.overview, PlainOverview(store)
             ids = [lease.id for lease in leases]
             groups = list(store.groups("c"))
             for look in (fast, plain):
@@ -804,7 +804,7 @@ class TestReads:
             assert found.by_labels == tuple(counts)
             assert sum(found.by_probability) == found.labelled == sum(r.labels > 0 for r in results)
             classes = store.classes("c")
-            tasks = overview_of(store).tasks_in("c", found.hardest, 100)
+            tasks = store.overview.tasks_in("c", found.hardest, 100)
             distance = [abs(belief(row.config, classes[t.class_number], t.labels, t.node)[0][1] - 0.5) for t in tasks]
             assert distance == sorted(distance) and len(tasks) == found.labelled
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from nextlabel.errors import ConflictError, GoneError
+from nextlabel.errors import ConflictError, GoneError, NotFoundError
 
 
 class Deletion(NamedTuple):
@@ -53,3 +53,8 @@ def taken_by_deleted(id: str) -> ConflictError:
         f"campaign {id!r} was deleted, and an id is not given twice: links to it may still be around.",
         "Choose another id.",
     )
+
+
+def no_campaign(id: str) -> NotFoundError:
+    """There is no such campaign."""
+    return NotFoundError(f"there is no campaign {id[:60]!r}.", "List them with nextlabel campaign status.")

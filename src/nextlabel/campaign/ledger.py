@@ -19,6 +19,7 @@ from nextlabel.campaign.deletions import DeletionRecords
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.imports import ImportRecords
 from nextlabel.campaign.needs import Need
+from nextlabel.campaign.overview import Overview
 from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.visits import VisitRecords
@@ -214,6 +215,11 @@ class Store(Protocol):
     @property
     def webhooks(self) -> WebhookRecords:
         """Addresses that are told what happens in campaigns."""
+        ...
+
+    @property
+    def overview(self) -> Overview:
+        """Small reads for a requester."""
         ...
 
     @property

@@ -164,3 +164,8 @@ class WorkerRow:
     tested: int = 0
     free: int = 0
     turned_away: int = 0
+
+
+def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
+    """A campaign before its first event."""
+    return CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho)

@@ -9,7 +9,6 @@ from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.replies import AuditItem
 from nextlabel.campaign.rows import TaskRow
 from nextlabel.campaign.rules import NOT_ANSWERED
-from nextlabel.campaigns.overview import overview_of
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -32,7 +31,7 @@ class Audits:
     def items(self, id: str) -> list[AuditItem]:
         """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
         row = self._store.row(id)
-        tasks = overview_of(self._store).tasks_numbered(id, [task for task, _ in row.rules.audit])
+        tasks = self._store.overview.tasks_numbered(id, [task for task, _ in row.rules.audit])
         return [
             AuditItem(
                 tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
@@ -48,5 +47,5 @@ class Audits:
     def tasks(self, id: str) -> list[tuple[TaskRow, int]]:
         """Audited tasks with their true answers."""
         truths = self.truths(id)
-        tasks = overview_of(self._store).tasks_numbered(id, truths)
+        tasks = self._store.overview.tasks_numbered(id, truths)
         return [(tasks[number], answer) for number, answer in truths.items()]

@@ -29,7 +29,6 @@ from nextlabel.campaign.webhooks import (
     no_webhook,
     types_told,
 )
-from nextlabel.campaigns.overview import overview_of
 from nextlabel.errors import ConflictError, NotFoundError
 
 #: Seconds before the next try after one failure, two in a row, and so on; the last one from then on.
@@ -53,7 +52,7 @@ class Webhooks:
 
     def __init__(self, store: Store, claim_s: float = 30.0, clock: Callable[[], float] | None = None) -> None:
         self._store, self._claim_s = store, claim_s
-        self._overview = overview_of(store)
+        self._overview = store.overview
         self._clock = clock or store.clock
         self._owner = secrets.token_hex(8)
         #: By webhook: its position, and up to which event there is nothing after it that it is told.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.open_table import NamedColumns
     from nextlabel.files.tasks import TaskReader
-    from nextlabel.store.memory import MemoryStore
     from nextlabel.store.sql import SqlStore
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
@@ -42,7 +41,7 @@ CAMPAIGN = "campaign:"
 
 
 @contextmanager
-def opened_store(db: str, create: bool = False) -> Iterator[MemoryStore | SqlStore]:
+def opened_store(db: str, create: bool = False) -> Iterator[SqlStore]:
     """The store at an address; one that is not there is made only with ``create``."""
     needs_service()
     from nextlabel.store.open import open_store

@@ -49,7 +49,7 @@ def serve(
     )  # fmt: skip
     check_port(settings.host, settings.port)
     say(f"nextlabel serves {without_passwords(db)} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
-    if db.strip() != "memory:" and (path := file_open_to_others(db)) is not None:
+    if (path := file_open_to_others(db)) is not None:
         say(f"warning: others on this machine can read {path}, with all labels and workers' names: chmod 600 {path}")
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
         run(settings, db, pages=mount_pages, show_token=show_token)
@@ -82,11 +82,10 @@ def needs_service() -> None:
         import fastapi
         import itsdangerous
         import pydantic_settings
-        import sqlalchemy
         import uvicorn
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs the package {error.name}.", "pip install 'nextlabel[service]'.") from None
-    del fastapi, itsdangerous, pydantic_settings, sqlalchemy, uvicorn
+    del fastapi, itsdangerous, pydantic_settings, uvicorn
 
 
 def check_port(host: str, port: int) -> None:

@@ -34,12 +34,12 @@ from fastapi import Path
 from starlette.types import Scope
 
 from nextlabel.campaign.access import Role
+from nextlabel.campaign.deletions import no_campaign
 from nextlabel.campaign.ids import PATTERN, campaign_of
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
 from nextlabel.service.access import PREFIX, AccessCache
 from nextlabel.service.limits import RequestLimits, address_of
 from nextlabel.service.links import LinkSigner
-from nextlabel.store.memory import no_campaign
 
 API = "/api/v1"
 

@@ -227,7 +227,7 @@ def signing_key(store: Store, key_file: str = "") -> bytes:
     """The key of a store, made if there is none."""
     if key_file:
         return _read_or_make(Path(key_file))
-    if isinstance(store, SqlStore):
+    if isinstance(store, SqlStore) and not store.in_memory:
         return _read_or_make(default_path(store))
     store.first_setting(IN_MEMORY, secrets.token_hex(32))
     return str(store.setting(IN_MEMORY)).encode()

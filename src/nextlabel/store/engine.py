@@ -5,25 +5,54 @@ address                          is
 ================================ ==================================================================
 sqlite:///labels.db, labels.db   one SQLite file, for its owner alone, write-ahead log, synchronous=FULL
 postgresql://user@host/base      PostgreSQL; several processes at once
-memory:                          nothing is kept (``store.memory``)
+memory:                          SQLite in memory: one connection, which threads share; nothing is kept
 ================================ ==================================================================
+
+Errors of a database that does not answer, or not in time, become ours: the request may be sent again.
+
+======================================== ==============================================================
+error of the database                    becomes
+======================================== ==============================================================
+a lock that was not to be had in time    BusyError: another process holds the campaign or the database
+no connection, or a connection lost      UnavailableError
+a statement or a transaction ended       UnavailableError: it took longer than allowed below
+by the server
+======================================== ==============================================================
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import QueuePool, StaticPool
 
-from nextlabel.errors import InputError
+from nextlabel.errors import BusyError, InputError, UnavailableError
 from nextlabel.prose import without_passwords
+
+try:
+    import psycopg
+
+    _DRIVER_ERRORS: tuple[type[Exception], ...] = (
+        sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError,
+        psycopg.errors.IdleInTransactionSessionTimeout,
+    )  # fmt: skip
+except ModuleNotFoundError:  # PostgreSQL is an extra
+    _DRIVER_ERRORS = (sqlite3.OperationalError,)
+
+_ERRORS: tuple[type[Exception], ...] = (
+    exc.OperationalError, exc.InterfaceError, exc.TimeoutError, exc.PendingRollbackError, exc.InternalError,
+    *_DRIVER_ERRORS,
+)  # fmt: skip
+#: PostgreSQL's code for a lock that could not be had within lock_timeout.
+_LOCK_NOT_AVAILABLE = "55P03"
 
 #: Seconds that a writer waits for another one: in programs and commands, and in the service, where others wait behind
 #: it and a client can come back.
@@ -37,6 +66,7 @@ CONNECT_S, POOL_WAIT_S = 10, 5.0
 #: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
 #: (2 MB, 1000) are for small databases.
 CACHE_KIB, CHECKPOINT_PAGES = 65_536, 4_000
+MEMORY = "memory:"
 EXAMPLES = "Give e.g. sqlite:///labels.db or postgresql://user@host/base."
 
 
@@ -45,6 +75,8 @@ def checked_url(url: str) -> str:
     text = url.strip()
     if not text:
         raise InputError("the database's address is empty.", EXAMPLES)
+    if text == MEMORY:
+        return text
     if "://" not in text:
         text = f"sqlite:///{text}"
     try:
@@ -74,6 +106,11 @@ def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) ->
 
     A SQLite file that is not there is made for its owner alone.
     """
+    if url == MEMORY:
+        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        event.listen(engine, "connect", _sqlite_connect)
+        event.listen(engine, "begin", _sqlite_begin)
+        return engine
     if url.startswith("sqlite"):
         _make_private(str(make_url(url).database))
         # The connection that was used last is used next: few of them fill their caches.
@@ -96,6 +133,8 @@ def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) ->
 
 def file_open_to_others(url: str) -> str | None:
     """The path of a SQLite file that others on this machine can read, None if there is none."""
+    if checked_url(url) == MEMORY:
+        return None
     parts = make_url(checked_url(url))
     if parts.get_backend_name() != "sqlite" or os.name != "posix":
         return None
@@ -145,3 +184,32 @@ def _sqlite_begin(connection: Any) -> None:
     writes = connection.get_execution_options().get("writes", False)
     driver: Any = connection.connection.driver_connection  # on the driver itself: this happens in every transaction
     driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN").close()
+
+
+@contextmanager
+def errors_as_unavailable() -> Iterator[None]:
+    """Turn a database's refusal to answer into an UnavailableError."""
+    try:
+        yield
+    except _ERRORS as error:
+        cause: Any = getattr(error, "orig", None) or error
+        if isinstance(error, exc.InternalError) and not isinstance(cause, _DRIVER_ERRORS):
+            raise
+        if getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE or _sqlite_is_locked(cause):
+            raise busy() from error
+        raise UnavailableError(f"the database does not answer: {_first_line(cause)}.", "Try again.") from error
+
+
+def busy() -> BusyError:
+    """Somebody else holds what is needed."""
+    return BusyError("the database is busy with another command.", "Try again in a moment.")
+
+
+def _sqlite_is_locked(cause: Any) -> bool:
+    code = getattr(cause, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _first_line(cause: Any) -> str:
+    lines = str(cause).strip().splitlines() or [type(cause).__name__]
+    return without_passwords(lines[0].rstrip("."))[:200]

@@ -27,9 +27,9 @@ OURS = frozenset({"settings", "campaigns", "events", "tasks", "leases", "workers
 
 def check_file(url: str, create: bool) -> None:
     """Refuse the SQLite file of something else, unchanged, and without ``create`` one that is not there."""
-    address = make_url(url)
-    if address.get_backend_name() != "sqlite":
+    if not url.startswith("sqlite"):
         return
+    address = make_url(url)
     path = Path(str(address.database))
     if not path.exists():
         if not create:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from nextlabel.store.cached_rows import CachedRows
-from nextlabel.store.sql_ledger import SqlLedger
+from nextlabel.store.sql_ledger import CachedRows, SqlLedger
 
 #: Rows of all campaigns that are remembered between transactions; they have small payloads.
 MOST_ROWS = 50_000

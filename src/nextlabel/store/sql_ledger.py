@@ -2,38 +2,301 @@
 
 Rows that are read stay in memory until the transaction ends, and what changes is written by one statement for each
 table (``store.ledger_rows``). The few questions that need stored rows to be up to date have them written first.
-Here are the tasks; what they stand on is in ``store.ledger_state``.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any, NamedTuple
 
-from nextlabel.campaign.rows import CampaignRow, Group, TaskRow
+from sqlalchemy import Connection
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.overview import LARGE
+from nextlabel.campaign.rows import BatchRow, CampaignRow, Group, LeaseRow, TaskRow, WorkerRow
+from nextlabel.campaign.transitions import LEASED
 from nextlabel.problem.state import TaskState
+from nextlabel.problem.tables import prior_from, prior_table
+from nextlabel.store import questions
 from nextlabel.store import statements as sql
-from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS
-from nextlabel.store.cached_rows import CachedRows
+from nextlabel.store.bulk import ADD_PAYLOADS, ADD_TASKS, SAVE_CAMPAIGNS, SAVE_STATES, BulkWrite, Values
 from nextlabel.store.candidates import Candidates
-from nextlabel.store.ledger_leases import LedgerLeases
+from nextlabel.store.held_counts import HeldCounts
+from nextlabel.store.ledger_rows import LedgerRows
+from nextlabel.store.long_searches import LongSearches
 from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.row_mapping import task_from, task_values
+from nextlabel.store.row_mapping import (
+    changing_columns,
+    class_of,
+    event_from,
+    lease_from,
+    task_from,
+    task_values,
+    worker_from,
+)
+from nextlabel.store.tables import batches
 
 #: Rows that are read or written at once.
 CHUNK = 10_000
 #: Characters of a payload beyond which its task is not remembered; the payload's column in ``statements.TASK``.
 LARGE_PAYLOAD, PAYLOAD = 1000, 2
+#: Stored leases that are asked for beyond those that were touched.
+MORE = 16
 
 
-class SqlLedger(LedgerLeases):
-    """One campaign inside one transaction."""
+@dataclass(slots=True)
+class CachedRows:
+    """What a process remembers of a campaign as it was after event ``seq``: true until another process writes one."""
+
+    seq: int = -1
+    classes: list[Prior] | None = None
+    groups: dict[Group, int] | None = None
+    expiry: float | None = None  # no lease expires before; None: not known
+    crowd: CrowdModel | None = None  # it knows itself after which event
+    searches: LongSearches = field(default_factory=LongSearches)  # true after any event
+    row: CampaignRow | None = None
+    rows: LedgerRows | None = None
+    stored: Values = ()  # the columns of ``row`` as they are stored
+
+
+class SqlLedger:
+    """The campaign's row, its log, tasks, leases and workers, and what of them was read or changed."""
 
     def __init__(self, runner: Runner, number: int, row: CampaignRow, cached: CachedRows) -> None:
-        super().__init__(runner, number, row, cached)
+        self.row, self.cached = row, cached
+        self.rows = LedgerRows(number) if cached.rows is None else cached.rows
+        self.held_counts = HeldCounts(runner, self.rows)
+        self._number, self._runner = number, runner
+        self._changed_groups: set[Group] = set()
+        self.expiries = Expiries(self, runner)
         self.candidates = Candidates(self, runner)
+        self._as_loaded: Values = cached.stored or (() if row.seq == 0 else changing_columns(row))
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that the transaction is on."""
+        return self._runner.connection
+
+    @property
+    def number(self) -> int:
+        """The campaign's number in the database."""
+        return self._number
+
+    def forget_cached(self) -> None:
+        """Remember nothing of the rows that were read before."""
+        self.held_counts.forget()
+        self.cached, self._changed_groups = CachedRows(), set()
+        self.rows.forget()
+        self._forget_questions()
+
+    @property
+    def crowd(self) -> CrowdModel | None:
+        """What this process knows of the crowd."""
+        return self.cached.crowd
+
+    @crowd.setter
+    def crowd(self, model: CrowdModel | None) -> None:
+        self.cached.crowd = model
+
+    def groups(self) -> dict[Group, int]:
+        """Tasks in each state."""
+        return self._groups()
+
+    def _groups(self) -> dict[Group, int]:
+        if self.cached.groups is None:
+            found = self._runner.all(sql.states_of, self._parameters())
+            self.cached.groups = {(klass, node, w): count for klass, node, w, count in found}
+        return self.cached.groups
+
+    def flush(self) -> None:
+        """Write all that is pending; the transaction's end makes it durable."""
+        self._runner.write_all(self.take())
+
+    def take(self) -> dict[BulkWrite, list[Values]]:
+        """All that is to be written; the caller does so."""
+        rows = self.rows
+        pending = {
+            **self.held_counts.take(),
+            **rows.take_tasks(),
+            **rows.take_leases(),
+            **rows.take_events(),
+            **rows.take_workers(),
+        }
+        pending[SAVE_STATES] = self._take_groups()
+        values = changing_columns(self.row)
+        if values != self._as_loaded:
+            pending[SAVE_CAMPAIGNS] = [(self._number, *values)]
+            self._as_loaded = values
+        self.cached.seq = self.row.seq
+        self._forget_questions()
+        return pending
+
+    def remember(self) -> CachedRows:
+        """What is known of the campaign now that the transaction has succeeded.
+
+        Ranked tasks are not kept: a repair may write their scores without an event.
+        """
+        if self.row.rules.ranked:
+            self.rows.forget_tasks()
+        self.rows.trim()
+        self.cached.row, self.cached.rows, self.cached.stored = self.row, self.rows, self._as_loaded
+        return self.cached
+
+    def _take_groups(self) -> list[Values]:
+        groups = self.cached.groups
+        if groups is None:  # nothing has moved since they were forgotten
+            return []
+        rows: list[Values] = [(self._number, *group, groups[group]) for group in sorted(self._changed_groups)]
+        for group in self._changed_groups:
+            if groups[group] == 0:
+                del groups[group]
+        self._changed_groups = set()
+        return rows
+
+    def write_rows(self) -> None:
+        """Write tasks and leases, for a question that needs all of them as they are."""
+        self._runner.write_all({**self.held_counts.take(), **self.rows.take_tasks(), **self.rows.take_leases()})
+        self._forget_questions()
+
+    def _parameters(self, **more: Any) -> dict[str, Any]:
+        return {"campaign": self._number, **more}
+
+    def _forget_questions(self) -> None:
+        """Stored rows have changed: parts that remember what they asked forget it."""
+        self.expiries.forget()
+        self.candidates.forget()
+
+    def append(self, at: float, kind: str, data: dict[str, Any]) -> Event:
+        """The next event of the log."""
+        self.row.seq += 1
+        self.row.last_at = at
+        event = Event(self.row.seq, at, kind, data)
+        self.rows.append(event)
+        return event
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those that are not written yet included."""
+        pending = self.rows.pending_events
+        written = pending[0][0] - 1 if pending else self.row.seq
+        found: list[Any] = []
+        if after < written:
+            found = self._runner.all(sql.light_events_after, self._parameters(after=after, many=limit))
+        new = [(*one[:3], "{}" if one[2] == LARGE else one[3]) for one in pending if one[0] > after]
+        return [event_from(row) for row in [*found, *new][:limit]]
+
+    def last_event(self, kind: str) -> int | None:
+        """The last event of a kind."""
+        for seq, _, pending_kind, _ in reversed(self.rows.pending_events):
+            if pending_kind == kind:
+                return int(seq)
+        found = self._runner.one(sql.last_event, self._parameters(kind=kind))
+        return None if found is None else int(found[0])
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The classes of some tasks."""
+        if len(self.classes()) == 1:
+            return [0] * (end - first)
+        found = self._runner.all(sql.task_classes, self._parameters(first=first, end=end))
+        return [class_of(klass) for (klass,) in found]
+
+    def classes(self) -> Sequence[Prior]:
+        """Priors in the order in which they came."""
+        if self.cached.classes is None:
+            found = self._runner.all(sql.classes_from, self._parameters(first=0))
+            self.cached.classes = [prior_from(json.loads(text)) for (text,) in found]
+        return self.cached.classes
+
+    def add_classes(self, priors: Sequence[Prior]) -> None:
+        """More priors."""
+        known = list(self.classes())
+        rows = [
+            self._parameters(number=number, prior=json.dumps(prior_table(prior)))
+            for number, prior in enumerate(priors, start=len(known))
+        ]
+        self._runner.write(sql.add_class, rows)
+        self.cached.classes = known + list(priors)
+
+    def batch(self, key: str) -> BatchRow | None:
+        """A batch that was added."""
+        found = self._runner.one(sql.batch_by_key, self._parameters(key=key))
+        return None if found is None else BatchRow(int(found[0]), found[1])
+
+    def save_batch(self, key: str, batch: BatchRow) -> None:
+        """Remember a batch."""
+        values = self._parameters(key=key, tasks=batch.tasks, digest=batch.digest)
+        self._runner.write(sql.upsert(self._runner.dialect_name, batches), [values])
+
+    def importing(self) -> bool:
+        """Whether an import is under way."""
+        return self._runner.one(sql.active_import, {"id": self.row.id}) is not None
+
+    def add_lease(self, lease: LeaseRow) -> None:
+        """A new lease."""
+        self.rows.add_lease(lease)
+        self.expiries.note(lease)
+
+    def save_lease(self, lease: LeaseRow) -> None:
+        """A lease that has changed."""
+        self.rows.save_lease(lease)
+        self.expiries.note(lease)
+
+    def lease(self, id: str) -> LeaseRow | None:
+        """A lease by id."""
+        if id not in self.rows.leases:
+            found = self._runner.one(sql.lease_by_id, self._parameters(id=id))
+            if found is None:
+                return None
+            self.rows.know_lease(lease_from(found))
+        return self.rows.leases[id]
+
+    def open_leases(self, worker: str) -> list[LeaseRow]:
+        """The worker's leases that are out."""
+        if worker not in self.rows.open:
+            found = self._runner.all(sql.open_leases, self._parameters(worker=worker))
+            self.rows.know_open(worker, [lease_from(row) for row in found])
+        leases = self.rows.open[worker]
+        return sorted(leases.values(), key=lambda lease: lease.seq) if leases else []
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases whose time is over."""
+        return self.expiries.expired(now, limit)
+
+    def next_expiry(self) -> float | None:
+        """When the next lease expires."""
+        return self.expiries.next()
+
+    def shorten_leases(self, given: float, until: float) -> None:
+        """No lease expires after ``until``."""
+        self.write_rows()
+        self._runner.write(sql.shorten_leases, [{"b_campaign": self._number, "until": until}])
+        self._runner.write(sql.backdate_leases, [{"b_campaign": self._number, "given": given}])
+        self.rows.forget_leases()
+        self.cached.expiry = None
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """Leases of a worker with labels that were bought."""
+        self.write_rows()
+        which = self._parameters(worker=worker, dropped=dropped, after=after, many=limit)
+        return [self.rows.know_lease(lease_from(row)) for row in self._runner.all(sql.labels_of, which)]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """A worker's tally, if there is one."""
+        found = self.worker(worker)  # one that is made here is not written unless it is changed
+        return None if found.given == 0 else found
+
+    def worker(self, worker: str) -> WorkerRow:
+        """A worker's tally."""
+        if worker not in self.rows.workers:
+            found = self._runner.one(sql.worker_by_name, self._parameters(worker=worker))
+            self.rows.know_worker(WorkerRow(worker) if found is None else worker_from(found))
+        return self.rows.tally(worker)
 
     def add_tasks(self, tasks: Sequence[TaskRow]) -> None:
         """New tasks."""
@@ -168,11 +431,70 @@ class SqlLedger(LedgerLeases):
                 return self.rows.know_task(task_from(found))
         return None
 
-    def _forget_questions(self) -> None:
-        super()._forget_questions()
-        self.candidates.forget()
-
 
 def _chunks(tasks: Iterator[TaskRow]) -> Iterator[list[TaskRow]]:
     while some := list(islice(tasks, CHUNK)):
         yield some
+
+
+class FirstExpiries(NamedTuple):
+    """Open leases that expire first, as they are stored, at most ``many``: id and time."""
+
+    many: int
+    found: list[tuple[Any, ...]]
+
+
+class Expiries:
+    """Which leases of a ledger expire next: stored ones, and those that this transaction has touched.
+
+    While no lease can have expired, which is nearly always, no question is asked.
+    """
+
+    def __init__(self, ledger: SqlLedger, runner: Runner) -> None:
+        self._ledger, self._runner = ledger, runner
+        self._first: FirstExpiries | None = None
+
+    def forget(self) -> None:
+        """Rows were written: what was asked before may no longer be true."""
+        self._first = None
+
+    def note(self, lease: LeaseRow) -> None:
+        """A lease has changed."""
+        cached = self._ledger.cached
+        if cached.expiry is not None and lease.status == LEASED:
+            cached.expiry = min(cached.expiry, lease.expires_at)
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases whose time is over."""
+        ledger = self._ledger
+        if ledger.cached.expiry is not None and now < ledger.cached.expiry:
+            return []
+        expiry = self.next()
+        ledger.cached.expiry = math.inf if expiry is None else expiry
+        if now < ledger.cached.expiry:
+            return []
+        ledger.write_rows()
+        found = self._runner.all(sql.expired_leases, {"campaign": ledger.number, "now": now, "many": limit})
+        return [ledger.rows.know_lease(lease_from(row)) for row in found]
+
+    def next(self) -> float | None:
+        """When the next lease expires."""
+        rows = self._ledger.rows
+        stored = self._next_stored(rows.touched_leases)
+        times = [lease.expires_at for lease in rows.open_touched()]
+        return min(times if stored is None else [*times, stored], default=None)
+
+    def _next_stored(self, touched: set[str]) -> float | None:
+        """When the first of the leases expires that are stored as they are."""
+        while True:
+            if self._first is not None:
+                for id, at in self._first.found:
+                    if id not in touched:
+                        return float(at)
+                if len(self._first.found) < self._first.many:
+                    return None
+            many = len(touched) + MORE
+            question = questions.first_expiries(self._runner.dialect_name)
+            self._first = FirstExpiries(
+                many, self._runner.ask(question, {"campaign": self._ledger.number, "many": many})
+            )

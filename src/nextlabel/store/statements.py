@@ -69,7 +69,7 @@ lock_campaign = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id")).with_
 server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
 lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
 campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
-#: What the id of a campaign that was deleted begins with, until its rows are removed (``store.sql_deletions``).
+#: What the id of a campaign that was deleted begins with, until its rows are removed (``store.records``).
 GONE = "~"
 all_campaigns = (
     select(*CAMPAIGN)

@@ -10,7 +10,7 @@ visits       visits of workers whom a platform sends (``campaign.visits``)
 shelf        index tables, which take long to solve
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
-             of them are removed (``store.sql_deletions``)
+             of them are removed (``store.records``)
 events       the truth: append-only, numbered by campaign
 classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
@@ -163,7 +163,6 @@ campaigns = Table(
     Column("controls", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
-    CheckConstraint("spent <= kept", name="spent_was_told"),
 )
 
 deleted_campaigns = Table(

@@ -1,8 +1,8 @@
 """Hold the rows of a campaign against its events, and repair them, while the campaign goes on.
 
-The log is replayed beside the campaign (``store.replay``), without a lock. Then one slice of rows after the other is
-compared, with the campaign locked and the replay brought up to its last event, so that every difference is real. A
-slice takes a fraction of a second, and commands run in between.
+The log is replayed beside the campaign, into a SQLite file of its own, without a lock. Then one slice of rows after the
+other is compared, with the campaign locked and the replay brought up to its last event, so that every difference is
+real. A slice takes a fraction of a second, and commands run in between.
 
 Tables are taken in an order in which the rows that an event reads are right before those that it writes: leases, then
 tasks, which follow from them, then the counts of both. A command that meets a wrong row in the meantime can only spoil
@@ -14,19 +14,37 @@ held tasks are counted is not either, but the counts of those that are counted a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, delete, event, insert, select, update
 
+from nextlabel.campaign import scoring
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.verification import Verification
+from nextlabel.campaign.rows import CampaignRow, new_row
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.task_moves import unranked
+from nextlabel.campaign.verification import Verification, replay_event
 from nextlabel.store import statements as sql
-from nextlabel.store.replay import Replay, replay_of
-from nextlabel.store.row_mapping import changing_values
-from nextlabel.store.sql_ledger import SqlLedger
-from nextlabel.store.tables import batches, campaigns, classes, held_counts, leases, states, tasks, workers
+from nextlabel.store.engine import make_engine
+from nextlabel.store.prepared import Runner
+from nextlabel.store.row_mapping import campaign_values, changing_values
+from nextlabel.store.sql_ledger import CachedRows, SqlLedger
+from nextlabel.store.tables import (
+    batches,
+    campaigns,
+    classes,
+    create_tables,
+    held_counts,
+    leases,
+    states,
+    tasks,
+    workers,
+)
 
 if TYPE_CHECKING:
     from nextlabel.store.sql import SqlStore
@@ -256,3 +274,63 @@ def _write(ledger: SqlLedger, compared: Compared, keys: Sequence[Any], rows: Seq
             ledger.connection.execute(delete(table).where(*mine, table.c[compared.unique].in_(taken)))
     if rows:
         ledger.connection.execute(insert(table), [{"campaign": ledger.number, **row} for row in rows])
+
+
+class Replay:
+    """The rows that follow from the events so far; ``row`` is the campaign's."""
+
+    def __init__(self, engine: Engine, row: CampaignRow) -> None:
+        self.row = row
+        self._engine = engine.execution_options(writes=True)
+        self._cached = CachedRows()
+        self._rank: Any = unranked
+        with self._engine.begin() as connection:
+            found = connection.execute(insert(campaigns).values(campaign_values(row)).returning(campaigns.c.number))
+            self.number = int(found.scalar_one())
+
+    def advance(self, events: Sequence[Event]) -> None:
+        """Apply more events."""
+        with self._ledger() as ledger:
+            for one in events:
+                replay_event(ledger, one, self._rank)
+
+    def rank(self) -> None:
+        """Compute the scores of all tasks, and from now on with each event."""
+        self._rank = scoring.rank
+        with self._ledger() as ledger:
+            scoring.rank_all(ledger)
+
+    def count_held(self, workers: Sequence[str]) -> None:
+        """Count the tasks that these workers have held, from now on with each event."""
+        with self._ledger() as ledger:
+            for worker in workers:
+                if not ledger.held_counts.read(worker):
+                    ledger.held_counts.begin(worker)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """To read the rows."""
+        with self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _ledger(self) -> Iterator[SqlLedger]:
+        with self._engine.begin() as connection, closing(Runner(connection)) as runner:
+            ledger = SqlLedger(runner, self.number, self.row, self._cached)
+            yield ledger
+            ledger.flush()
+
+
+@contextmanager
+def replay_of(first: Event, old: CampaignRow) -> Iterator[Replay]:
+    """A replay before the first event, which has the campaign's settings; its file goes away at the end."""
+    config = CampaignSettings.from_log(first.data["config"])
+    with TemporaryDirectory(prefix="nextlabel-replay-", ignore_cleanup_errors=True) as folder:
+        engine = make_engine(f"sqlite:///{Path(folder) / 'replay.db'}")
+        event.listen(engine, "connect", lambda connection, record: connection.execute("PRAGMA synchronous=OFF"))
+        try:
+            with engine.execution_options(writes=True).begin() as connection:
+                create_tables(connection)
+            yield Replay(engine, new_row(old.id, config, old.created_at))
+        finally:
+            engine.dispose()

@@ -39,7 +39,6 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.import_status import ImportStatus, imports_of
-from nextlabel.campaigns.overview import overview_of
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.tasks import check_names
@@ -80,7 +79,7 @@ class DashboardState:
 
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
-        self.overview = overview_of(self.store)
+        self.overview = self.store.overview
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)

@@ -7,19 +7,21 @@ from typing import Any
 
 from sqlalchemy import and_, bindparam, case, literal_column, null, select
 
+from nextlabel.campaign.deletions import no_campaign
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.overview import LARGE, RecentAnswer
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
+from nextlabel.campaign.rules import rules_from_json
 from nextlabel.campaign.transitions import LABELLED
-from nextlabel.store.memory import no_campaign
+from nextlabel.store.records import Begin
 from nextlabel.store.row_mapping import class_of, event_from, lease_from, task_from
-from nextlabel.store.sql import SqlStore
 from nextlabel.store.statements import LEASE, TASK
 from nextlabel.store.tables import campaigns, events, leases, tasks
 
 _CAMPAIGN: Any = bindparam("campaign")
 _MANY: Any = bindparam("many")
 _number = select(campaigns.c.number).where(campaigns.c.id == bindparam("id"))
+_rules = select(campaigns.c.rules).where(campaigns.c.number == _CAMPAIGN)
 _data = case((events.c.kind == LARGE, "{}"), else_=events.c.data)
 _events_before = (
     select(events.c.seq, events.c.at, events.c.kind, _data)
@@ -82,8 +84,8 @@ _recent_answers = (
 class SqlOverview:
     """From a database, through its indexes."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self._store, self._engine = store, store.engine
+    def __init__(self, read: Begin) -> None:
+        self._read = read
 
     def events_before(self, id: str, before: int | None, limit: int) -> list[Event]:
         """Events below a number, newest first."""
@@ -93,7 +95,8 @@ class SqlOverview:
     def tasks_in(self, id: str, groups: Sequence[Group], limit: int) -> list[TaskRow]:
         """Tasks of these groups."""
         found: list[TaskRow] = []
-        end = float(self._store.row(id).rules.segments)  # tasks that are not published have later places
+        ((rules,),) = self._rows(id, _rules)
+        end = float(rules_from_json(rules).segments)  # tasks that are not published have later places
         for klass, node, w in groups:
             if len(found) >= limit:
                 break
@@ -128,7 +131,7 @@ class SqlOverview:
         return [RecentAnswer(label, class_of(klass), *rest) for label, klass, *rest in found]
 
     def _rows(self, id: str, statement: Any, **which: Any) -> list[tuple[Any, ...]]:
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             number = connection.execute(_number, {"id": id}).scalar()
             if number is None:
                 raise no_campaign(id)

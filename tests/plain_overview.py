@@ -1,4 +1,4 @@
-"""What a requester looks at (``campaign.overview``): from a database through its indexes, else from everything."""
+"""What a requester looks at, from any store by looking at everything: the oracle of ``store.overview``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.ledger import Store
-from nextlabel.campaign.overview import LARGE, Overview, RecentAnswer
+from nextlabel.campaign.overview import LARGE, RecentAnswer
 from nextlabel.campaign.rows import Group, LeaseRow, TaskRow
 from nextlabel.campaign.transitions import LABELLED, LEASED
-from nextlabel.store.memory import MemoryStore
 
 #: Rows that are looked at in one go: more than there ever are.
 EVERYTHING = 10**9
-
-
-def overview_of(store: Store) -> Overview:
-    """The quickest reads that a store has."""
-    if isinstance(store, MemoryStore):
-        return PlainOverview(store)
-    from nextlabel.store.sql import SqlStore
-    from nextlabel.store.sql_overview import SqlOverview
-
-    return SqlOverview(store) if isinstance(store, SqlStore) else PlainOverview(store)
 
 
 class PlainOverview:

@@ -1,0 +1,394 @@
+"""What a database keeps beside its campaigns: who may use it, visits, imports, webhooks and deletions.
+
+The contracts are in ``campaign.access``, ``visits``, ``imports``, ``webhooks`` and ``deletions``; ``read`` and
+``write`` begin transactions. A campaign that is deleted gets an id that no campaign can have; ``deleted_campaigns``
+remembers the one that it had, and the number by which its rows are found until all of them are removed. Its own
+row goes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    delete,
+    insert,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from nextlabel.campaign.access import AccessToken, Session
+from nextlabel.campaign.deletions import Deletion, no_campaign
+from nextlabel.campaign.imports import ACTIVE, ImportRow
+from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.webhooks import Webhook
+from nextlabel.store import statements as sql
+from nextlabel.store.statements import GONE
+from nextlabel.store.tables import (
+    access_tokens,
+    campaigns,
+    deleted_campaigns,
+    events,
+    import_chunks,
+    imports,
+    link_versions,
+    metadata,
+    payloads,
+    sessions,
+    visits,
+    webhooks,
+)
+
+Begin = Callable[[], AbstractContextManager[Connection]]
+#: Locks a campaign, or raises; returns its number, and about how many rows it has.
+Lock = Callable[[Connection, str], tuple[int, int]]
+#: Written out, not bound: a partial index serves only queries in which its condition stands.
+_ACTIVE = imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
+_import, _first = import_chunks.c["import"], import_chunks.c["first"]
+#: What is written as a webhook is told.
+PROGRESS = (
+    "position", "delivered", "failures", "first_failed_at", "next_at", "disabled", "last_at", "last_reply",
+)  # fmt: skip
+_WEBHOOK = ("id", "url", "created_at", *PROGRESS)
+_webhooks = select(webhooks, campaigns.c.id.label("campaign_id")).join(
+    campaigns, campaigns.c.number == webhooks.c.campaign
+)
+#: Events and payloads may have a megabyte each: so many of them are removed at once at most.
+LARGE_AT_ONCE: Final = 200
+LARGE: Final = (events, payloads)
+#: Tables with rows of campaigns.
+TABLES: Final = tuple(
+    table for table in metadata.sorted_tables if "campaign" in table.c and table.c.campaign.foreign_keys
+)
+
+
+class SqlAccess:
+    """Tokens, sessions and versions of links."""
+
+    def __init__(self, read: Begin, write: Begin) -> None:
+        self._read, self._write = read, write
+
+    def tokens(self) -> list[AccessToken]:
+        """All tokens, oldest first."""
+        question = select(access_tokens).order_by(access_tokens.c.created_at, access_tokens.c.name)
+        with self._read() as connection:
+            return [AccessToken(**row) for row in connection.execute(question).mappings()]
+
+    def save_token(self, token: AccessToken, replace: bool = False) -> bool:
+        """Add or replace a token."""
+        values = {"name": token.name, "role": token.role, "hash": token.hash, "created_at": token.created_at}
+        try:
+            with self._write() as connection:
+                if replace:
+                    connection.execute(delete(access_tokens).where(access_tokens.c.name == token.name))
+                connection.execute(insert(access_tokens).values(values))
+        except IntegrityError:
+            return False
+        return True
+
+    def remove_token(self, name: str) -> bool:
+        """Revoke a token."""
+        with self._write() as connection:
+            return connection.execute(delete(access_tokens).where(access_tokens.c.name == name)).rowcount > 0
+
+    def add_session(self, session: Session) -> None:
+        """A browser has signed in."""
+        values = {"hash": session.hash, "token_hash": session.token_hash, "created_at": session.created_at}
+        with self._write() as connection:
+            connection.execute(insert(sessions).values(values))
+
+    def session(self, hash: str) -> Session | None:
+        """The session with this hash."""
+        with self._read() as connection:
+            found = connection.execute(select(sessions).where(sessions.c.hash == hash)).mappings().first()
+        return None if found is None else Session(**found)
+
+    def end_session(self, hash: str) -> None:
+        """A browser has signed out."""
+        with self._write() as connection:
+            connection.execute(delete(sessions).where(sessions.c.hash == hash))
+
+    def end_sessions(self, before: float) -> None:
+        """End the sessions that began before a time."""
+        with self._write() as connection:
+            connection.execute(delete(sessions).where(sessions.c.created_at < before))
+
+    def link_versions(self) -> dict[tuple[str, str], int]:
+        """Current versions of links."""
+        with self._read() as connection:
+            return {
+                (campaign, worker): version for campaign, worker, version in connection.execute(select(link_versions))
+            }
+
+    def revoke_link(self, campaign: str, worker: str) -> int:
+        """The next version of a link."""
+        which = (link_versions.c.campaign == campaign) & (link_versions.c.worker == worker)
+        with self._write() as connection:
+            before = connection.execute(select(link_versions.c.version).where(which).with_for_update()).scalar() or 0
+            connection.execute(delete(link_versions).where(which))
+            connection.execute(insert(link_versions).values(campaign=campaign, worker=worker, version=before + 1))
+        return int(before) + 1
+
+
+class SqlVisits:
+    """Visits of platforms' workers."""
+
+    def __init__(self, read: Begin, write: Begin) -> None:
+        self._read, self._write = read, write
+
+    def add(self, visit: Visit) -> Visit:
+        """A visit begins, unless it has before."""
+        try:
+            with self._write() as connection:
+                connection.execute(insert(visits).values(asdict(visit)))
+        except IntegrityError:
+            known = [one for one in self.find(visit.platform, visit.id) if one.campaign == visit.campaign]
+            return known[0]
+        return visit
+
+    def find(self, platform: str, id: str) -> list[Visit]:
+        """The visits with that id."""
+        return self._those((visits.c.platform == platform) & (visits.c.id == id))
+
+    def of(self, campaign: str, platform: str | None = None, worker: str | None = None) -> list[Visit]:
+        """The visits to a campaign."""
+        which = visits.c.campaign == campaign
+        if platform is not None:
+            which &= visits.c.platform == platform
+        if worker is not None:
+            which &= visits.c.worker == worker
+        return self._those(which)
+
+    def set_status(self, visit: Visit, status: str, at: float) -> bool:
+        """Keep what the platform said, unless it has said something later."""
+        this = (visits.c.platform == visit.platform) & (visits.c.id == visit.id) & (visits.c.campaign == visit.campaign)
+        in_order = or_(visits.c.status_at.is_(None), visits.c.status_at <= at)
+        with self._write() as connection:
+            done = connection.execute(update(visits).where(this & in_order).values(status=status, status_at=at))
+            return done.rowcount > 0
+
+    def _those(self, which: ColumnElement[bool]) -> list[Visit]:
+        question = select(visits).where(which).order_by(visits.c.begun_at, visits.c.id)
+        with self._read() as connection:
+            return [Visit(**row) for row in connection.execute(question).mappings()]
+
+
+class SqlImports:
+    """Imports of tasks."""
+
+    def __init__(self, read: Begin, write: Begin) -> None:
+        self._read, self._write = read, write
+
+    def begin(self, row: ImportRow) -> bool:
+        """A new import."""
+        try:
+            with self._write() as connection:
+                connection.execute(insert(imports).values(asdict(row)))
+        except IntegrityError:
+            return False
+        return True
+
+    def save(self, row: ImportRow) -> None:
+        """An import that has changed."""
+        with self._write() as connection:
+            _save_import(connection, row)
+
+    def claim(self, row: ImportRow, owner: str, now: float) -> bool:
+        """Take an import over."""
+        same = (imports.c.id == row.id, imports.c.owner == row.owner, imports.c.beat_at == row.beat_at)
+        with self._write() as connection:
+            taken = connection.execute(update(imports).where(*same).values(owner=owner, beat_at=now)).rowcount > 0
+        if taken:
+            row.owner, row.beat_at = owner, now
+        return taken
+
+    def find(self, id: str) -> ImportRow | None:
+        """An import by id."""
+        return next(iter(self._found(imports.c.id == id)), None)
+
+    def active(self) -> list[ImportRow]:
+        """All imports that have not ended."""
+        return self._found(_ACTIVE)
+
+    def of_campaign(self, campaign: str, limit: int) -> list[ImportRow]:
+        """The imports of a campaign."""
+        return self._found(imports.c.campaign == campaign, limit)
+
+    def stage(self, row: ImportRow, first: int, data: str) -> None:
+        """Set a chunk of tasks aside."""
+        with self._write() as connection:
+            connection.execute(insert(import_chunks).values({"import": row.id, "first": first, "data": data}))
+            _save_import(connection, row)
+
+    def staged(self, id: str, first: int) -> str | None:
+        """A chunk that was set aside."""
+        which = select(import_chunks.c.data).where(_import == id, _first == first)
+        with self._read() as connection:
+            found = connection.execute(which).scalar()
+        return None if found is None else str(found)
+
+    def clear(self, id: str, below: int, many: int) -> int:
+        """Throw chunks away."""
+        which = select(_first).where(_import == id, _first < below).order_by(_first).limit(many)
+        with self._write() as connection:
+            firsts: Sequence[int] = list(connection.execute(which).scalars())
+            if firsts:
+                connection.execute(delete(import_chunks).where(_import == id, _first.in_(firsts)))
+        return len(firsts)
+
+    def forget(self, before: float) -> None:
+        """Forget old imports."""
+        with self._write() as connection:
+            connection.execute(delete(imports).where(~_ACTIVE, imports.c.beat_at < before))
+
+    def _found(self, which: ColumnElement[bool], limit: int = 1000) -> list[ImportRow]:
+        question = select(imports).where(which).order_by(imports.c.started_at.desc(), imports.c.id).limit(limit)
+        with self._read() as connection:
+            return [ImportRow(**row) for row in connection.execute(question).mappings()]
+
+
+def _save_import(connection: Connection, row: ImportRow) -> None:
+    connection.execute(update(imports).where(imports.c.id == row.id).values(asdict(row)))
+
+
+class SqlWebhooks:
+    """Webhooks of campaigns."""
+
+    def __init__(self, read: Begin, write: Begin) -> None:
+        self._read, self._write = read, write
+
+    def add(self, webhook: Webhook) -> None:
+        """A new webhook."""
+        values = {name: getattr(webhook, name) for name in _WEBHOOK}
+        with self._write() as connection:
+            number = connection.execute(select(campaigns.c.number).where(campaigns.c.id == webhook.campaign)).scalar()
+            if number is None:
+                raise no_campaign(webhook.campaign)
+            values |= {"campaign": number, "types": ",".join(webhook.types), "owner": "", "claimed_until": 0.0}
+            connection.execute(insert(webhooks).values(values))
+
+    def of(self, campaign: str) -> list[Webhook]:
+        """Those of a campaign, oldest first."""
+        order = (webhooks.c.created_at, webhooks.c.id)
+        with self._read() as connection:
+            found = connection.execute(_webhooks.where(campaigns.c.id == campaign).order_by(*order))
+            return [_webhook(row) for row in found]
+
+    def remove(self, campaign: str, id: str) -> bool:
+        """End one."""
+        with self._write() as connection:
+            return connection.execute(delete(webhooks).where(*_which(campaign, id))).rowcount > 0
+
+    def due(self, now: float) -> list[Webhook]:
+        """Those that have something to be told."""
+        wanted = (
+            webhooks.c.disabled.is_(None), webhooks.c.next_at <= now, webhooks.c.claimed_until <= now,
+            campaigns.c.seq > webhooks.c.position, campaigns.c.id.not_like(f"{GONE}%"),
+        )  # fmt: skip
+        with self._read() as connection:
+            return [_webhook(row) for row in connection.execute(_webhooks.where(*wanted))]
+
+    def claim(self, webhook: Webhook, owner: str, now: float, until: float) -> bool:
+        """Be the one who tells it: only if it is where it was read."""
+        same = (
+            webhooks.c.id == webhook.id, webhooks.c.claimed_until <= now, webhooks.c.position == webhook.position,
+            webhooks.c.failures == webhook.failures, webhooks.c.disabled.is_(None),
+        )  # fmt: skip
+        with self._write() as connection:
+            change = update(webhooks).where(*same).values(owner=owner, claimed_until=until)
+            return connection.execute(change).rowcount > 0
+
+    def save(self, webhook: Webhook, owner: str, until: float) -> bool:
+        """Write how far it has got."""
+        values: dict[str, Any] = {name: getattr(webhook, name) for name in PROGRESS}
+        which = (webhooks.c.id == webhook.id, webhooks.c.owner == owner)
+        with self._write() as connection:
+            change = update(webhooks).where(*which).values(**values, claimed_until=until)
+            return connection.execute(change).rowcount > 0
+
+    def enable(self, campaign: str, id: str) -> bool:
+        """Go on with one."""
+        values = {"disabled": None, "failures": 0, "first_failed_at": None, "next_at": 0.0}
+        with self._write() as connection:
+            return connection.execute(update(webhooks).where(*_which(campaign, id)).values(values)).rowcount > 0
+
+
+def _which(campaign: str, id: str) -> tuple[Any, Any]:
+    number = select(campaigns.c.number).where(campaigns.c.id == campaign).scalar_subquery()
+    return webhooks.c.id == id, webhooks.c.campaign == number
+
+
+def _webhook(row: Row[Any]) -> Webhook:
+    values = {name: getattr(row, name) for name in _WEBHOOK}
+    return Webhook(campaign=row.campaign_id, types=tuple(row.types.split(",")), **values)
+
+
+class SqlDeletions:
+    """Deleted campaigns."""
+
+    def __init__(self, read: Begin, write: Begin, lock: Lock, forget: Callable[[str], None]) -> None:
+        self._read, self._write, self._lock, self._forget = read, write, lock, forget
+
+    def begin(self, id: str, now: float) -> Deletion:
+        """Make a campaign disappear."""
+        with self._write() as connection:
+            number, rows = self._lock(connection, id)
+            gone = update(campaigns).where(campaigns.c.number == number).values(id=f"{GONE}{number}")
+            connection.execute(gone)
+            connection.execute(
+                insert(deleted_campaigns).values(id=id, number=number, deleted_at=now, rows=rows)
+            )  # fmt: skip
+            connection.execute(delete(link_versions).where(link_versions.c.campaign == id))
+            connection.execute(delete(visits).where(visits.c.campaign == id))
+        self._forget(id)
+        return Deletion(id, now, rows)
+
+    def find(self, id: str) -> float | None:
+        """When a campaign was deleted."""
+        with self._read() as connection:
+            return connection.execute(sql.deleted_at, {"id": id}).scalar()
+
+    def unfinished(self) -> list[Deletion]:
+        """Deletions that have left rows."""
+        columns = (deleted_campaigns.c.id, deleted_campaigns.c.deleted_at, deleted_campaigns.c.rows)
+        question = select(*columns).where(deleted_campaigns.c.number.is_not(None)).order_by(columns[1], columns[0])
+        with self._read() as connection:
+            return [Deletion(*row) for row in connection.execute(question)]
+
+    def clear(self, deletion: Deletion, many: int) -> int:
+        """Remove some rows; the record is locked, and says that the number is still that of the deleted campaign."""
+        record = deleted_campaigns.c.id == deletion.id
+        with self._write() as connection:
+            number = connection.execute(
+                select(deleted_campaigns.c.number).where(record).with_for_update()
+            ).scalar_one_or_none()  # fmt: skip
+            if number is None:
+                return 0
+            for table in TABLES:
+                removed = _remove(connection, table, number, min(many, LARGE_AT_ONCE) if table in LARGE else many)
+                if removed:
+                    return removed
+            staged = select(import_chunks.c["import"]).where(import_chunks.c["import"] == imports.c.id).exists()
+            connection.execute(delete(imports).where(imports.c.campaign == deletion.id, ~staged))
+            connection.execute(delete(campaigns).where(campaigns.c.number == number))
+            connection.execute(update(deleted_campaigns).where(record).values(number=None))
+        return 0
+
+
+def _remove(connection: Connection, table: Table, number: int, many: int) -> int:
+    """Remove rows of a campaign from a table; returns how many."""
+    keys = list(table.primary_key.columns)
+    some = select(*keys).where(table.c.campaign == number).limit(many)
+    which = keys[0].in_(some) if len(keys) == 1 else tuple_(*keys).in_(some)
+    return connection.execute(delete(table).where(which)).rowcount

@@ -32,12 +32,11 @@ from nextlabel.web.dashboard import state as dashboard_state
 from nextlabel.web.dashboard.access import local_path
 from nextlabel.web.dashboard.forecasts import kinds_of, make_curve
 from nextlabel.web.dashboard.formatting import duration, percent, points, rate
-from nextlabel.web.dashboard.log_sentences import log_page
 from nextlabel.web.dashboard.routes import campaign as campaign_routes
 from nextlabel.web.dashboard.routes import create
 from nextlabel.web.dashboard.routes.create import read_budget, read_time
 from nextlabel.web.dashboard.summaries import summarise_states
-from nextlabel.web.dashboard.view import campaign_view, payload_summary
+from nextlabel.web.dashboard.view import campaign_view, log_page, payload_summary
 from nextlabel.web.pages import mount_pages
 from plain_overview import PlainOverview
 from service_fixtures import PATIENCE_S, Service, on_sqlite, running

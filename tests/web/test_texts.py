@@ -19,7 +19,7 @@ from nextlabel.web import render
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.render import FOLDER as STATIC
 from nextlabel.web.worker import texts as module
-from nextlabel.web.worker.error_pages import ERRORS
+from nextlabel.web.worker.page_view import ERRORS
 from nextlabel.web.worker.texts import FINAL_REASONS, FORMS, PLURALS, preferred, texts_for, worker_texts
 from service_fixtures import Service, on_sqlite
 

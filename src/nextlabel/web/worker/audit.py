@@ -29,7 +29,7 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import INVALID_LINK, AuditKey
 from nextlabel.web.render import check_origin, page
-from nextlabel.web.worker.error_pages import with_error_pages
+from nextlabel.web.worker.page_view import with_error_pages
 from nextlabel.web.worker.session import MAX_AGE_S
 from nextlabel.web.worker.task_view import choices, payload_parts
 from nextlabel.web.worker.texts import texts_for

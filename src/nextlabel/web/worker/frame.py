@@ -40,8 +40,7 @@ from nextlabel.service.links import INVALID_LINK, WorkerKey
 from nextlabel.service.middleware import request_context
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import check_origin, page
-from nextlabel.web.worker.error_pages import allow_framing, framed_policy, with_error_pages
-from nextlabel.web.worker.page_view import page_or_panel, wants_json
+from nextlabel.web.worker.page_view import allow_framing, framed_policy, page_or_panel, wants_json, with_error_pages
 from nextlabel.web.worker.steps import (
     BEGIN,
     answered_lease,

@@ -35,8 +35,7 @@ from nextlabel.service.middleware import request_context
 from nextlabel.web.render import check_origin
 from nextlabel.web.worker import audit, frame
 from nextlabel.web.worker import session as sessions
-from nextlabel.web.worker.error_pages import error_page, with_error_pages
-from nextlabel.web.worker.page_view import page_or_panel, wants_json
+from nextlabel.web.worker.page_view import error_page, page_or_panel, wants_json, with_error_pages
 from nextlabel.web.worker.session import WorkerSession
 from nextlabel.web.worker.steps import (
     BEGIN,

@@ -12,8 +12,8 @@ from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import audit_url, revoke_links
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.routes.campaign import fields_of
 from nextlabel.web.dashboard.routes.create import read_budget
-from nextlabel.web.dashboard.routes.task import fields_of
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 

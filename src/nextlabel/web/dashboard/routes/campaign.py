@@ -1,14 +1,22 @@
-"""The list of campaigns, one campaign, and its updates."""
+"""The list of campaigns, one campaign and its updates, one of its tasks, one of its workers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from nextlabel.campaign.results import belief, label_counts, results_of
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.standing import STANDINGS, Standing
+from nextlabel.campaigns import service
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.worker_reports import report_of
+from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Rights, campaign_id
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
@@ -16,17 +24,24 @@ from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.formatting import reason_of, title_of
+from nextlabel.web.dashboard.formatting import plural, reason_of, sentence, title_of
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
-from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts
+from nextlabel.web.dashboard.view import campaign_view, chart_data, comment_lines, fingerprints, render_parts
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
 #: Campaigns on one page of the list.
 PAGE_SIZE = 50
+
 #: Cursors fit into the whole numbers of JavaScript.
 LARGEST = 2**53
 Cursor = Annotated[int | None, Query(ge=1, le=LARGEST)]
+
+#: Comments that the page lists.
+COMMENTS_SHOWN = 50
+Count = Annotated[int | None, Query(ge=0, le=10**9)]
+_STANDINGS: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
 
 
 @router.get("/")
@@ -145,3 +160,106 @@ def _changes(dashboard: DashboardState, row: CampaignRow, rights: Rights, after:
 def _seen(version: str, hashes: dict[str, str]) -> str:
     """What a page has been sent, for it to send back."""
     return version + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())
+
+
+@router.get("/campaigns/{campaign}/tasks/{number}")
+def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
+    """The task, the current belief, and the labels by worker."""
+    dashboard, id = dashboard_state(request), campaign_id(campaign)
+    row = dashboard.store.row(id)
+    task = dashboard.overview.tasks_numbered(id, [number]).get(number)
+    if task is None:
+        raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
+    classes = dashboard.classes(row)
+    crowd = dashboard.app.campaign_service.crowd(row, service.READ_PATIENCE_S)
+    beliefs = None if crowd is None else crowd.beliefs
+    if beliefs is None:
+        truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
+    else:
+        truth, counts = beliefs[number], label_counts(row.config, task.labels, task.node)
+    return page(
+        "dashboard/task.html",
+        title=title_of(row),
+        row=row,
+        task=task,
+        fields=fields_of(task.payload),
+        result=results_of(row, classes, [task], beliefs)[0],
+        beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
+        leases=dashboard.store.leases(id, [number]),
+    )
+
+
+def fields_of(payload: Any) -> list[tuple[str, str]]:
+    """A payload as pairs of name and text."""
+    table = payload if isinstance(payload, dict) else {"": payload}
+    return [
+        (str(name), value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+        for name, value in table.items()
+    ]
+
+
+@router.get("/campaigns/{campaign}/worker")
+def worker_page(
+    campaign: str,
+    request: Request,
+    name: str = "",
+    dropped: Count = None,
+    restored: Count = None,
+    left: Count = None,
+) -> Response:
+    """What the worker did, and the forms; the numbers are those of labels that a form has just changed."""
+    parts = [
+        (dropped, "dropped"),
+        (restored, "restored"),
+        (left, "not restored: their items have all labels they need"),
+    ]
+    done = [f"{plural(number, 'label')} {what}." for number, what in parts if number is not None]
+    return _page(request, campaign_id(campaign), name, done=" ".join(done))
+
+
+@router.post("/campaigns/{campaign}/worker")
+async def change_worker(campaign: str, request: Request) -> Response:
+    """Carry out what the requester chose."""
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    return await to_thread.run_sync(_change, request, campaign_id(campaign), form)
+
+
+def _change(request: Request, id: str, form: dict[str, str]) -> Response:
+    name, action, reason = form.get("name", ""), form.get("action", ""), form.get("reason", "")
+    service = dashboard_state(request).app.campaign_service
+    try:
+        done = _carry_out(service, id, name, action, reason)
+    except NotFoundError:
+        raise
+    except InputError as error:
+        return _page(request, id, name, f"{sentence(error.message)} {error.hint}", status=422)
+    return RedirectResponse(f"/campaigns/{id}/worker?{urlencode({'name': name, **done})}", 303)
+
+
+def _carry_out(service: CampaignService, id: str, name: str, action: str, reason: str) -> dict[str, int]:
+    """How many labels were changed."""
+    if action in _STANDINGS:
+        service.set_standing(id, name, _STANDINGS[action], reason)
+        return {}
+    if action == "drop":
+        return {"dropped": service.drop_labels(id, name, reason).changed}
+    if action == "restore_labels":
+        done = service.restore_labels(id, name)
+        return {"restored": done.changed} | ({"left": done.left} if done.left else {})
+    raise InputError("the form does not say what to do.", "Use one of its buttons.")
+
+
+def _page(request: Request, id: str, name: str, problem: str = "", done: str = "", status: int = 200) -> Response:
+    dashboard = dashboard_state(request)
+    row, reports = dashboard.store.row(id), dashboard.app.campaign_service.worker_reports
+    skill = reports.skills(id).get(name)
+    with dashboard.store.transaction(id) as ledger:
+        found = ledger.find_worker(name)
+        report = None if found is None else report_of(found, row.config.pay_per_label, skill)
+    if report is None:
+        raise NotFoundError(f"{name[:60]!r} has had no item of this campaign.", "Go back to the campaign.")
+    return page(
+        "dashboard/worker.html", status, row=row, title=title_of(row), worker=report, rights=rights_of(request),
+        problem=problem, done=done, meaning=STANDINGS[report.standing],
+        comments=comment_lines(dashboard.overview, row, name, COMMENTS_SHOWN),
+    )  # fmt: skip

@@ -14,7 +14,7 @@ import typer
 
 from nextlabel.cli.database import Id, number_of
 from nextlabel.cli.options import DB, Db, Json, positive, refuse_idle, text, whole
-from nextlabel.cli.output import print_json, say, working
+from nextlabel.cli.output import answer, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
@@ -90,10 +90,7 @@ def annotate(
 
     with _opened(url, db, id) as campaign, _terminated_like_interrupted(), working("Annotating") as progress:
         outcome = run(campaign, progress)
-    if as_json:
-        print_json(asdict(outcome))
-    else:
-        say(f"{_summary(outcome)} {outcome.ended}")
+    answer(as_json, asdict(outcome), f"{_summary(outcome)} {outcome.ended}")
 
 
 def _summary(outcome: Outcome) -> str:

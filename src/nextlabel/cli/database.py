@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli.options import parse_number, refuse_idle, text
-from nextlabel.cli.output import print_json, say
+from nextlabel.cli.output import answer, say
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError
 
@@ -98,10 +98,7 @@ def fields_of(row: CampaignRow) -> dict[str, Any]:
 
 def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
     """The campaign after a change."""
-    if as_json:
-        print_json(fields_of(row))
-    else:
-        say(sentence)
+    answer(as_json, fields_of(row), sentence)
 
 
 #: The share of an import that reading and checking the tasks is, for the bar.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli.database import names_of, number_of, service_at
-from nextlabel.cli.options import DB, Db, Json, PublicUrl, parse_number, positive, text, whole
-from nextlabel.cli.output import print_json, say
+from nextlabel.cli.options import DB, Db, Host, Json, LogLevel, Port, PublicUrl, parse_number, positive, text, whole
+from nextlabel.cli.output import answer, say
 from nextlabel.cli.serve import check_port, needs_service, show_token
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.prose import counted, listed
@@ -59,16 +59,10 @@ def connect(
         float, positive("--every", "S", "5", "Seconds between two readings of what has changed in Label Studio.")
     ] = 5.0,
     db: Db = DB,
-    host: Annotated[
-        str | None,
-        text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
-    ] = None,
-    port: Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")] = None,
+    host: Host = None,
+    port: Port = None,
     public_url: PublicUrl = None,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None,
-        text("--log-level", None, "The least severity that is logged. Default: info."),
-    ] = None,
+    log_level: LogLevel = None,
 ) -> None:
     """Give the annotators of a Label Studio project their next tasks, and take their labels in, until Ctrl-C.
 
@@ -169,13 +163,12 @@ def push_results(
             found = read_project(studio, project)
             campaign = campaign_of_project(studio, project, service)
             pushed = push_results(studio, project, control_of(found, control), service, campaign)
-    if as_json:
-        print_json({"campaign": campaign, **asdict(pushed)})
-    else:
-        say(
-            f"Project {project} has {counted(pushed.created, 'new prediction')} of {pushed.model_version}; "
-            f"{pushed.changed:,} changed, {pushed.same:,} were right."
-        )
+    answer(
+        as_json,
+        {"campaign": campaign, **asdict(pushed)},
+        f"Project {project} has {counted(pushed.created, 'new prediction')} of {pushed.model_version}; "
+        f"{pushed.changed:,} changed, {pushed.same:,} were right.",
+    )
 
 
 app.command()(connect)

@@ -206,6 +206,14 @@ Db = Annotated[
 ]
 DB = "nextlabel.db"
 
+Host = Annotated[
+    str | None, text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1.")
+]
+Port = Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")]
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"] | None,
+    text("--log-level", None, "The least severity that is logged. Default: info."),
+]
 PublicUrl = Annotated[
     str | None,
     text(

@@ -74,6 +74,14 @@ def say(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")
 
 
+def answer(as_json: bool, fields: Mapping[str, Any], sentence: str) -> None:
+    """What a command has done: as JSON on stdout, or in a sentence on stderr."""
+    if as_json:
+        print_json(fields)
+    else:
+        say(sentence)
+
+
 class Report(Protocol):
     """What was met while a file was read (``files.report``)."""
 

@@ -6,11 +6,11 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from nextlabel.cli.options import DB, Db, PublicUrl, text, whole
+from nextlabel.cli.options import DB, Db, Host, LogLevel, Port, PublicUrl, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
 from nextlabel.prose import without_passwords
@@ -18,20 +18,14 @@ from nextlabel.prose import without_passwords
 
 def serve(
     db: Db = DB,
-    host: Annotated[
-        str | None,
-        text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1."),
-    ] = None,
-    port: Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")] = None,
+    host: Host = None,
+    port: Port = None,
     processes: Annotated[
         int | None, whole("--processes", "N", 1, "4", "Processes that answer requests. Default: 1.")
     ] = None,
     public_url: PublicUrl = None,
     open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Serve metrics without a token.")] = False,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None,
-        text("--log-level", None, "The least severity that is logged. Default: info."),
-    ] = None,
+    log_level: LogLevel = None,
 ) -> None:
     """Run campaigns: HTTP API, workers' page and dashboard. Ctrl-C stops it without losing anything.
 

@@ -10,7 +10,7 @@ import typer
 
 from nextlabel.cli.database import opened_store
 from nextlabel.cli.options import DB, Db, Json, refuse_idle
-from nextlabel.cli.output import print_json, print_table, say
+from nextlabel.cli.output import answer, print_json, print_table
 from nextlabel.prose import counted, without_passwords
 
 app = typer.Typer()
@@ -65,10 +65,7 @@ def revoke(
         from nextlabel.service.access import revoke_token
 
         revoke_token(store, name)
-    if as_json:
-        print_json({"revoked": name})
-    else:
-        say(f"The token {name} is no longer valid.")
+    answer(as_json, {"revoked": name}, f"The token {name} is no longer valid.")
 
 
 def rotate(db: Db = DB, as_json: Json = False) -> None:
@@ -77,10 +74,11 @@ def rotate(db: Db = DB, as_json: Json = False) -> None:
         from nextlabel.service.access import rotate_secrets
 
         rotate_secrets(store)
-    if as_json:
-        print_json({"rotated": True})
-    else:
-        say("All links and sessions have ended. Make links again: nextlabel campaign links. Tokens are as before.")
+    answer(
+        as_json,
+        {"rotated": True},
+        "All links and sessions have ended. Make links again: nextlabel campaign links. Tokens are as before.",
+    )
 
 
 app.command()(create)

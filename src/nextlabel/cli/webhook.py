@@ -12,7 +12,7 @@ import typer
 
 from nextlabel.cli.database import Id, names_of, opened_store
 from nextlabel.cli.options import DB, Db, Json, text
-from nextlabel.cli.output import print_json, print_table, say
+from nextlabel.cli.output import answer, print_json, print_table, say
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import UnavailableError
 from nextlabel.prose import counted
@@ -55,7 +55,6 @@ def add(
 
 def list_webhooks(id: Id, db: Db = DB, as_json: Json = False) -> None:
     """Show the webhooks of a campaign, how far each has got, and which of them fail or were disabled."""
-    needs_service()
     with webhooks_at(db) as (webhooks, _):
         found = webhooks.of(id)
     if as_json:
@@ -81,32 +80,25 @@ def test(id: Id, webhook: WebhookId, db: Db = DB, as_json: Json = False) -> None
             reply = portal.call(send_trial, store, ServiceSettings(), found, webhooks.trial(found))
     if not reply.ok:
         raise UnavailableError(f"{found.url} did not acknowledge the message: {reply.said}.", "See the receiver's log.")
-    if as_json:
-        print_json({"ok": reply.ok, "said": reply.said})
-    else:
-        say(f"{found.url} acknowledged the message: {reply.said}.")
+    answer(as_json, {"ok": reply.ok, "said": reply.said}, f"{found.url} acknowledged the message: {reply.said}.")
 
 
 def enable(id: Id, webhook: WebhookId, db: Db = DB, as_json: Json = False) -> None:
     """Go on with a webhook that was disabled, or try one that fails at once; it is told all that it has missed."""
-    needs_service()
     with webhooks_at(db) as (webhooks, _):
         found = webhooks.enable(id, webhook)
-    if as_json:
-        print_json(fields_of(found))
-    else:
-        say(f"Webhook {found.id} goes on after event {found.position:,}, as soon as a service runs.")
+    answer(
+        as_json,
+        fields_of(found),
+        f"Webhook {found.id} goes on after event {found.position:,}, as soon as a service runs.",
+    )
 
 
 def remove(id: Id, webhook: WebhookId, db: Db = DB, as_json: Json = False) -> None:
     """Tell an address nothing more."""
-    needs_service()
     with webhooks_at(db) as (webhooks, _):
         webhooks.remove(id, webhook)
-    if as_json:
-        print_json({"removed": webhook})
-    else:
-        say(f"Webhook {webhook} was removed.")
+    answer(as_json, {"removed": webhook}, f"Webhook {webhook} was removed.")
 
 
 app.command()(add)

@@ -10,7 +10,7 @@ import typer
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli.database import Id, fields_of, names_of, number_of, service_at, show_change, state_of, text_of
 from nextlabel.cli.options import DB, Db, Json
-from nextlabel.cli.output import print_json, print_table, say, working
+from nextlabel.cli.output import answer, print_json, print_table, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
@@ -158,10 +158,7 @@ def delete(
             _ask(id, f"{counted(row.tasks, 'task')} and {counted(row.kept, 'label')}")
         with working("Deleting") as progress:
             removed = service.delete(id, progress)
-    if as_json:
-        print_json({"id": id, "deleted": True, "rows_removed": removed})
-    else:
-        say(f"{id} is deleted.")
+    answer(as_json, {"id": id, "deleted": True, "rows_removed": removed}, f"{id} is deleted.")
 
 
 def _ask(id: str, what: str) -> None:
@@ -222,10 +219,11 @@ def rebuild(
         with working("Replaying events") as progress:
             found = service.verify(id, not check, progress)
         row = service.store.row(id)
-    if as_json:
-        print_json({**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing})
-    else:
-        say(f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, check)}")
+    answer(
+        as_json,
+        {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing},
+        f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, check)}",
+    )
     if check and not found.right:
         raise typer.Exit(1)
 

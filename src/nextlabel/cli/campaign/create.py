@@ -27,7 +27,7 @@ from nextlabel.cli.database import (
     text_of,
 )
 from nextlabel.cli.options import DB, Db, Json, LabelColumn, parse_number, parse_prior, refuse_idle, text
-from nextlabel.cli.output import print_json, say, say_read, working
+from nextlabel.cli.output import answer, print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, has_password, listed
@@ -162,10 +162,11 @@ def add(
         added = service.add_tasks(id, more, progress=import_bar(more, progress))
         config = service.store.row(id).config
     read = [*say_read(more.report), *say_columns(config, more, score_column)]
-    if as_json:
-        print_json({**asdict(added), "read": read})
-    else:
-        say(f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.")
+    answer(
+        as_json,
+        {**asdict(added), "read": read},
+        f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.",
+    )
 
 
 def gold(
@@ -191,10 +192,11 @@ def gold(
     with service_at(db) as service:
         changed = service.set_gold(id, found)
         controls = service.store.row(id).controls
-    if as_json:
-        print_json({"changed": changed, "controls": controls})
-    else:
-        say(f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.")
+    answer(
+        as_json,
+        {"changed": changed, "controls": controls},
+        f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.",
+    )
 
 
 def predictions(

@@ -10,7 +10,7 @@ import typer
 
 from nextlabel.cli.database import Id, service_at
 from nextlabel.cli.options import DB, Db, Json, PublicUrl, refuse_idle
-from nextlabel.cli.output import print_json, print_table, say
+from nextlabel.cli.output import answer, print_json, print_table, say
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
 
@@ -79,10 +79,7 @@ def worker(
             table = {"worker": name, "restored": done.changed, "left": done.left}
             left = f" {counted(done.left, 'label')} found no room." if done.left else ""
             sentence = f"{counted(done.changed, 'label')} of {name} restored.{left}"
-    if as_json:
-        print_json(table)
-    else:
-        say(sentence)
+    answer(as_json, table, sentence)
 
 
 def links(

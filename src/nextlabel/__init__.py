@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.campaigns.worker_reports import WorkerReport
-    from nextlabel.client.async_client import AsyncClient
-    from nextlabel.client.client import Client
+    from nextlabel.client.client import AsyncClient, Client
     from nextlabel.crowd.audit import Audit, audit
     from nextlabel.crowd.learn import LearntCrowd, LearntWorker, learn_crowd
     from nextlabel.errors import (
@@ -183,7 +182,7 @@ _HOME = {
     "Accuracy": "nextlabel.beliefs.rewards",
     "Added": "nextlabel.campaign.replies",
     "AddedPredictions": "nextlabel.campaign.replies",
-    "AsyncClient": "nextlabel.client.async_client",
+    "AsyncClient": "nextlabel.client.client",
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",
     "AuditItem": "nextlabel.campaign.replies",

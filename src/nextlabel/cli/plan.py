@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.options import (
-    DB,
-    JOBS,
-    Db,
-    Jobs,
-    Json,
-    Out,
-    Positive,
-    Report,
-    Seed,
-    parse_number,
-    refuse_idle,
-    text,
-    whole,
-)
 from nextlabel.cli.output import (
     check_outputs,
     command_line,
@@ -47,18 +33,20 @@ if TYPE_CHECKING:
 def plan(
     flags: ProblemFlags,
     context: typer.Context,
-    target: Annotated[str | None, text("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
+    target: Annotated[str | None, opt.text("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
     pilot: Annotated[
         str | None,
-        text("--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."),
+        opt.text(
+            "--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."
+        ),
     ] = None,
-    db: Db = DB,
+    db: opt.Db = opt.DB,
     method: Annotated[
         Literal["ml", "moments", "mixture"], typer.Option(help="With --pilot: how the prior is learnt.")
     ] = "ml",
-    positive: Positive = None,
+    positive: opt.Positive = None,
     replications: Annotated[
-        int | None, whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
+        int | None, opt.whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
     ] = None,
     policy: Annotated[
         Literal["index", "auto"] | None,
@@ -69,21 +57,21 @@ def plan(
     turn_away: Annotated[
         bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")
     ] = False,
-    seed: Seed = 0,
-    jobs: Jobs = JOBS,
-    out: Out = None,
-    report: Report = None,
-    as_json: Json = False,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = opt.JOBS,
+    out: opt.Out = None,
+    report: opt.Report = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
     if pilot is None:
-        refuse_idle(context, ["method", "positive"], "--pilot")
+        opt.refuse_idle(context, ["method", "positive"], "--pilot")
     source = label_source(context, pilot, db)
     learnt = None if pilot is None else _pilot(flags, source, method, positive)
     read = [] if learnt is None else say_read(learnt.report)
     problem, most = _problem(flags, learnt, read)
     value = _value(flags, problem)
-    goal = None if target is None else float(parse_number("target", target, "Give a share such as --target 0.9."))
+    goal = None if target is None else float(opt.parse_number("target", target, "Give a share such as --target 0.9."))
     check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
@@ -176,7 +164,7 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
     if flags.value is None:
         return 1.0
     hint = "Give a number above 0, e.g. --value 10."
-    value = float(parse_number("value", flags.value, hint))
+    value = float(opt.parse_number("value", flags.value, hint))
     if not 0 < value < float("inf"):
         raise InputError(f"value is {value:g}, which is not a positive number.", hint)
     if problem.label_cost == 0:

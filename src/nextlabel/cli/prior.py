@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.options import (
-    DB,
-    Db,
-    Duplicates,
-    Json,
-    LabelColumn,
-    Labels,
-    Out,
-    Positive,
-    Seed,
-    TaskColumn,
-    WorkerColumn,
-    refuse_idle,
-)
 from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
@@ -40,7 +27,7 @@ DIGITS = 6
 
 def prior(
     context: typer.Context,
-    labels: Labels,
+    labels: opt.Labels,
     method: Annotated[
         Literal["moments", "ml", "mixture", "all"],
         typer.Option(help="How the prior is learnt; ml: maximum likelihood."),
@@ -49,20 +36,20 @@ def prior(
         Literal["auto", "1", "2", "3"],
         typer.Option(help="With --method mixture or all: kinds of tasks in the mixture; auto chooses by the BIC."),
     ] = "auto",
-    task_column: TaskColumn = "task",
-    worker_column: WorkerColumn = "worker",
-    label_column: LabelColumn = "label",
-    positive: Positive = None,
-    duplicates: Duplicates = "first",
-    db: Db = DB,
-    seed: Seed = 0,
-    out: Out = None,
-    as_json: Json = False,
+    task_column: opt.TaskColumn = "task",
+    worker_column: opt.WorkerColumn = "worker",
+    label_column: opt.LabelColumn = "label",
+    positive: opt.Positive = None,
+    duplicates: opt.Duplicates = "first",
+    db: opt.Db = opt.DB,
+    seed: opt.Seed = 0,
+    out: opt.Out = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
     if method in ("moments", "ml"):
-        refuse_idle(context, ["components"], "--method mixture or all")
+        opt.refuse_idle(context, ["components"], "--method mixture or all")
     folder = None if out is None else Path(out)
     check_outputs(out)
     with working(f"Reading {labels}"):

@@ -31,7 +31,7 @@ from nextlabel.policies.budget_rollout import BudgetRollout, curve_budgets, pati
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.tables import beta_of_score
+from nextlabel.problem.scores import beta_of_score
 from nextlabel.solve.curve import bound_curve
 
 #: Most and fewest replications: a dashboard needs three digits.

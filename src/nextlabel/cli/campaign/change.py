@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from nextlabel.campaign.declaration import declared
-from nextlabel.cli.database import Id, fields_of, names_of, number_of, service_at, show_change, state_of, text_of
+from nextlabel.cli.campaign.create import setting_of
+from nextlabel.cli.database import Id, fields_of, number_of, service_at, show_change, state_of
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import answer, print_json, print_table, say, working
 from nextlabel.cli.serve import needs_service
@@ -17,6 +18,11 @@ from nextlabel.prose import counted
 
 #: What takes a setting away that may be left out.
 NONE = "none"
+#: What such settings are without a value.
+WITHOUT = {
+    "display_names": None, "instructions": "", "language": None, "show": None, "most_labels_per_worker": None,
+    "completion_code": "",
+}  # fmt: skip
 
 #: What a row of each table is.
 NOUNS = {
@@ -61,28 +67,16 @@ def change(
 
     Workers see other texts with their next task.
     """
-    values: dict[str, Any] = {}
-    if question is not None:
-        values["question"] = question
-    if display_names is not None:
-        values["display_names"] = None if display_names == NONE else names_of(display_names)
-    if instructions is not None:
-        values["instructions"] = "" if instructions == NONE else text_of("--instructions", instructions)
-    if language is not None:
-        values["language"] = None if language == NONE else language
-    if show is not None:
-        values["show"] = None if show == NONE else names_of(show)
-    if pay_per_label is not None:
-        values["pay_per_label"] = number_of("--pay-per-label", pay_per_label)
-    if most_labels_per_worker is not None:
-        none = most_labels_per_worker == NONE
-        values["most_labels_per_worker"] = (
-            None if none else number_of("--most-labels-per-worker", most_labels_per_worker)
-        )
-    if completion_code is not None:
-        values["completion_code"] = "" if completion_code == NONE else completion_code
-    if turn_away is not None:
-        values["turn_away"] = turn_away
+    typed = {
+        "question": question, "display_names": display_names, "instructions": instructions, "language": language,
+        "show": show, "pay_per_label": pay_per_label, "most_labels_per_worker": most_labels_per_worker,
+        "completion_code": completion_code, "turn_away": turn_away,
+    }  # fmt: skip
+    values = {
+        name: WITHOUT[name] if value == NONE and name in WITHOUT else setting_of(name, value)
+        for name, value in typed.items()
+        if value is not None
+    }
     if not values:
         raise InputError("nothing says what to change.", "Give e.g. --question or --pay-per-label.")
     with service_at(db) as service:

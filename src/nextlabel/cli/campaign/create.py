@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +41,20 @@ _FILE = typer.Argument(
     metavar="PREDICTIONS",
     help="A file with the columns task and label, or task and probabilities: CSV, TSV, JSON lines, JSON or Parquet.",
 )
+
+_NUMBERS = (
+    "lease_seconds", "threshold", "strength", "label_cost", "most_labels", "pay_per_label", "most_labels_per_worker",
+)  # fmt: skip
+#: How settings that are no plain texts are read.
+_READERS: dict[str, Callable[[str], Any]] = {
+    "budget": lambda typed: parse_number("--budget", typed, "Give a whole number, e.g. --budget 1200."),
+    "labels": names_of,
+    "display_names": names_of,
+    "show": names_of,
+    "instructions": partial(text_of, "--instructions"),
+    "prior": parse_prior,
+    **{name: partial(number_of, f"--{name.replace('_', '-')}") for name in _NUMBERS},
+}
 
 
 def _setting(name: str, metavar: str, shown: bool = False) -> Any:
@@ -87,30 +103,15 @@ def create(
     needs_service()
     from nextlabel.campaign.settings import CampaignSettings
 
-    settings = {
-        "budget": parse_number("--budget", budget, "Give a whole number, e.g. --budget 1200."),
-        "labels": names_of(labels),
-        "question": question,
-        "display_names": None if display_names is None else names_of(display_names),
-        "instructions": "" if instructions is None else text_of("--instructions", instructions),
-        "language": language,
-        "name": name,
-        "deadline": deadline,
-        "lease_seconds": None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
-        "policy": policy,
-        "prior": None if prior is None else parse_prior(prior),
-        "threshold": number_of("--threshold", threshold),
-        "strength": number_of("--strength", strength),
-        "label_cost": number_of("--label-cost", label_cost),
-        "most_labels": number_of("--most-labels", most_labels),
-        "gold_in_budget": gold_in_budget,
-        "turn_away": turn_away,
-        "pay_per_label": number_of("--pay-per-label", pay_per_label),
-        "most_labels_per_worker": None
-        if most_labels_per_worker is None
-        else number_of("--most-labels-per-worker", most_labels_per_worker),
+    typed = {
+        "budget": budget, "labels": labels, "question": question, "display_names": display_names,
+        "instructions": instructions, "language": language, "name": name, "deadline": deadline,
+        "lease_seconds": lease_seconds, "policy": policy, "prior": prior, "threshold": threshold, "strength": strength,
+        "label_cost": label_cost, "most_labels": most_labels, "gold_in_budget": gold_in_budget, "turn_away": turn_away,
+        "pay_per_label": pay_per_label, "most_labels_per_worker": most_labels_per_worker,
         "completion_code": completion_code,
-    }
+    }  # fmt: skip
+    settings = {name: setting_of(name, value) for name, value in typed.items() if value is not None}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
         nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
@@ -127,6 +128,11 @@ def create(
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
+
+
+def setting_of(name: str, typed: Any) -> Any:
+    """A campaign's setting as it was typed."""
+    return typed if isinstance(typed, bool) else _READERS.get(name, str)(typed)
 
 
 def _shown(show: str | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:

@@ -107,7 +107,7 @@ def test_a_port_in_use(command: str, folder: Path, capsys: pytest.CaptureFixture
     ("package", "words", "extra"),
     [
         ("fastapi", ["serve"], "nextlabel[service]"),
-        ("sqlalchemy", ["campaign", "status"], "nextlabel[service]"),
+        ("uvicorn", ["campaign", "status"], "nextlabel[service]"),
         ("matplotlib", ["simulate", "--tasks", "2", "--budget", "3", "--out", "x"], "nextlabel[figures]"),
         ("pyarrow", ["prior", "labels.parquet"], "nextlabel[data]"),
     ],

@@ -22,7 +22,7 @@ from nextlabel.solve.index_roots import IndexWork
 
 PROBLEM = nl.Problem.identical(tasks=1000, budget=3000, arrival_rate=10.0)
 ROUNDS = 3
-#: Flops and bytes read for a state, arrival and price (``kernels.price_block``): two answers.
+#: Flops and bytes read for a state, arrival and price (``kernels.sweep``): two answers.
 FLOPS, BYTES = 16, 80
 #: What a core of 3 GHz can do in a nanosecond: flops of two units, four at a time, and bytes from its second cache.
 SPEED, READS = 24.0, 96.0

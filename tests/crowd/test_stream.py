@@ -14,8 +14,7 @@ import pytest
 
 from labelled_crowds import drawn
 from nextlabel.crowd.fit import fit_crowd
-from nextlabel.kernels.crowd_fit import channel_of, clamp, new_state, refit, stream_label
-from nextlabel.kernels.digamma import digamma
+from nextlabel.kernels.crowd_fit import channel_of, clamp, digamma, new_state, refit, stream_label
 
 
 @pytest.mark.parametrize("x", [1e-3, 0.3, 1.0, 2.5, 9.99, 10.0, 123.4, 1e6])

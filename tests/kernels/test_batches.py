@@ -47,7 +47,7 @@ def test_one_arrival_each(
     priced.backward(prices, eps)
     lattices, U = priced.stack.arrays, len(prices)
     batches = batches_of(np.ones(U, dtype=np.int64), rho)
-    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost, priced._tail)
+    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost)
     V = np.empty((len(priors), U + 1, priced.states))
     batch_backward(lattices, priced.grid, batches, prices + cost, eps, edge, V)
     np.testing.assert_allclose(V, priced.V[:, :, 0], atol=ROUNDING)
@@ -69,7 +69,7 @@ def test_plan_is_feasible(priors: tuple[Prior, ...], rho: float, cap: int, fligh
     size = np.array([1, 3, 9, 14, 9, 3, 1])
     batches, lattices = batches_of(size, rho), priced.stack.arrays
     prices = np.linspace(0.3, 0.1, len(size)) * float(priced.stack.spread.max())
-    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost, priced._tail)
+    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost)
     V = np.empty((len(priors), len(size) + 1, priced.states))
     tasks = priced.counts[:, None] * priced.initial
     for eps in (0.0, 1e-3):

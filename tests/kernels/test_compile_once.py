@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nextlabel.kernels import compile_once
-from nextlabel.kernels.compile_once import only_process
+from nextlabel.kernels import jit as jit_module
+from nextlabel.kernels.jit import only_process
 
 KERNELS = """
 from nextlabel.kernels.jit import jit
@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_written_to_does_not_stop_anybody(tmp_path: Path
 
 
 def test_nobody_waits_for_ever_for_a_process_that_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compile_once, "LONGEST_S", 0.1)
+    monkeypatch.setattr(jit_module, "LONGEST_S", 0.1)
     file = tmp_path / "a.lock"
     with only_process(file), only_process(file):  # each has a descriptor of its own, as two processes have
         entered = True

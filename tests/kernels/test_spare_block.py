@@ -12,8 +12,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.index import sweep
-from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
-from nextlabel.kernels.spare_block import last_row, make_spare_room, next_spare_row
+from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.index import index_cut
 from nextlabel.solve.index_roots import IndexWork, SpareWork
@@ -35,13 +34,12 @@ def problem_of(prior: Prior, rho: float) -> Problem:
 
 def rows_of(work: SpareWork) -> list[Floats]:
     """V (states, layers, prices) with 0, 1, .. arrivals left."""
-    room = make_spare_room(work.stack.nodes, work.states, work.layers, len(PRICES))
-    fill_edges(work.stack.arrays, work.grid, PRICES, room)
-    last_row(work.stack.arrays, work.grid, work.x, len(PRICES), room)
+    block = work.block(PRICES)
+    fill_edges(work.stack.arrays, work.grid, PRICES, block)
     found = []
     for n in range(ROWS):
-        found.append(room.V[n % 2].reshape(work.states, work.layers, len(PRICES)).copy())
-        next_spare_row(work.stack.arrays, work.grid, work.steps, PRICES, n + 1, room)
+        next_row(work.stack.arrays, work.grid, work.steps, PRICES, n, False, block)
+        found.append(block.V[n % 2].reshape(work.states, work.layers, len(PRICES)).copy())
     return found
 
 
@@ -50,11 +48,12 @@ def test_no_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
     problem = problem_of(prior, rho)
     cut = index_cut(make_cut(problem, cap, flight), problem)
     work = SpareWork(problem, problem.classes[0], cut, np.array([1e-2, 1e-3, 0.0]))
-    room = make_block_room(work.stack.nodes, work.states, len(PRICES))
-    fill_edges(work.stack.arrays, work.grid, PRICES, room)
+    block = new_block(work.states, 1, len(PRICES))
+    steps = no_deadline(rho, 1.0, cut.flight)
+    fill_edges(work.stack.arrays, work.grid, PRICES, block)
     for n, found in enumerate(rows_of(work)):
-        next_row(work.stack.arrays, work.grid, work.line.steps(1.0), PRICES, n, room)
-        np.testing.assert_allclose(found[:, -1], room.V[n % 2], atol=ROUNDING)
+        next_row(work.stack.arrays, work.grid, steps, PRICES, n, False, block)
+        np.testing.assert_allclose(found[:, -1], block.V[n % 2], atol=ROUNDING)
 
 
 @pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)

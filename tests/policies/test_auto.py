@@ -10,9 +10,9 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaigns.forecast import forecast
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.level_sweep import sweep_levels
 from nextlabel.kernels.levels import choose_by_levels, clearing_levels
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.policies.auto import merge_classes
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
@@ -196,10 +196,12 @@ def test_the_sweep_of_many_levels_is_the_recursion(sure: float) -> None:
     stack = stack_classes(problem.classes, 8, 100)
     grid = make_grid(stack.first, 8, 8)
     path, level, rows = np.array([0.03, 0.05, 0.02, 0.04]), np.array([0.3, 1.0, 2.5]), np.array([0, 2, 4])
-    out = np.empty((1, 3, grid.states, 3))
-    sweep_levels(stack.arrays, grid, problem.rho, problem.label_cost, sure, path, level, rows, out)
-    assert out[0, 2, 0] == pytest.approx([slow_value(problem, path.tolist(), k, sure) for k in level], abs=1e-13)
-    assert out[0, 1, 0] == pytest.approx([slow_value(problem, path[2:].tolist(), k, sure) for k in level], abs=1e-13)
+    out, labels = np.empty((2, 3, grid.states, 3))
+    steps = no_deadline(problem.rho, 1.0, grid.W)._replace(x=np.array([1.0 - sure]))
+    paid = path[::-1, None] * level + problem.label_cost
+    sweep_rows(stack.arrays, grid, steps, paid, rows, True, new_block(grid.states, 1, 3), out, labels)
+    assert out[2, 0] == pytest.approx([slow_value(problem, path.tolist(), k, sure) for k in level], abs=1e-13)
+    assert out[1, 0] == pytest.approx([slow_value(problem, path[2:].tolist(), k, sure) for k in level], abs=1e-13)
 
 
 def test_a_deadline_is_known() -> None:

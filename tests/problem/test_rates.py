@@ -14,8 +14,8 @@ from scipy.optimize import minimize_scalar
 
 import nextlabel as nl
 from nextlabel.beliefs.beta import Beta
+from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.supersolution import backward_above
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
@@ -31,7 +31,6 @@ from nextlabel.solve.truncation import (
     arrival_chances,
     expected_arrivals,
     halve_steps,
-    late_tail,
     make_timeline,
     step_weights,
 )
@@ -172,7 +171,7 @@ def test_supersolution_is_above_for_any_step(
     lattices = stack_classes(problem.classes, U, U).arrays
     cap = data.draw(st.integers(1, U))
     grid, out = make_grid(lattices.first, cap, cap), np.empty(1)
-    edge = no_delay_edge(lattices, grid, float(lam.min()), late_tail(problem, U)).value
+    edge = no_delay_edge(lattices, grid, float(lam.min())).value
     backward_above(lattices, grid, make_timeline(problem, steps).steps(task.mu), lam, edge, out)
     assert out[0] >= Finite(task, lam, T, pieces=pieces)(0, 0, 0, U) - ODE
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.supersolution import backward_above
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
-from nextlabel.solve.truncation import Cut, arrival_chances, late_tail, make_timeline, swept_arrivals
+from nextlabel.solve.truncation import Cut, arrival_chances, make_timeline, swept_arrivals
 from oracles import Finite, Task, infinite, poisson_above
 from strategies import prices, problem_of, tasks
 from tolerances import DIFFERENCE, HORIZON, ODE, ROUNDING
@@ -42,7 +42,7 @@ def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = N
     problem = problem_of(task, U, T)
     lattices = stack_classes(problem.classes, U, U).arrays
     grid = make_grid(lattices.first, cap or U, cap or U)
-    edge = no_delay_edge(lattices, grid, float(lam.min()), late_tail(problem, U)).value
+    edge = no_delay_edge(lattices, grid, float(lam.min())).value
     out = np.empty(1)
     backward_above(lattices, grid, make_timeline(problem, steps).steps(task.mu), lam, edge, out)
     return float(out[0])

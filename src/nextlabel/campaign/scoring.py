@@ -26,8 +26,8 @@ from nextlabel.campaign.rows import TaskRow
 from nextlabel.campaign.rules import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
-from nextlabel.kernels.ties import TIED
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index

@@ -18,7 +18,7 @@ import numpy as np
 
 from nextlabel.arrays import Bools, Floats
 from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
-from nextlabel.kernels.ties import TIED
+from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row

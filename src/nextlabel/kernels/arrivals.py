@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.uncounted import uncounted
+from nextlabel.kernels.jit import uncounted
 
 
 class Timing(NamedTuple):

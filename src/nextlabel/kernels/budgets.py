@@ -22,10 +22,9 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.policy import PolicyArrays, scores_by_state
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, copy_run, new_run, play_events, start_run
-from nextlabel.kernels.uncounted import uncounted
 
 
 @uncounted

@@ -10,11 +10,10 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.draws import draw_groups
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.levels import break_tie_by_score, score_by_levels
 from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, PolicyArrays, StateScores
-from nextlabel.kernels.ties import TIED
-from nextlabel.kernels.uncounted import uncounted
 
 
 @uncounted

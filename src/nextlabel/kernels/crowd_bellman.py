@@ -13,10 +13,10 @@ L_m      used      (M,)       labels of type m that the tasks take in all
 
     (T V)(i) = max{ R(i), max_m -c_m + sum_e weight[m, i, e] V(to[m, i, e]) }
 
-``improve`` and ``settle`` together are modified policy iteration, in place. Whatever they return, U >= R and U >= T U
-make U an upper bound (docs/theory_workers.md), and ``excess`` measures how far that is from true.
-Guarantee: none of their own; ``push`` is exact up to rounding for the plan that stops after that many labels.
-Cost: M G E operations for ``improve`` and ``excess``, G E for each sweep of ``settle`` and each label of ``push``.
+``solve_values`` is modified policy iteration, in place. Whatever it returns, U >= R and U >= T U make U an upper bound
+(docs/theory_workers.md), and ``excess`` measures how far that is from true.
+Guarantee: none of its own; ``push`` is exact up to rounding for the plan that stops after that many labels.
+Cost: M G E operations for each sweep of T and each label of ``push``, G E for each sweep in between.
 """
 
 from __future__ import annotations
@@ -38,25 +38,17 @@ class Chain(NamedTuple):
 
 
 @jit
-def improve(chain: Chain, cost: Floats, V: Floats, plan: Ints) -> float:
-    """One sweep of T, in place; the largest change. Of equal types the first is taken."""
+def best_label(chain: Chain, cost: Floats, V: Floats, i: int) -> tuple[float, int]:
+    """(T V)(i) and the type that reaches it, -1 for stopping; of equal types the first."""
     to, weight, stop = chain
-    M, G, E = to.shape
-    change = 0.0
-    for i in range(G):
-        best = stop[i]
-        wanted = -1
-        for m in range(M):
-            go = -cost[m]
-            for e in range(E):
-                go += weight[m, i, e] * V[to[m, i, e]]
-            if go > best:
-                best = go
-                wanted = m
-        change = max(change, abs(best - V[i]))
-        V[i] = best
-        plan[i] = wanted
-    return change
+    best, wanted = stop[i], -1
+    for m in range(to.shape[0]):
+        go = -cost[m]
+        for e in range(to.shape[2]):
+            go += weight[m, i, e] * V[to[m, i, e]]
+        if go > best:
+            best, wanted = go, m
+    return best, wanted
 
 
 @jit
@@ -81,69 +73,65 @@ def settle(chain: Chain, cost: Floats, V: Floats, plan: Ints, tolerance: float, 
 
 
 @jit
-def solve_values(chain: Chain, cost: Floats, V: Floats, plan: Ints, tolerance: float, rounds: int) -> int:
-    """Improve and settle until a sweep of T moves nothing by more than ``tolerance``; the rounds that took."""
+def solve_values(chain: Chain, cost: Floats, V: Floats, plan: Ints, tolerance: float, rounds: int, between: int) -> int:
+    """Sweeps of T in place, each but the last followed by at most ``between`` with the plan as it is.
+
+    They end when T moves nothing by more than ``tolerance``; return how many there were.
+    """
     for k in range(rounds):
-        change = improve(chain, cost, V, plan)
+        change = 0.0
+        for i in range(V.shape[0]):
+            best, plan[i] = best_label(chain, cost, V, i)
+            change = max(change, abs(best - V[i]))
+            V[i] = best
         if change <= tolerance:
             return k + 1
-        settle(chain, cost, V, plan, 0.1 * change, 40)
+        settle(chain, cost, V, plan, 0.1 * change, between)
     return rounds
 
 
 @jit
 def excess(chain: Chain, cost: Floats, V: Floats) -> float:
     """max over grid points of T V - V, at least 0."""
-    to, weight, stop = chain
-    M, G, E = to.shape
     worst = 0.0
-    for i in range(G):
-        best = stop[i]
-        for m in range(M):
-            go = -cost[m]
-            for e in range(E):
-                go += weight[m, i, e] * V[to[m, i, e]]
-            best = max(best, go)
-        worst = max(worst, best - V[i])
+    for i in range(V.shape[0]):
+        worst = max(worst, best_label(chain, cost, V, i)[0] - V[i])
     return worst
 
 
 @jit
-def push(chain: Chain, plan: Ints, mass: Floats, tolerance: float, most: int, used: Floats) -> float:
-    """Let tasks at ``mass`` follow the plan: labels ``used`` by type, and what the tasks are worth in the end.
+def push(chain: Chain, share: Floats, mass: Floats, tolerance: float, most: int, used: Floats) -> float:
+    """Let tasks at ``mass`` take a label of type m at point i with probability share[m, i], until they stop.
 
-    After ``most`` labels, or when fewer than ``tolerance`` tasks go on, all that are left stop where they are.
+    Return what they are worth in the end; ``used`` gets their labels by type. After ``most`` labels, or when fewer than
+    ``tolerance`` tasks go on, all that are left stop where they are.
     """
     to, weight, stop = chain
-    G, E = to.shape[1], to.shape[2]
+    M, G, E = to.shape
     here, there = mass.copy(), np.zeros(G)
     used[:] = 0.0
     reward = 0.0
     for _ in range(most):
         moved = 0.0
         for i in range(G):
-            x = here[i]
-            if x == 0.0:
+            if here[i] == 0.0:
                 continue
-            m = plan[i]
-            if m < 0:
-                reward += x * stop[i]
-                continue
-            used[m] += x
-            moved += x
-            for e in range(E):
-                there[to[m, i, e]] += x * weight[m, i, e]
+            left = 1.0
+            for m in range(M):
+                if share[m, i] == 0.0:
+                    continue
+                x = here[i] * share[m, i]
+                left -= share[m, i]
+                used[m] += x
+                moved += x
+                for e in range(E):
+                    there[to[m, i, e]] += x * weight[m, i, e]
+            reward += here[i] * max(left, 0.0) * stop[i]
         here, there = there, here
         there[:] = 0.0
         if moved <= tolerance:
             break
-    return reward + stopped(here, stop)
-
-
-@jit
-def stopped(mass: Floats, stop: Floats) -> float:
-    """What tasks are worth if all of them stop where they are."""
-    reward = 0.0
-    for i in range(mass.shape[0]):
-        reward += mass[i] * stop[i]
-    return reward
+    rest = 0.0
+    for i in range(G):
+        rest += here[i] * stop[i]
+    return reward + rest

@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.kernels.jit import jit
-from nextlabel.kernels.uncounted import uncounted
+from nextlabel.kernels.jit import jit, uncounted
 
 IN_FLIGHT, GONE = -1, -2
 

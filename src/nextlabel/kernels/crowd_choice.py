@@ -35,9 +35,8 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_bins import IN_FLIGHT, History, TaskBins, has_had, put, take
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.random import TIE, stream_key, uniform
-from nextlabel.kernels.uncounted import uncounted
 
 #: Outcomes of the labels in flight on one task that are enumerated; of more labels only the latest count.
 MOST_OUTCOMES = 64

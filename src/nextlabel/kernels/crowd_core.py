@@ -29,10 +29,17 @@ import math
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.crowd_fit import SETTLING, by_task, expected_row, start_from_votes, stiffness
-from nextlabel.kernels.crowd_mean import learn_crowd_mean
+from nextlabel.kernels.crowd_fit import (
+    SETTLING,
+    by_task,
+    expected_row,
+    learn_crowd_mean,
+    settle,
+    start_from_votes,
+    stiffness,
+    sweep,
+)
 from nextlabel.kernels.crowd_state import CrowdState
-from nextlabel.kernels.crowd_sweep import settle, sweep
 from nextlabel.kernels.jit import jit
 
 #: The probability that a worker is of the core before a label of theirs is seen.

@@ -1,27 +1,32 @@
-"""Interpolation between grid points of the simplex of beliefs, and the chain that every type of worker makes of them.
+"""Beliefs written as points of a set that is fixed, and the chain that every type of worker makes of these points.
 
 ======= ======== ============== ==================================================================
 symbol  code     shape          meaning
 ======= ======== ============== ==================================================================
-p       points   (G, C)         beliefs at the grid points: probabilities of the C truths
+p       points   (G, C)         beliefs at the points: probabilities of the C truths
 x_k     --       (C-1,)         p_k + ... + p_{C-1}, k = 1..C-1: 1 >= x_1 >= ... >= x_{C-1} >= 0
 t       knots    (n,)           the values that a coordinate x_k takes on the grid, rising from 0 to 1
 A       channel  (M, C, Y)      P(a worker of type m says y | truth c)
---      to       (M, G, E)      grid points that a label of type m at point i leads to
+--      to       (M, G, E)      points that a label of type m at point i leads to
 --      weight   (M, G, E)      and with which probability; every row sums to 1
 ======= ======== ============== ==================================================================
 
-In the coordinates x the simplex is the set of falling sequences, cut into boxes by the knots and each box into
-simplices by the order of the fractions within it (Freudenthal, Kuhn). The order of x is that of its fractions where two
-coordinates share an interval, so that all corners are again falling sequences: the triangulation fits the simplex, for
-knots spaced as one likes. With two answers this is a grid on [0, 1].
-
-A belief p is written as sum_v w_v q_v + sum_c r_c e_c with w, r >= 0: grid points of its simplex, and certainty. The
-rest r takes up components too small to be written as differences of coordinates, and rounding. V is convex, hence
+A belief p is written as sum_v w_v q_v + sum_c r_c e_c with w, r >= 0, points and certainty. V is convex, hence
 
     V(p) <= sum_v w_v V(q_v) + sum_c r_c V(e_c).
 
-Guarantee: an upper bound whatever the knots. Cost: C log n + C^2 operations per belief.
+*A grid of the simplex.* In the coordinates x the simplex is the set of falling sequences, cut into boxes by the knots
+and each box into simplices by the order of the fractions within it (Freudenthal, Kuhn). The order of x is that of its
+fractions where two coordinates share an interval, so that all corners are again falling sequences: the triangulation
+fits the simplex, for knots spaced as one likes. With two answers this is a grid on [0, 1]. The rest r takes up
+components too small to be written as differences of coordinates, and rounding.
+
+*Any set of points* ("sawtooth"), the C corners first. One point q is taken, with the most of it that fits into p,
+w = min_c p_c / q_c. If V(q) were R(q), all q on the way from p to doubt would take off the same; it is higher, the less
+so the nearer q is to p, so that the one with the largest w times the root of ceiling - R is taken. Where answers can
+change names without changing anything, beliefs are sorted: relabelling a belief does not change its value.
+Guarantee: an upper bound whatever the knots or the set. Cost: C log n + C^2 operations per belief on a grid; M G C
+beliefs, each compared with up to G points, for a set.
 """
 
 from __future__ import annotations
@@ -194,3 +199,61 @@ def place(grid: SimplexGrid, beliefs: Floats, members: Floats, mass: Floats) -> 
             mass[s.at[v]] += members[g] * s.weight[v]
             if C > 2:
                 mass[grid.corner[v]] += members[g] * s.rest[v]
+
+
+@jit
+def nearest(points: Floats, gain: Floats, p: Floats) -> tuple[int, float]:
+    """The point, and how much of it fits into p, with the largest product of that and its ``gain``."""
+    G, C = points.shape
+    best, at, share = 0.0, 0, 0.0
+    for i in range(C, G):
+        most = 1.0
+        for c in range(C):
+            if points[i, c] * most > p[c]:
+                most = p[c] / points[i, c]
+                if most * gain[i] <= best:
+                    break
+        if most * gain[i] > best:
+            best, at, share = most * gain[i], i, most
+    return at, share
+
+
+@jit
+def fill_point_chain(points: Floats, gain: Floats, channel: Floats, symmetric: bool, to: Ints, weight: Floats) -> None:
+    """Entries of each row: a point for every answer, then the corners."""
+    M, C, Y = channel.shape
+    p = np.empty(C)
+    for m in range(M):
+        for i in range(points.shape[0]):
+            for c in range(C):
+                to[m, i, Y + c] = c
+                weight[m, i, Y + c] = 0.0
+            for y in range(Y):
+                to[m, i, y] = i
+                weight[m, i, y] = 0.0
+                chance = 0.0
+                for c in range(C):
+                    p[c] = points[i, c] * channel[m, c, y]
+                    chance += p[c]
+                if chance <= 0.0:
+                    continue
+                for c in range(C):
+                    p[c] /= chance
+                if symmetric:
+                    p = np.sort(p)[::-1].copy()
+                at, share = nearest(points, gain, p)
+                to[m, i, y] = at
+                weight[m, i, y] = chance * share
+                for c in range(C):
+                    weight[m, i, Y + c] += chance * max(p[c] - share * points[at, c], 0.0)
+
+
+@jit
+def place_at_points(points: Floats, gain: Floats, beliefs: Floats, members: Floats, mass: Floats) -> None:
+    """Add ``members`` tasks at each of the ``beliefs`` to a point and the corners."""
+    C = points.shape[1]
+    for g in range(beliefs.shape[0]):
+        at, share = nearest(points, gain, beliefs[g])
+        mass[at] += members[g] * share
+        for c in range(C):
+            mass[c] += members[g] * max(beliefs[g, c] - share * points[at, c], 0.0)

@@ -25,7 +25,7 @@ from math import sqrt
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.crowd_bellman import Chain, stopped
+from nextlabel.kernels.crowd_bellman import Chain
 from nextlabel.kernels.jit import jit
 
 #: A pivot below this share of its diagonal is a direction that no row tells about: it is left alone.
@@ -180,34 +180,3 @@ def longest_step(v: Floats, dv: Floats) -> float:
         if dv[k] < 0.0:
             step = min(step, -v[k] / dv[k])
     return step
-
-
-@jit
-def push_mixed(chain: Chain, share: Floats, mass: Floats, tolerance: float, most: int, used: Floats) -> float:
-    """As ``crowd_bellman.push``, for tasks that take a label of type m at point i with probability share[m, i]."""
-    to, weight, stop = chain
-    M, G, E = to.shape
-    here, there = mass.copy(), np.zeros(G)
-    used[:] = 0.0
-    reward = 0.0
-    for _ in range(most):
-        moved = 0.0
-        for i in range(G):
-            if here[i] == 0.0:
-                continue
-            left = 1.0
-            for m in range(M):
-                if share[m, i] == 0.0:
-                    continue
-                x = here[i] * share[m, i]
-                left -= share[m, i]
-                used[m] += x
-                moved += x
-                for e in range(E):
-                    there[to[m, i, e]] += x * weight[m, i, e]
-            reward += here[i] * max(left, 0.0) * stop[i]
-        here, there = there, here
-        there[:] = 0.0
-        if moved <= tolerance:
-            break
-    return reward + stopped(here, stop)

@@ -1,4 +1,4 @@
-"""An upper bound on one task's value before a deadline, at a price that depends on the time alone.
+"""One task before a deadline, at a price that depends on the time alone: its value, and an upper bound on it.
 
 ========= ========= ============== ======================================================================
 symbol    code      shape          meaning
@@ -11,15 +11,18 @@ P^j S     after     (B, G, W+1, N) expected no-delay value after j more labels, 
 Phi       V         (B, states)    at least the value with tau_m left
 ========= ========= ============== ======================================================================
 
-Within a step of length h, with w labels in flight, let
+    dV/dtau = r max{0, V(w+1) - p - V(w)} + mu w (sum_j p_j V(child_j, w-1) - V(w)),      V(., 0) = R,
+
+which ``integrate`` solves by the rule of Runge and Kutta, states on the edge (level + w = C, or w = W) being offered no
+label. ``backward_deadline`` bounds V: within a step of length h, with w labels in flight, let
 
     E = sum_j p_j Phi_k(child_j, w-1),      b = Phi_k(i,w+1) - p_k,      Phi_0(i,w) = R(i):
 
 what happens within the step counts as if it had happened at its beginning, when more time was left. Then Phi_k(i,w) is
-at least what x' = mu w (E - x) + r_k max{0, b - x} makes of x = Phi_{k-1}(i,w) in the time h. States on the edge
-(level + w = C, or w = W) go on without delay: each of the labels in flight comes in with the chance 1 - e^{-mu tau}.
-Guarantee: upper bound for any step; error of first order in it (docs/theory.md, section 7).
-Cost: 12 + 2 J flops for each state and step, whatever the number of tasks and arrivals.
+at least what x' = mu w (E - x) + r_k max{0, b - x} makes of x = Phi_{k-1}(i,w) in the time h. States on the edge go on
+without delay: each of the labels in flight comes in with the chance 1 - e^{-mu tau}.
+Guarantee: Phi is an upper bound for any step, with an error of first order in it (docs/theory.md, section 7).
+Cost: 12 + 2 J flops for each state and step, four times that for V, whatever the number of tasks and arrivals.
 """
 
 from __future__ import annotations
@@ -87,3 +90,54 @@ def backward_deadline(
                             for j in range(J):
                                 mean += prob[b, i, j] * V[b, off[w - 1] + child[i, j]]
                         V[b, o + i] = grown(V[b, o + i], V[b, up + i] - p, mean, mu * w, rate[k], h)
+
+
+@jit
+def slopes(lattices: Lattices, b: int, grid: Grid, mu: float, r: float, p: float, V: Floats, out: Floats) -> None:
+    """out = dV/dtau of class b; states on the edge are offered no label."""
+    first, child, prob = lattices.first, lattices.child, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    for w in range(W + 1):
+        o, up, open_ = off[w], off[w + 1], first[C - w] if w < W else 0
+        for i in range(first[C - w + 1]):
+            rise = 0.0
+            if w > 0:
+                mean = 0.0
+                for j in range(prob.shape[2]):
+                    mean += prob[b, i, j] * V[off[w - 1] + child[i, j]]
+                rise = mu * w * (mean - V[o + i])
+            if i < open_:
+                rise += r * max(0.0, V[up + i] - p - V[o + i])
+            out[o + i] = rise
+
+
+@jit
+def integrate(
+    lattices: Lattices, b: int, grid: Grid, mu: float, tau: Floats, rate: Floats, price: Floats, parts: int,
+    value: Floats, slope: Floats,
+) -> None:  # fmt: skip
+    """Fill value (m, states) and slope (m, 2, states) of class b by the rule of Runge and Kutta.
+
+    From layer to layer it takes ``parts`` steps.
+    """
+    first, reward = lattices.first, lattices.reward
+    states = value.shape[1]
+    for w in range(grid.W + 1):
+        for i in range(first[grid.C - w + 1]):
+            value[0, grid.off[w] + i] = reward[b, i]
+    V, k1, k2, k3, k4 = value[0].copy(), np.zeros(states), np.zeros(states), np.zeros(states), np.zeros(states)
+    for k in range(1, tau.shape[0]):
+        h = (tau[k] - tau[k - 1]) / parts
+        r = rate[k - 1]
+        for part in range(parts):
+            before = price[k - 1] + (price[k] - price[k - 1]) * part / parts
+            after = price[k - 1] + (price[k] - price[k - 1]) * (part + 1) / parts
+            slopes(lattices, b, grid, mu, r, before, V, k1)
+            if part == 0:
+                slope[k - 1, 0] = k1
+            slopes(lattices, b, grid, mu, r, 0.5 * (before + after), V + 0.5 * h * k1, k2)
+            slopes(lattices, b, grid, mu, r, 0.5 * (before + after), V + 0.5 * h * k2, k3)
+            slopes(lattices, b, grid, mu, r, after, V + h * k3, k4)
+            V += h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        value[k] = V
+        slopes(lattices, b, grid, mu, r, price[k], V, slope[k - 1, 1])

@@ -21,9 +21,9 @@ from __future__ import annotations
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.jit import uncounted
 from nextlabel.kernels.policy import StateScores
 from nextlabel.kernels.random import uniform
-from nextlabel.kernels.uncounted import uncounted
 
 #: Quantiles are kept for logits of the level up to this.
 Z_END = 30.0

@@ -21,11 +21,10 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.gap import GapTables
 from nextlabel.kernels.groups import link, unlink
 from nextlabel.kernels.heap import push
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.policy import PolicyArrays, scores_by_state
 from nextlabel.kernels.random import DURATION, stream_key, uniform
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, new_run, play_events, start_run, write_outcome
-from nextlabel.kernels.uncounted import uncounted
 
 
 @uncounted

@@ -17,7 +17,7 @@ Cost: O(1) per call.
 from __future__ import annotations
 
 from nextlabel.arrays import Ints
-from nextlabel.kernels.uncounted import uncounted
+from nextlabel.kernels.jit import uncounted
 
 
 @uncounted

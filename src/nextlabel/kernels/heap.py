@@ -7,7 +7,7 @@ Cost: O(log size) per call.
 from __future__ import annotations
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.uncounted import uncounted
+from nextlabel.kernels.jit import uncounted
 
 
 @uncounted

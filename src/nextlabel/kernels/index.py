@@ -24,14 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.backward import backward
 from nextlabel.kernels.horizon import backward_horizon
-from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.inputs import TIED, TIED_VALUES, Edge, Grid, Lattices, Steps, StepWeights
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
-from nextlabel.kernels.price_block import BlockRoom, fill_edges, next_row
-from nextlabel.kernels.spare_block import SpareSteps, last_row, next_spare_row
-from nextlabel.kernels.ties import TIED, TIED_VALUES
+from nextlabel.kernels.sweep import Block, Stencils, fill_edges, new_block, next_row, no_deadline, sweep_rows
 
 
 class Brackets(NamedTuple):
@@ -44,20 +41,23 @@ class Brackets(NamedTuple):
 
 @jit
 def sweep(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, lam: float, V: Floats,
-    N: Floats,
-) -> None:  # fmt: skip
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, lam: float, V: Floats, N: Floats
+) -> None:
     """V and N (rows, states, layers) of one class at one price for all arrivals; row n has n arrivals left."""
     rows, states, layers = V.shape
-    edge = Edge(np.zeros((1, EDGE_ROWS + 1, states)), np.zeros((1, EDGE_ROWS + 1, states)))
-    lams = np.full(rows - 1, lam)
-    fill_edge(lattices, grid, lam, tail, edge)
     no = layers < 1  # a literal False would have the sweeps compiled once more
     if layers > 1:
-        backward_horizon(lattices, grid, steps, quadrature, lams, no, edge, V, N)
+        edge = Edge(np.zeros((1, EDGE_ROWS + 1, states)), np.zeros((1, EDGE_ROWS + 1, states)))
+        fill_edge(lattices, grid, lam, edge)
+        backward_horizon(lattices, grid, steps, quadrature, np.full(rows - 1, lam), no, edge, V, N)
     else:
-        flat = (1, rows, 1, states)
-        backward(lattices, grid, steps, lams, 0.0, no, edge, np.full(1, np.inf), V.reshape(flat), N.reshape(flat))
+        block, prices, always = (
+            new_block(states, 1, 1),
+            np.full((max(rows - 1, 1), 1), lam),
+            no_deadline(steps.r[0], steps.mu, grid.W),
+        )
+        fill_edges(lattices, grid, prices[0], block)
+        sweep_rows(lattices, grid, always, prices, np.arange(rows), no, block, V, N)
 
 
 @jit
@@ -76,10 +76,21 @@ def offered(first: Ints, grid: Grid) -> Ints:
     return pairs
 
 
+@uncounted
+def judge(lam: float, g: float, slope: float, m: int, s: int, k: int, out: Brackets) -> None:
+    """Narrow the bracket of one state by the gain g of 'assign' at the price lam."""
+    if g >= -TIED_VALUES:
+        out.lo[m, s, k] = lam
+        out.ends[0, m, s, k], out.ends[1, m, s, k] = g, slope
+    else:
+        out.hi[m, s, k] = lam
+        out.ends[2, m, s, k], out.ends[3, m, s, k] = g, slope
+
+
 @jit
 def narrow_over_time(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats, at: Ints,
-    V: Floats, N: Floats, out: Brackets,
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, prices: Floats, at: Ints, V: Floats,
+    N: Floats, out: Brackets,
 ) -> None:  # fmt: skip
     """Sweep at each of the falling ``prices`` and narrow the brackets.
 
@@ -88,28 +99,15 @@ def narrow_over_time(
     V and N (rows, states, layers) are work. Row m of lo and hi (knots, states, layers) is about ``at[m]`` arrivals
     left, which row at[m] - 1 of V decides.
     """
-    lo, hi, ends = out
-    knots, _, layers = lo.shape
     pairs = offered(lattices.first, grid)
-    for p in range(prices.shape[0]):
-        lam = prices[p]
-        sweep(lattices, grid, steps, quadrature, tail, lam, V, N)
-        for m in range(knots):
+    for lam in prices:
+        sweep(lattices, grid, steps, quadrature, lam, V, N)
+        for m in range(at.shape[0]):
             n = at[m] - 1
             for s, u in pairs:
-                for k in range(layers):
-                    if lam <= lo[m, s, k] or lam >= hi[m, s, k]:
-                        continue
-                    g = V[n, u, k] - lam - V[n, s, k]
-                    slope = N[n, s, k] - 1.0 - N[n, u, k]
-                    if g >= -TIED_VALUES:
-                        lo[m, s, k] = lam
-                        ends[0, m, s, k] = g
-                        ends[1, m, s, k] = slope
-                    else:
-                        hi[m, s, k] = lam
-                        ends[2, m, s, k] = g
-                        ends[3, m, s, k] = slope
+                for k in range(V.shape[2]):
+                    if out.lo[m, s, k] < lam < out.hi[m, s, k]:
+                        judge(lam, V[n, u, k] - lam - V[n, s, k], N[n, s, k] - 1.0 - N[n, u, k], m, s, k, out)
 
 
 @jit
@@ -127,35 +125,32 @@ def count_from(falling: Floats, bound: float) -> int:
 
 @jit
 def narrow(
-    lattices: Lattices, grid: Grid, steps: Steps, prices: Floats, at: Ints, room: BlockRoom, out: Brackets
+    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, at: Ints, block: Block, out: Brackets
 ) -> None:
-    """The same without a horizon, block by block of prices (``price_block``)."""
-    lo, hi, ends = out
+    """The same without a horizon, or with layers of time to spare, a block of prices side by side (``kernels.sweep``).
+
+    With time to spare y row m is for a time left of y + (at[m] - 1) / r.
+    """
     pairs = offered(lattices.first, grid)
-    P = room.V.shape[2]
+    P, layers = block.value.shape[2], steps.x.shape[0]
+    no = layers < 1
     for start in range(0, prices.shape[0], P):
-        block = prices[start : start + P]
-        fill_edges(lattices, grid, block, room)
+        some = prices[start : start + P]
+        size = some.shape[0]
+        fill_edges(lattices, grid, some, block)
         m = 0
         for n in range(at[-1]):
-            next_row(lattices, grid, steps, block, n, room)
+            next_row(lattices, grid, steps, some, n, no, block)
             if at[m] != n + 1:
                 continue
-            V, N = room.V[n % 2], room.N[n % 2]
+            V, N = block.V[n % 2], block.N[n % 2]
             for s, u in pairs:
-                p = count_from(block, hi[m, s, 0])
-                while p < block.shape[0] and block[p] > lo[m, s, 0]:
-                    g = V[u, p] - block[p] - V[s, p]
-                    slope = N[s, p] - 1.0 - N[u, p]
-                    if g >= -TIED_VALUES:
-                        lo[m, s, 0] = block[p]
-                        ends[0, m, s, 0] = g
-                        ends[1, m, s, 0] = slope
-                    else:
-                        hi[m, s, 0] = block[p]
-                        ends[2, m, s, 0] = g
-                        ends[3, m, s, 0] = slope
-                    p += 1
+                for k in range(layers):
+                    p = count_from(some, out.hi[m, s, k])
+                    while p < size and some[p] > out.lo[m, s, k]:
+                        c = k * size + p
+                        judge(some[p], V[u, c] - some[p] - V[s, c], N[s, c] - 1.0 - N[u, c], m, s, k, out)
+                        p += 1
             m += 1
 
 
@@ -163,55 +158,57 @@ class Openings(NamedTuple):
     """Where 'assign' may be optimal above the roots: intervals that are not ruled out, prices at which it is."""
 
     open_: Bools  # (P,) interval from prices[p] up to prices[p - 1]
-    higher: Floats  # (n, states, layers) greatest price tried at which it is optimal, 0 if none is above the root
+    higher: Floats  # (n, states) greatest price tried at which it is optimal, 0 if none is above the root
 
 
 @jit
 def rule_out(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats, linked: Bools,
-    at: Ints, root: Floats, tolerance: float, room: Floats, out: Openings,
+    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, linked: Bools, at: Ints, root: Floats,
+    tolerance: float, block: Block, out: Openings,
 ) -> None:  # fmt: skip
     """Rule out that 'assign' is optimal between two of the falling ``prices``, more than ``tolerance`` above the root.
 
     V is convex in the price. So between prices a < b V(w+1) is at most its chord and V(w) at least its two tangents,
     and g is at most their difference, which is concave with one kink: its maximum is at the kink or at an end. An
     interval is left open if that maximum is a tie or more for some state. Only intervals with ``linked[p]`` are judged.
-    ``room`` (4, rows, states, layers) is work: V and N at the last price and at this one.
+    Without a horizon; a block of prices begins with the last one of the block before.
     """
-    knots, _, layers = root.shape
     pairs = offered(lattices.first, grid)
-    for p in range(prices.shape[0]):
-        now, last = p % 2, 1 - p % 2
-        V, N, Vb, Nb = room[now], room[2 + now], room[last], room[2 + last]
-        a = prices[p]
-        sweep(lattices, grid, steps, quadrature, tail, a, V, N)
-        if p == 0 or not linked[p]:
-            continue
-        b = prices[p - 1]
-        for m in range(knots):
-            n = at[m] - 1
+    P = block.value.shape[2]
+    no = P < 1
+    for start in range(0, prices.shape[0] - 1, P - 1):
+        some = prices[start : start + P]
+        fill_edges(lattices, grid, some, block)
+        m = 0
+        for n in range(at[-1]):
+            next_row(lattices, grid, steps, some, n, no, block)
+            if at[m] != n + 1:
+                continue
+            V, N = block.V[n % 2], block.N[n % 2]
             for s, u in pairs:
-                for k in range(layers):
-                    low = max(a, root[m, s, k] + tolerance)
-                    if low >= b:
+                for p in range(1, some.shape[0]):
+                    a, b = some[p], some[p - 1]
+                    low = max(a, root[m, s] + tolerance)
+                    if low >= b or not linked[start + p]:
                         continue
-                    if low == a and V[n, u, k] - a - V[n, s, k] > TIED:
-                        out.higher[m, s, k] = max(out.higher[m, s, k], a)
-                    rise = (Vb[n, u, k] - V[n, u, k]) / (b - a)
-                    bend = N[n, s, k] - Nb[n, s, k]
+                    if low == a and V[u, p] - a - V[s, p] > TIED:
+                        out.higher[m, s] = max(out.higher[m, s], a)
+                    rise = (V[u, p - 1] - V[u, p]) / (b - a)
+                    bend = N[s, p] - N[s, p - 1]
                     kink = low
                     if bend > 0.0:
-                        kink = (V[n, s, k] - Vb[n, s, k] + N[n, s, k] * a - Nb[n, s, k] * b) / bend
+                        kink = (V[s, p] - V[s, p - 1] + N[s, p] * a - N[s, p - 1] * b) / bend
                     for point in (low, min(max(kink, low), b), b):
-                        below = max(V[n, s, k] - N[n, s, k] * (point - a), Vb[n, s, k] + Nb[n, s, k] * (b - point))
-                        if V[n, u, k] + rise * (point - a) - point - below > TIED:
-                            out.open_[p] = True
+                        below = max(V[s, p] - N[s, p] * (point - a), V[s, p - 1] + N[s, p - 1] * (b - point))
+                        if V[u, p] + rise * (point - a) - point - below > TIED:
+                            out.open_[start + p] = True
+            m += 1
 
 
 @jit
 def count_reopenings(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, tail: Floats, prices: Floats,
-    V: Floats, N: Floats, closed: Bools, where: Ints,
+    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, prices: Floats, V: Floats, N: Floats,
+    closed: Bools, where: Ints,
 ) -> int:  # fmt: skip
     """How often a state that waits at a lower price assigns at a higher one; prices rise; 0 if indexable on the grid.
 
@@ -222,7 +219,7 @@ def count_reopenings(
     found = 0
     for p in range(prices.shape[0]):
         lam = prices[p]
-        sweep(lattices, grid, steps, quadrature, tail, lam, V, N)
+        sweep(lattices, grid, steps, quadrature, lam, V, N)
         for n in range(rows):
             for w in range(W):
                 # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.
@@ -273,43 +270,3 @@ def gittins(
                     break
                 lam += gain / bought
             out[root] = lam
-
-
-@jit
-def narrow_spare(
-    lattices: Lattices, grid: Grid, steps: SpareSteps, prices: Floats, at: Ints, room: BlockRoom, out: Brackets
-) -> None:
-    """The same with layers of time to spare y (``spare_block``): row m is for a time left of y + (at[m] - 1) / r."""
-    lo, hi, ends = out
-    pairs = offered(lattices.first, grid)
-    P, layers = room.S.shape[1], steps.x.shape[0]
-    for start in range(0, prices.shape[0], P):
-        block = prices[start : start + P]
-        size = block.shape[0]
-        fill_edges(lattices, grid, block, room)
-        m = 0
-        for n in range(at[-1]):
-            if n == 0:
-                last_row(lattices, grid, steps.x, size, room)
-            else:
-                next_spare_row(lattices, grid, steps, block, n, room)
-            if at[m] != n + 1:
-                continue
-            V, N = room.V[n % 2], room.N[n % 2]
-            for s, u in pairs:
-                for k in range(layers):
-                    p = count_from(block, hi[m, s, k])
-                    while p < size and block[p] > lo[m, s, k]:
-                        c = k * size + p
-                        g = V[u, c] - block[p] - V[s, c]
-                        slope = N[s, c] - 1.0 - N[u, c]
-                        if g >= -TIED_VALUES:
-                            lo[m, s, k] = block[p]
-                            ends[0, m, s, k] = g
-                            ends[1, m, s, k] = slope
-                        else:
-                            hi[m, s, k] = block[p]
-                            ends[2, m, s, k] = g
-                            ends[3, m, s, k] = slope
-                        p += 1
-            m += 1

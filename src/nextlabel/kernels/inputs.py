@@ -88,3 +88,13 @@ def make_grid(first: Ints, C: int, W: int) -> Grid:
     off = np.zeros(W + 2, dtype=np.int64)
     np.cumsum(first[C + 1 - np.arange(W + 1)], out=off[1:])
     return Grid(C, W, off)
+
+
+#: The one tie tolerance: indices, scores and gains closer than this are tied, for policies, for the exact optimum and
+#: for the index. Roots of the index are exact to 1e-9 and values of one task to about 1e-13, in the unit of the rewards
+#: (``reward_unit``). A tolerance below that would break ties by rounding, and differently on different machines; one
+#: far above it would tie what differs. 1e-9 of a task is less than any study could show.
+TIED = 1e-9
+#: The same for the values whose root an index is: the price at which the gain of a label, a difference of two values,
+#: passes through 0, with a slope of 1/100 or more wherever it matters.
+TIED_VALUES = TIED / 100.0

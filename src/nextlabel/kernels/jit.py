@@ -1,9 +1,21 @@
-"""The one place where Numba's flags are set, and where a user is told that compilation is going on."""
+"""The one place where Numba's flags are set, kernels are compiled once, and a user is told that it happens.
+
+Processes that need the same kernel at the same time: one of them compiles it, the others wait and read the cache.
+Without this, processes that start together (the processes of a service, a demo and its crowd, tests side by side) all
+compile the same kernels, and two that write the index of one kernel's cache can lose each other's entry.
+
+A kernel's lock is an advisory lock on a file beside its cache. A process that holds it waits only for kernels that
+this one calls. Calls have no cycles, so that no two processes wait for each other; threads of one process take turns
+by Numba's own lock, which is taken first. The system gives a lock back when its process ends, however it ends. A
+process that is stopped (SIGSTOP) keeps it, so that nobody waits for longer than LONGEST_S seconds.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -12,8 +24,57 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
-from nextlabel.kernels.compile_once import compile_once
+try:
+    import fcntl
+except ImportError:  # not on Windows: everybody compiles
+    fcntl = None  # type: ignore[assignment]
+
+
+#: Seconds that a process waits for another, and between two looks.
+LONGEST_S, LOOK_S = 60.0, 0.02
+
+
+@contextmanager
+def only_process(file: Path) -> Iterator[None]:
+    """One process at a time is inside, as far as the file system can tell: where it has no locks, all are."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:  # a folder that only others may write to
+        yield
+        return
+    try:
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                _wait_for_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    """Take the lock, or go on without it after a while: compiling twice does no harm."""
+    until = time.monotonic() + LONGEST_S
+    while time.monotonic() < until:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOOK_S)
+
+
+def compile_once(kernel: Any) -> None:
+    """Let ``kernel`` be compiled by one process at a time; those that waited find it in the cache."""
+    compile: Callable[..., Any] = kernel.compile
+    file = Path(kernel._cache.cache_path) / f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}.lock"
+
+    def compile_or_wait(signature: Any) -> Any:
+        with global_compiler_lock, only_process(file):
+            return compile(signature)
+
+    kernel.compile = compile_or_wait
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,3 +123,17 @@ def announce_compilation(say: Callable[[], None]) -> Iterator[None]:
     """Call ``say`` if a kernel has to be compiled inside the block (not when the cache has it), once in a process."""
     with event.install_listener("numba:compile", _Announce(say)):
         yield
+
+
+def uncounted(function: F) -> F:
+    """``jit`` without reference counts, for inner functions that make no array and return none.
+
+    A compiled function counts the users of every array that it is handed, one atomic operation each on entering and on
+    leaving, and a NamedTuple of arrays counts them all. Small functions in a loop then spend most of their time on it,
+    and threads that share the arrays wait for each other. Whoever calls from outside holds the arrays anyway.
+    """
+    compiled = jit(function)
+    options = getattr(compiled, "targetoptions", None)
+    if options is not None:  # None when compilation is switched off
+        options["_nrt"] = False
+    return compiled

@@ -1,12 +1,17 @@
-"""One layer of the joint problem: step back one event, from the layers with one more label given out or come in.
+"""The joint problem of all tasks, layer by layer: multisets of single-task states, listed, hashed and stepped back.
 
-In layer (g, c) g labels are given out and c of them have come in, so g - c are in flight and the rate of the next event
-is one number for the whole layer.
+A layer (g, c) holds every multiset with g labels given out and c of them come in: g - c are in flight, so that the rate
+of the next event is one number for the whole layer.
 
 ====== ========= ================= =======================================================================
 symbol code      shape             meaning
 ====== ========= ================= =======================================================================
-s      rows      (S, P)            multisets of single-task states x (see ``multisets``)
+x      id        (I,)              state (class, node, w) of one task that was given at least one label;
+                                   ``fresh[k]`` is the id of class k's untouched state
+s, m   size,     (I,)              labels given out and labels come in of a task in state x; w = s - m
+       level
+--     rows      (S, P)            multisets: ids of the touched tasks in non-decreasing order, padded with -1
+--     keys      (S,)              sum of ``salt[id]`` over a row: key(s - e_x + e_y) = key(s) - salt(x) + salt(y)
 n      first     --                arrivals left; column j of a value array is n = first + j
 H      end       (I, M)            expected reward of a task when no arrival is left
 R      now       (I,)              reward of a task decided now
@@ -17,8 +22,10 @@ V      value     (S, n, M)         joint value; M = 1 (T infinite) or time point
     T infinite: V = G / q, q = r + mu (g - c).     T finite: dV/dtau = G - q V, by the trapezoidal rule.
 
 The arrival rate is constant over a step, but may jump from one to the next: both ends of a step take the step's own.
-
-Guarantee: T infinite exact; T finite second order in the step. Cost: O(S M) times the distinct states in a row.
+Guarantee: every multiset is listed once, so two equal keys are a collision, which ``build_table`` reports; without one
+every lookup is exact. T infinite exact; T finite second order in the step.
+Cost: O(P) per multiset to list (the search has no dead ends), O(1) expected to look one up, O(S M) times the distinct
+states in a row to step back.
 """
 
 from __future__ import annotations
@@ -28,9 +35,115 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.multisets import Layer, TaskStates, find
-from nextlabel.kernels.ties import TIED
+
+
+class TaskStates(NamedTuple):
+    """Single-task states of all classes by class, then size and level falling; the fresh states come last."""
+
+    tasks: Ints
+    fresh: Ints
+    enter: Ints
+    end_of_class: Ints
+    cls: Ints
+    size: Ints
+    level: Ints
+    skip: Ints
+    up: Ints
+    child: Ints
+    prob: Floats
+    salt: Ints
+
+
+class Layer(NamedTuple):
+    """A solved layer: open-addressing table (slot -> key, position) and values."""
+
+    slot_key: Ints
+    slot_row: Ints
+    first: int
+    value: Floats
+
+
+@jit
+def list_layer(states: TaskStates, g: int, c: int, rows: Ints, keys: Ints) -> int:
+    """All multisets of layer (g, c) by depth-first search without dead ends; returns their number."""
+    tasks, cls, size, level, skip = states.tasks, states.cls, states.size, states.level, states.skip
+    last, n_ids = len(tasks) - 1, int(states.end_of_class[-1])
+    width = rows.shape[1]
+    part = np.empty(width, dtype=np.int64)
+    taken = np.zeros(len(tasks), dtype=np.int64)
+    found = depth = i = key = 0
+    while True:
+        while g > 0 and i < n_ids:
+            k = cls[i]
+            s, m = size[i], level[i]
+            if taken[k] == tasks[k]:
+                i = states.end_of_class[k]
+            elif s > g:
+                i = states.enter[k, g]
+            elif m > c or s - m > g - c:
+                i = skip[i]
+            elif k < last:
+                break  # one task of the last class can take all that remains
+            else:
+                # What remains must fit into the free tasks with states of the same (s, m) or after it.
+                free, rest = tasks[k] - taken[k] - 1, g - s
+                full = max(0, rest - free * (s - 1))
+                if rest > free * s:
+                    i = n_ids
+                elif c - m > rest - full * (s - m):
+                    i = skip[i]
+                else:
+                    break
+        if g > 0 and i < n_ids:
+            part[depth] = i
+            taken[cls[i]] += 1
+            g -= size[i]
+            c -= level[i]
+            key += states.salt[i]
+            depth += 1
+            continue
+        if g == 0:
+            for j in range(width):
+                rows[found, j] = part[j] if j < depth else -1
+            keys[found] = key
+            found += 1
+        if depth == 0:
+            return found
+        depth -= 1
+        i = part[depth]
+        taken[cls[i]] -= 1
+        g += size[i]
+        c += level[i]
+        key -= states.salt[i]
+        i += 1
+
+
+@jit
+def build_table(keys: Ints, slot_key: Ints, slot_row: Ints) -> bool:
+    """Fill an open-addressing table (its length a power of two, ``slot_row`` all -1); False if two keys are equal."""
+    mask = len(slot_key) - 1
+    for row in range(len(keys)):
+        slot = keys[row] & mask
+        while slot_row[slot] >= 0:
+            if slot_key[slot] == keys[row]:
+                return False
+            slot = (slot + 1) & mask
+        slot_key[slot] = keys[row]
+        slot_row[slot] = row
+    return True
+
+
+@jit
+def find(layer: Layer, key: int) -> int:
+    """Row of a key that is in the table."""
+    mask = len(layer.slot_key) - 1
+    slot = key & mask
+    while layer.slot_key[slot] != key or layer.slot_row[slot] < 0:
+        slot = (slot + 1) & mask
+    return int(layer.slot_row[slot])
+
 
 #: Rules by which an arrival is placed: the best choice, or the largest index with one of three ways with ties.
 BEST, RANDOM, GROUPS, FIRST = 0, 1, 2, 3

@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.jit import jit
-from nextlabel.kernels.uncounted import uncounted
+from nextlabel.kernels.jit import jit, uncounted
 
 #: Quantiles of the standard normal distribution at 1/18, 3/18 .. 17/18, and the standard deviation of what the tasks
 #: will buy, in square roots of the labels left: from 0.1 to 0.3 is alike, at 1 many labels in flight are given worse.

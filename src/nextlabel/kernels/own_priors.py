@@ -29,10 +29,10 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.arrivals import Timing, arrival_after
 from nextlabel.kernels.heap import pop, push
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.limit_index import Workspace, least_limit_index, new_workspace
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, TIE, stream_key, uniform
-from nextlabel.kernels.ties import TIED
 
 #: What a lot takes off a score: far below TIED.
 JITTER = 1e-12

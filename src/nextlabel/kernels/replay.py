@@ -27,11 +27,10 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.kernels.recorded import draw_recorded
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, copy_run, new_run, play_events, start_run
-from nextlabel.kernels.uncounted import uncounted
 
 
 class RecordedLabels(NamedTuple):

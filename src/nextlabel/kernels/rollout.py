@@ -24,14 +24,12 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.arrivals import Timing, arrival_after, arrivals_between
 from nextlabel.kernels.choice import break_tie, score_groups
-from nextlabel.kernels.gap import GapTables, lagrangian_loss
+from nextlabel.kernels.gap import GapTables, lagrangian_loss, spent_loss, timed_loss
 from nextlabel.kernels.groups import link, unlink
 from nextlabel.kernels.heap import pop, push
-from nextlabel.kernels.jit import jit
+from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, layer_at, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
-from nextlabel.kernels.timed_gap import spent_loss, timed_loss
-from nextlabel.kernels.uncounted import uncounted
 
 
 class ProblemArrays(NamedTuple):

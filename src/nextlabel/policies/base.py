@@ -25,8 +25,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.levels import LevelTables
-from nextlabel.kernels.ties import TIED
 from nextlabel.problem.problem import Problem, TaskClass, reward_unit
 
 if TYPE_CHECKING:

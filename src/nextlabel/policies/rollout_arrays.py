@@ -10,11 +10,10 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.arrivals import Timing
-from nextlabel.kernels.gap import GapTables
+from nextlabel.kernels.gap import GapTables, TimedGap, no_timed_gap
 from nextlabel.kernels.levels import no_levels
 from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
 from nextlabel.kernels.rollout import ProblemArrays
-from nextlabel.kernels.timed_gap import TimedGap, no_timed_gap
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, checked_table
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.solve.advantage import Advantage

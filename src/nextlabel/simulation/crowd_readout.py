@@ -19,7 +19,7 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.kernels.ties import TIED
+from nextlabel.kernels.inputs import TIED
 
 READOUTS = ("workers", "majority")
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.own_priors import OF_CLASS, OwnPriors, rollout_own_priors
 from nextlabel.kernels.own_worth import class_worth, first_answers
-from nextlabel.kernels.ties import TIED
 from nextlabel.policies.base import Policy
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem

@@ -22,8 +22,8 @@ from nextlabel.beliefs.fact import coin_beliefs
 from nextlabel.beliefs.lattice import Lattice
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors
-from nextlabel.kernels.ties import TIED
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index

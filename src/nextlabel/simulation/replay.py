@@ -30,11 +30,11 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
+from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.policy import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
 from nextlabel.kernels.replay import Ends, RecordedLabels, replay_budgets
 from nextlabel.kernels.rollout import ProblemArrays
-from nextlabel.kernels.ties import TIED
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap

@@ -27,12 +27,12 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.kernels.backward import backward
-from nextlabel.kernels.inputs import Edge, make_grid
+from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.no_delay import no_delay
+from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.relaxed import stack_classes
-from nextlabel.solve.truncation import SETTLED, Cut, all_columns, late_tail, make_timeline, over_own_lattice
+from nextlabel.solve.truncation import SETTLED, Cut, all_columns, over_own_lattice
 
 #: Arrivals left that are swept at once before the limit is tried.
 BLOCK = 64
@@ -64,9 +64,8 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     off = make_grid(stack.first, cut.cap, cut.flight).off
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
-    tail = late_tail(problem, stack.depth)
     S = np.empty((3, stack.nodes))
-    no_delay(stack.arrays, lowest, tail, S, np.empty((1, 4)))
+    no_delay(stack.arrays, lowest, np.zeros(stack.depth + 1), S, np.empty((1, 4)))
     most = max(flight, cut.flight) + 1
     free, ended = _after_flight(S[0], stack, most), _after_flight(stack.reward[0], stack, most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
@@ -130,12 +129,13 @@ def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, 
 
 def _sweep(problem: Problem, stack: LatticeStack, cut: Cut, prices: Floats, limit: Floats) -> Floats:
     """V (arrivals left, states) with the edge at its limit whatever n."""
-    V = np.zeros((1, len(prices) + 1, 1, len(limit)))
-    edge = Edge(limit.reshape((1, 1, -1)), limit.reshape((1, 1, -1)))
-    grid = make_grid(stack.first, cut.cap, cut.flight)
-    steps = make_timeline(problem).steps(problem.completion_rate)
-    backward(stack.arrays, grid, steps, prices, 0.0, False, edge, np.full(1, np.inf), V, V[:0])
-    return V[0, :, 0]
+    grid, rows = make_grid(stack.first, cut.cap, cut.flight), np.arange(len(prices) + 1)
+    block = new_block(grid.states, 1, 1)
+    block.value[:] = limit[:, None]
+    V, N = np.empty((2, len(rows), grid.states, 1))
+    steps = no_deadline(problem.peak_rate, problem.completion_rate, grid.W)
+    sweep_rows(stack.arrays, grid, steps, np.ascontiguousarray(prices[::-1, None]), rows, False, block, V, N)
+    return V[:, :, 0]
 
 
 def _after_flight(values: Floats, stack: LatticeStack, flight: int) -> Floats:

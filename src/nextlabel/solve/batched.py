@@ -45,15 +45,15 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.backward import backward
 from nextlabel.kernels.inputs import Lattices, make_grid
 from nextlabel.kernels.no_delay import no_delay
+from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem, in_units, whole
 from nextlabel.problem.state import Groups, check_groups
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.per_arrival import BATCHES, BatchSearch, Sweeps, make_batches
 from nextlabel.solve.relaxed import ENDLESS, stack_classes
-from nextlabel.solve.truncation import all_columns, late_tail, make_cut, make_timeline
+from nextlabel.solve.truncation import all_columns, make_cut
 
 
 class OutsideTasks:
@@ -176,7 +176,6 @@ class PriceSolver:
         self.sweeps = Sweeps(
             self.stack.arrays,
             make_grid(self.stack.first, self.cut.cap, self.cut.flight),
-            late_tail(self.problem, self.cut.depth),
             self.problem.label_cost,
             float(self.stack.spread.max()),
             closed,
@@ -234,12 +233,16 @@ class PriceSolver:
         lam = found.at(np.arange(found.left, 0, -1.0)) / self.unit
         paid = lam + self.problem.label_cost
         lowest = float(paid.min())
-        lattices, grid, edge = self.sweeps.lattices, self.sweeps.grid, self.sweeps.edge(lowest)
-        steps = make_timeline(self.problem).steps(self.problem.completion_rate)
-        V = np.empty((len(tasks), 2, 1, grid.states))
-        backward(lattices, grid, steps, paid, 0.0, False, edge, np.full(len(tasks), np.inf), V, V[:0])
-        above, _ = self.outside.worth(outside, lowest)
-        return self.unit * float((tasks * V[:, found.left % 2, 0]).sum() + lam.sum() + above)
+        grid, last = self.sweeps.grid, np.array([found.left])
+        steps = no_deadline(self.problem.peak_rate, self.problem.completion_rate, grid.W)
+        total, _ = self.outside.worth(outside, lowest)
+        for b, here in enumerate(tasks):
+            one, block = self.stack.some(slice(b, b + 1)), new_block(grid.states, 1, 1)
+            V, N = np.empty((2, 1, grid.states, 1))
+            fill_edges(one, grid, np.array([lowest]), block)
+            sweep_rows(one, grid, steps, np.ascontiguousarray(paid[::-1, None]), last, False, block, V, N)
+            total += float(here @ V[0, :, 0])
+        return self.unit * (total + float(lam.sum()))
 
     def place(self, groups: Groups) -> tuple[Floats, Groups]:
         """(classes, states) tasks in each state of the sweep, and the groups past it."""

@@ -32,7 +32,7 @@ Guarantee: first order in eps, operations counted generously. Cost: one belief p
 The search behind a bound: depth, cap and time step are chosen, prices searched, the result certified.
 
 Without a horizon one task is swept arrival by arrival, or solved without delay where that is the same to 1e-11. With
-one, prices are searched on an accurate sweep and the value is then that of a supersolution (``kernels.supersolution``).
+one, prices are searched on an accurate sweep and the value is then that of a supersolution (``kernels.horizon``).
 Guarantee: every value is an upper bound at its prices, whatever the depth, cap and step; ``lower`` is the value of a
 feasible occupation measure, with a horizon integrated and not proved. Cost: see the modules called.
 
@@ -68,8 +68,8 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.prior import EPS, Prior
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
+from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.supersolution import backward_above
 from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem, TaskClass, in_units
 from nextlabel.solve.grouping import group
@@ -104,7 +104,6 @@ from nextlabel.solve.truncation import (
     enough_time,
     expected_arrivals,
     halve_steps,
-    late_tail,
     make_cut,
     make_timeline,
     swept_arrivals,
@@ -379,7 +378,7 @@ class BoundSearch:
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
         paid = lam + problem.label_cost
         lattices, grid = stack.arrays, make_grid(stack.first, cut.cap, cut.flight)
-        edge = no_delay_edge(lattices, grid, float(paid.min()), late_tail(problem, cut.depth)).value
+        edge = no_delay_edge(lattices, grid, float(paid.min())).value
         _, more = swept_arrivals(problem)
         missed = float(counts @ stack.spread) * (more + self.too_late)
         charge = self._charge(lam)

@@ -39,7 +39,7 @@ V         value        [c] (m, S)     value of a task of class c with tau left
 ========= ============ ============== ==================================================================
 
 Prices are those of ``solve.batched``, with workers who come evenly; any others would do. V solves the equation of
-``kernels.timed_gap`` on lattices that end after C labels, with as many of them in flight.
+``kernels.gap`` on lattices that end after C labels, with as many of them in flight.
 Guarantee: V to the fourth order in the step, which resolves every rate. Cost: four sweeps over the states per step.
 """
 
@@ -57,10 +57,9 @@ from scipy.special import pdtr, pdtrc
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.deadline import backward_deadline
+from nextlabel.kernels.deadline import backward_deadline, integrate
 from nextlabel.kernels.inputs import Grid, Lattices
 from nextlabel.kernels.no_delay import no_delay
-from nextlabel.kernels.timed_gap import integrate
 from nextlabel.problem.problem import Problem, TaskClass, in_units, whole
 from nextlabel.problem.state import Groups, check_groups, fresh_groups
 from nextlabel.solve.batched import BatchPrices, PriceSolver

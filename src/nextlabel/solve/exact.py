@@ -52,9 +52,19 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, SolverError, TooLargeError
-from nextlabel.kernels.joint import BEST, FIRST, GROUPS, RANDOM, Clock, Rule, solve_layer
-from nextlabel.kernels.multisets import Layer, build_table, list_layer
-from nextlabel.kernels.ties import TIED
+from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.joint import (
+    BEST,
+    FIRST,
+    GROUPS,
+    RANDOM,
+    Clock,
+    Layer,
+    Rule,
+    build_table,
+    list_layer,
+    solve_layer,
+)
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.joint import (

@@ -32,7 +32,7 @@ has a few layers of x, from that of y_lo down to 0, no deadline at all, and is l
 Guarantee: the table's ``error`` is the largest change of an advantage, over a few prices, when there are twice as many
 layers, and of the line between them, at pairs that a campaign meets; roots are searched for to TOLERANCE. Pairs below
 y_lo are not in the table; all pairs with more time to spare are.
-Cost: that of a table without a deadline, one and a half times for each layer (``kernels.spare_block``).
+Cost: that of a table without a deadline, one and a half times for each layer (``kernels.sweep``).
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.index import Brackets, Openings, gittins, narrow, narrow_over_time, narrow_spare, rule_out, sweep
+from nextlabel.kernels.index import Brackets, Openings, gittins, narrow, narrow_over_time, rule_out, sweep
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.price_block import BlockRoom, fill_edges, make_block_room
-from nextlabel.kernels.spare_block import SpareSteps, last_row, make_spare_room, next_spare_row
+from nextlabel.kernels.sweep import Block, Stencils, fill_edges, new_block, next_row, no_deadline, prices_at_once
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
@@ -60,7 +59,6 @@ from nextlabel.solve.truncation import (
     Timeline,
     differences,
     halve_steps,
-    late_tail,
     make_timeline,
     step_weights,
 )
@@ -84,11 +82,12 @@ def look_above(work: IndexWork, at: Ints, root: Floats, tolerance: float) -> tup
     some = at[:known]
     prices = work.top * np.linspace(1.0, 0.0, PROOF_PRICES) ** 2
     linked = np.ones(len(prices), dtype=bool)
-    room = np.zeros((4, int(some[-1]), work.states, 1))
+    block = work.block(prices)
     while len(prices) <= left:
         left -= len(prices)
-        found = Openings(np.zeros(len(prices), dtype=bool), higher[:known])
-        work.call(rule_out, prices, linked, some, root[:known], tolerance, room, found)
+        found = Openings(np.zeros(len(prices), dtype=bool), higher[:known, :, 0])
+        above = np.ascontiguousarray(root[:known, :, 0])
+        rule_out(work.stack.arrays, work.grid, work.steps, prices, linked, some, above, tolerance, block, found)
         wide = [int(p) for p in np.flatnonzero(found.open_) if prices[p - 1] - prices[p] > tolerance]
         if not wide:
             return higher, known == len(at)
@@ -136,12 +135,12 @@ class IndexWork:
         self.off, self.states = self.grid.off, self.grid.states
         self.top = 1.001 * float(self.stack.spread[0])
         self.weights = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
+        self.steps = no_deadline(line.r[0], problem.completion_rate, cut.flight)
 
     def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
         """Call an index kernel: the class's arrays come first, then what this call brings."""
         steps = self.line.steps(self.problem.completion_rate)
-        tail = late_tail(self.problem, self.cut.depth)
-        return kernel(self.stack.arrays, self.grid, steps, self.weights, tail, *rest)
+        return kernel(self.stack.arrays, self.grid, steps, self.weights, *rest)
 
     def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
         """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
@@ -214,9 +213,11 @@ class IndexWork:
             shape = (int(at[-1]), *out.lo.shape[1:])
             self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
         else:
-            room = make_block_room(self.stack.nodes, self.states, len(prices))
-            steps = self.line.steps(self.problem.completion_rate)
-            narrow(self.stack.arrays, self.grid, steps, prices, at, room, out)
+            narrow(self.stack.arrays, self.grid, self.steps, prices, at, self.block(prices), out)
+
+    def block(self, prices: Floats) -> Block:
+        """Work space for sweeps at these prices, as many at once as the cache allows."""
+        return new_block(self.states, self.layers, prices_at_once(self.states, self.layers, len(prices)))
 
     def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
         """Greater roots that were missed, and whether there are no others (``proof``)."""
@@ -332,7 +333,7 @@ def finer(x: Floats) -> Floats:
     return np.asarray(x[0] * np.linspace(1.0, 0.0, 2 * len(x) - 1) ** 2)
 
 
-def spare_steps(problem: Problem, flight: int, x: Floats) -> SpareSteps:
+def spare_steps(problem: Problem, flight: int, x: Floats) -> Stencils:
     """Weights of the stencils: exact for 1, x and x^2."""
     r, mu, power = problem.peak_rate, problem.completion_rate, np.arange(3)
     start = np.clip(np.arange(len(x)) - 1, 0, len(x) - 3)
@@ -343,7 +344,7 @@ def spare_steps(problem: Problem, flight: int, x: Floats) -> SpareSteps:
         mean = x[:, None] ** power * q / (q - power * mu)
         arrived[w] = r / q * np.einsum("kgj,kj->kg", through, mean * np.exp(-power * mu / r))
         returned[w] = mu * w / q * np.einsum("kgj,kj->kg", through, mean)
-    return SpareSteps(x, start.astype(np.int64), arrived, returned)
+    return Stencils(x, start.astype(np.int64), arrived, returned)
 
 
 class SpareWork(IndexWork):
@@ -356,10 +357,6 @@ class SpareWork(IndexWork):
         self.layers, self.x = len(x), x
         self.steps = spare_steps(problem, cut.flight, x)
 
-    def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
-        room = make_spare_room(self.stack.nodes, self.states, self.layers, len(prices))
-        narrow_spare(self.stack.arrays, self.grid, self.steps, prices, at, room, out)
-
     def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
         """Greater roots are not looked for."""
         return np.zeros(root.shape), False
@@ -369,20 +366,17 @@ class SpareWork(IndexWork):
         prices, near = self._judged_prices()
         both = [self, SpareWork(self.timed, self.entry, self.cut, finer(self.x))]
         met = both[1].x <= most_late(self.timed, rows)[:, None] * (1.0 + 1e-9)
-        rooms = [make_spare_room(w.stack.nodes, w.states, w.layers, len(prices)) for w in both]
-        for work, room in zip(both, rooms, strict=True):
-            fill_edges(work.stack.arrays, work.grid, prices, room)
-            last_row(work.stack.arrays, work.grid, work.x, len(prices), room)
+        blocks = [work.block(prices) for work in both]
+        for work, block in zip(both, blocks, strict=True):
+            fill_edges(work.stack.arrays, work.grid, prices, block)
         worst = 0.0
         for n in range(rows):
-            few, many = (work._advantages(room, n, len(prices)) for work, room in zip(both, rooms, strict=True))
+            few, many = (work._advantages(block, n, prices) for work, block in zip(both, blocks, strict=True))
             share = ((both[1].x[1::2] - self.x[1:]) / (self.x[:-1] - self.x[1:]))[:, None, None]
             many[::2] -= few
             many[1::2] -= share * few[:-1] + (1.0 - share) * few[1:]
             many[1::2, near] = 0.0
             worst = max(worst, float(np.abs(many[met[n]]).max()))
-            for work, room in zip(both, rooms, strict=True):
-                next_spare_row(work.stack.arrays, work.grid, work.steps, prices, n + 1, room)
         return worst
 
     def _judged_prices(self) -> tuple[Floats, Bools]:
@@ -397,9 +391,10 @@ class SpareWork(IndexWork):
         falling = np.argsort(-prices)
         return prices[falling], falling >= len(JUDGED)
 
-    def _advantages(self, room: BlockRoom, n: int, prices: int) -> Floats:
-        """(layers, P, states) V(w+1) - V(w) of the row that was swept last."""
-        V = room.V[n % 2].reshape(self.states, self.layers, prices)
+    def _advantages(self, block: Block, n: int, prices: Floats) -> Floats:
+        """(layers, P, states) V(w+1) - V(w) with n arrivals left, which is swept after n - 1."""
+        next_row(self.stack.arrays, self.grid, self.steps, prices, n, False, block)
+        V = block.V[n % 2].reshape(self.states, self.layers, len(prices))
         return differences(np.moveaxis(V, 0, 2), self.stack.first, self.cut.cap, self.cut.flight)
 
 

@@ -41,7 +41,7 @@ from scipy.signal import convolve2d
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice, lump
 from nextlabel.errors import TooLargeError
-from nextlabel.kernels.multisets import TaskStates
+from nextlabel.kernels.joint import TaskStates
 from nextlabel.problem.problem import Problem
 
 

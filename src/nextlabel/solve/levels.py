@@ -14,7 +14,7 @@ n / r. So tasks are swept as if there were K/f of them, U/f arrivals and r/f lab
 arrivals and few labels in flight. Values are kept for every n up to DENSE f, then at steps of n/STEPS.
 With a deadline as many labels are given out as workers are expected before it, and the labels left are the time left;
 labels in flight at the deadline are lost. Rates that vary count through the workers that come, one after another.
-Guarantee: without a deadline every value is an upper bound at its own prices (``kernels.backward``) for the problem
+Guarantee: without a deadline every value is an upper bound at its own prices (``kernels.sweep``) for the problem
 that is swept; with one the edge takes no more labels. Cost: a solve for the path (``solve.batched``), then J sweeps.
 """
 
@@ -26,13 +26,14 @@ from math import inf
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.level_sweep import sweep_levels
+from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.batched import PriceSolver
-from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.truncation import Cut, make_cut, make_timeline
+from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.truncation import Cut, make_cut
 
 #: Labels in flight and arrivals of the problem that is solved, at most; fewer arrivals if the states are many.
 MOST_IN_FLIGHT, MOST_ARRIVALS, LEAST_ARRIVALS, MOST_WORK = 64.0, 1024, 96, 500_000
@@ -70,19 +71,22 @@ def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLev
     small = replace(
         problem, classes=classes, budget=arrivals, arrival_rate=rho / scale, completion_rate=1.0, horizon=inf
     )
-    priced = PricedProblem(small, make_cut(small, None, None), make_timeline(small))
-    stack, cut = priced.stack, priced.cut
+    cut = make_cut(small, None, None)
+    stack = stack_classes(classes, cut.depth, arrivals)
+    grid = make_grid(stack.first, cut.cap, cut.flight)
     path = np.maximum(found.at(left), LEAST_PRICE * float(stack.spread.max()))
     level = np.geomspace(LOWEST, HIGHEST, LEVELS)
     rows = stored_rows(arrivals)
-    value = np.empty((len(classes), len(rows), priced.states, LEVELS))
-    if sure < 1.0:
-        sweep_levels(stack.arrays, priced.grid, small.rho, small.label_cost, sure, path, level, rows, value)
-    for j in range(LEVELS if sure == 1.0 else 0):
+    value = np.empty((len(classes), len(rows), grid.states, LEVELS))
+    labels = np.empty(value.shape[1:])
+    steps = no_deadline(small.peak_rate, 1.0, grid.W)._replace(x=np.array([1.0 - sure]))
+    paid = path[::-1, None] * level + small.label_cost
+    for b in range(len(classes)):
+        one, block = stack.some(slice(b, b + 1)), new_block(grid.states, 1, LEVELS)
+        fill_edges(one, grid, paid.min(axis=0), block)
+        sweep_rows(one, grid, steps, paid, rows, sure < 1.0, block, value[b], labels)
         if progress is not None:
-            progress(j / LEVELS)
-        priced.backward(level[j] * path)
-        value[:, :, :, j] = priced.V[:, rows, 0]
+            progress((b + 1) / len(classes))
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
     at = np.asarray(scale * rows, dtype=np.float64)
     return PriceLevels(at, level, value, total[:, None] * level, stack.first, stack.node_of, cut)

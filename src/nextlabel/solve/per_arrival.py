@@ -55,14 +55,13 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.errors import ProblemError, TooLargeError
-from nextlabel.kernels.backward import backward
 from nextlabel.kernels.batches import Batches, Plan, batch_backward, batch_forward
-from nextlabel.kernels.forward import Measure, forward
+from nextlabel.kernels.chain import Measure, chain_backward, chain_forward
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
-from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, late_tail
+from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.
 MEMORY, LEAST_DECREASE, HALVINGS = 30, 1e-4, 20
@@ -205,7 +204,6 @@ class Sweeps(NamedTuple):
 
     lattices: Lattices
     grid: Grid
-    tail: Floats
     cost: float
     spread: float
     closed: bool = False  # states on the edge are offered no label
@@ -215,7 +213,7 @@ class Sweeps(NamedTuple):
         if self.closed:
             nothing = np.full((len(self.lattices.reward), 1, self.grid.states), -inf)
             return Edge(nothing, nothing)
-        return no_delay_edge(self.lattices, self.grid, lowest, self.tail)
+        return no_delay_edge(self.lattices, self.grid, lowest)
 
 
 class BatchSearch:
@@ -372,7 +370,6 @@ class PricedProblem:
         self.given = np.zeros(line.arrivals)
         self.come = arrival_chances(problem)
         self.evaluations = 0
-        self._tail = late_tail(problem, cut.depth)
         self._single = None if line.finite else make_batches(problem, line.arrivals, inf, line.arrivals)
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
@@ -380,12 +377,11 @@ class PricedProblem:
         self.evaluations += 1
         paid = prices + self.problem.label_cost
         lattices = self.stack.arrays
-        never = np.full(len(self.counts), np.inf)
-        edge = no_delay_edge(lattices, self.grid, float(paid.min()), self._tail)
+        edge = no_delay_edge(lattices, self.grid, float(paid.min()))
         if self._single is not None:
             batch_backward(lattices, self.grid, self._single, paid, eps, edge, self.V[:, :, 0])
         else:
-            backward(lattices, self.grid, self.steps, paid, eps, False, edge, never, self.V, self.V[:0])
+            chain_backward(lattices, self.grid, self.steps, paid, eps, edge, self.V)
         return float((self.counts[:, None] * self.initial * self.V[:, self.line.arrivals, -1]).sum())
 
     def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
@@ -407,8 +403,8 @@ class PricedProblem:
             return float((plan.x * V[:, 0]).sum() - cost * self.given.sum())
         x = np.zeros((len(self.counts), self.line.layers, self.states))
         x[:, -1] = self.initial
-        out = Measure(x, self.given, self.come, act)
-        lost = forward(
+        out = Measure(x, self.given, self.come)
+        lost = chain_forward(
             self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
         )
         return float(lost - cost * self.given.sum() + (self.counts[:, None, None] * x * self.V[:, 0]).sum())
@@ -513,7 +509,7 @@ def prices_from_batches(problem: Problem, cut: Cut, price: float) -> Floats:
     U = problem.budget
     stack = stack_classes(problem.classes, cut.depth, U)
     grid, spread = make_grid(stack.first, cut.cap, cut.flight), float(stack.spread.max())
-    sweeps = Sweeps(stack.arrays, grid, late_tail(problem, cut.depth), problem.label_cost, spread)
+    sweeps = Sweeps(stack.arrays, grid, problem.label_cost, spread)
     tasks = np.zeros((len(problem.classes), grid.states))
     tasks[:, 0] = counts_of(problem.classes)
     at, lam = np.array([1.0, U]), np.full(2, price)

@@ -21,10 +21,10 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.lattice import LatticeStack, stack_lattices
-from nextlabel.kernels.backward import backward
 from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
+from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
@@ -59,11 +59,11 @@ def highest_price(classes: Sequence[TaskClass]) -> float:
     return max(float((stack.ceiling[:, 0] - stack.reward[:, 0]).max()) for stack in roots)
 
 
-def no_delay_edge(lattices: Lattices, grid: Grid, lam: float, tail: Floats) -> Edge:
+def no_delay_edge(lattices: Lattices, grid: Grid, lam: float) -> Edge:
     """Value and labels of the states on the edge when they go on without delay at price ``lam``."""
     shape = (len(lattices.reward), EDGE_ROWS + 1, grid.states)
     edge = Edge(np.zeros(shape), np.zeros(shape))
-    fill_edge(lattices, grid, lam, tail, edge)
+    fill_edge(lattices, grid, lam, edge)
     return edge
 
 
@@ -98,42 +98,47 @@ class RelaxedProblem:
 
     def _chunk(self, classes: Sequence[TaskClass], prices: Floats) -> Floats:
         stack = self._kept if self._kept is not None else stack_classes(classes, self.cut.depth, self.problem.budget)
-        arrays, counts, spread = stack.arrays, counts_of(classes), stack.spread
+        counts, spread = counts_of(classes), stack.spread
         total = np.zeros((3, len(prices)))
-        out = np.empty((len(classes), 4))
-        work = np.empty((3, stack.nodes))
-        for p, lam in enumerate(prices):
-            todo = np.ones(len(classes), dtype=bool)
-            if not self.timeline.finite and not self.forbid:
-                no_delay(arrays, lam, self._tail, work, out)
-                late = spread * (out[:, 2] + out[:, 3] * self._tail[-1])
-                todo = late > SETTLED
-                done = ~todo
-                total[0, p] += counts[done] @ out[done, 0]
-                total[1, p] += counts[done] @ out[done, 1]
+        todo = np.ones((len(prices), len(classes)), dtype=bool)
+        limit = np.full(todo.shape, np.inf)
+        if not self.timeline.finite and not self.forbid:
+            out, work = np.empty((len(classes), 4)), np.empty((3, stack.nodes))
+            for p, lam in enumerate(prices):
+                no_delay(stack.arrays, lam, self._tail, work, out)
+                limit[p] = out[:, 0]
+                done = spread * (out[:, 2] + out[:, 3] * self._tail[-1]) <= SETTLED
+                todo[p] = ~done
                 # A lattice as deep as the budget ends in rewards, not in ceilings: nothing is lost at its rim.
                 rim = 0.0 if self.cut.depth >= self.problem.budget else out[done, 3]
-                total[2, p] += counts[done] @ (spread[done] * (out[done, 2] + rim))
-            for b in np.flatnonzero(todo):
-                limit = np.inf if self.forbid or self.timeline.finite else float(out[b, 0])
-                value, labels = self._sweep(stack, int(b), float(lam), limit)
-                total[0, p] += counts[b] * value
-                total[1, p] += counts[b] * labels
+                slack = counts[done] @ (spread[done] * (out[done, 2] + rim))
+                total[:, p] = counts[done] @ out[done, 0], counts[done] @ out[done, 1], slack
+        for b in np.flatnonzero(todo.any(axis=0)):
+            some = todo[:, b]
+            total[:2, some] += counts[b] * self._sweep(stack, int(b), prices[some], limit[some, b])
         return total
 
-    def _sweep(self, stack: LatticeStack, b: int, lam: float, limit: float) -> tuple[float, float]:
+    def _sweep(self, stack: LatticeStack, b: int, prices: Floats, limit: Floats) -> Floats:
+        """(2, P) value and labels of one class; without a horizon the value grows with the arrivals to its limit."""
         self.swept += 1
         line = self.timeline
         one = stack.some(slice(b, b + 1))
         grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
-        prices = np.full(line.arrivals, lam)
-        edge = no_delay_edge(one, grid, lam, self._tail)
         if self._weights is not None:
             V, N = np.empty((2, 2, grid.states, line.layers))
-            backward_horizon(one, grid, self._steps, self._weights, prices, self.forbid, edge, V, N)
-            return float(V[line.arrivals % 2, 0, -1]), float(N[line.arrivals % 2, 0, -1])
-        V, N = np.empty((2, 1, 2, 1, grid.states))
-        n = backward(one, grid, self._steps, prices, 0.0, self.forbid, edge, np.array([limit - SETTLED]), V, N)
+            found = np.empty((2, len(prices)))
+            for p, lam in enumerate(prices):
+                paid, edge = np.full(line.arrivals, lam), no_delay_edge(one, grid, float(lam))
+                backward_horizon(one, grid, self._steps, self._weights, paid, self.forbid, edge, V, N)
+                found[:, p] = V[line.arrivals % 2, 0, -1], N[line.arrivals % 2, 0, -1]
+            return found
+        block, out = new_block(grid.states, 1, len(prices)), np.empty((3, len(prices)))
+        if not self.forbid:
+            fill_edges(one, grid, prices, block)
+        sweep_until(
+            one, grid, no_deadline(line.r[0], self.problem.completion_rate, grid.W), prices, line.arrivals,
+            limit - SETTLED, self.forbid, block, out,
+        )  # fmt: skip
         # A sweep that stopped early is within SETTLED of its limit from below; the limit is the side to be on.
-        value = limit if n < line.arrivals else float(V[0, n % 2, 0, 0])
-        return value, float(N[0, n % 2, 0, 0])
+        out[0] = np.where(out[2] < line.arrivals, limit, out[0])
+        return out[:2]

@@ -28,7 +28,7 @@ D         depth   last level of a class's lattice: its deepest task and at least
 
 Classes whose deepest tasks are alike share a chunk, hence a depth. Chunks run on all cores; their lattices are kept
 from call to call where they fit.
-Guarantee: S is never below the true sum, S - e never above it. Cost: that of ``kernels.standing``, and the lattices.
+Guarantee: S is never below the true sum, S - e never above it. Cost: that of ``kernels.no_delay``, and the lattices.
 
 Where a running campaign stands: what it is worth now, and, if workers are alike, what no policy can pass.
 
@@ -83,7 +83,7 @@ from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
-from nextlabel.kernels.standing import move_one_label, standing_sums
+from nextlabel.kernels.no_delay import move_one_label, standing_sums
 from nextlabel.problem.problem import TaskClass, whole
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import Groups, check_groups

@@ -14,23 +14,25 @@ w_k    weights  (plans,)   share of the tasks that follow plan k
 
     min over lam, nu >= 0 of  max_k { r_k - (lam + nu + cost) . u_k } + lam U + nu . N
 
-by cutting planes: the best plan at the present prices is the next k (``kernels.crowd_chain``). The dual variables of
-the cuts are the weights. Plans of the solution before are the first cuts, evaluated anew for the tasks as they are now,
-so that solving again takes a few steps. The certified bound is another matter (``solve.crowd``): here nothing is
-proved, and more than two answers are a chain too (``policies.crowd.chain``).
+by the cutting planes of ``solve.crowd.cutting_planes``, whose dual variables are the weights. Plans of the solution
+before are the first cuts, evaluated anew for the tasks as they are now, so that solving again takes a few steps. The
+certified bound is another matter (``solve.crowd``): here nothing is proved, and more than two answers are a chain too
+(``policies.crowd.chain``).
 Guarantee: within ``gap`` of the chain's optimum per task. Cost: some 5 to 50 ms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.crowd_chain import best_plan, follow_plan
+from nextlabel.kernels.crowd_bellman import Chain, push, solve_values
 from nextlabel.kernels.crowd_choice import CrowdPlan
-from nextlabel.solve.crowd.cutting_planes import Limits, solve_master
+from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits
+from nextlabel.solve.crowd.single_task import shares_of
 
 #: How far the plans may be from the best ones, per task: where channels are known, and where they are learnt.
 GAP, LEARNT_GAP = 2e-5, 1e-4
@@ -39,7 +41,8 @@ MOST_CUTS = 200
 MOST_PLANS = 16
 #: Labels are not asked for that are worth less than this: where supply is left over, there would be no last one.
 LEAST_PRICE = 2e-4
-TOLERANCE = 1e-9
+#: Accuracy of V, sweeps at most, and the share of the tasks still under way that is no longer followed.
+TOLERANCE, MOST_SWEEPS, LEFT_OVER = 1e-9, 1000, 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,61 +59,57 @@ class CrowdRelaxation:
     steps: int
 
 
+class _Task(NamedTuple):
+    """Tasks on a chain, valued upwards from stopping at once."""
+
+    chain: Chain
+    mass: Floats
+
+    def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
+        """V at these costs, and the plan that reaches it."""
+        V[:] = self.chain.stop
+        solve_values(self.chain, np.maximum(cost, LEAST_PRICE), V, plan, TOLERANCE, MOST_SWEEPS, 0)
+
+    def follow(self, plan: Ints) -> tuple[float, Floats]:
+        """Expected reward under the plan, and labels by type."""
+        used = np.zeros(len(self.chain.to))
+        return push(self.chain, shares_of(plan, len(used)), self.mass, LEFT_OVER, MOST_SWEEPS, used), used
+
+
 class RelaxationSolver:
     """Solves for tasks at grid points; remembers the last plans as a start for the next time."""
 
     def __init__(self, tables: tuple[Ints, Floats], reward: Floats, cost: Floats, start: Ints | None = None) -> None:
-        self.to, self.weight = tables
-        self.reward, self.cost = reward, cost
-        stop = np.full((1, len(reward)), -1, dtype=np.int64)
-        self.plans = stop if start is None else np.concatenate([stop, np.where(start < len(cost), start, -1)])
+        self.chain, self.cost = Chain(*tables, reward), cost
+        nothing = np.zeros((0, len(reward)), dtype=np.int64)
+        self.plans = nothing if start is None else np.where(start < len(cost), start, -1)
 
     def solve(self, members: Floats, budget: float, supply: Floats, gap: float = GAP) -> CrowdRelaxation:
         """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type."""
         tasks = max(float(members.sum()), 1.0)
-        mass = members / tasks
+        task = _Task(self.chain, members / tasks)
         limits = Limits(budget / tasks, np.minimum(supply, budget) / tasks, self.cost)
-        plans = list(self.plans)
-        cuts = [self._cut(plan, mass) for plan in plans]
-        value, worth, best = self.reward.copy(), self.reward, np.inf
-        prices = np.zeros(len(self.cost) + 1)
-        for step in range(MOST_CUTS):
-            master = solve_master(np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]), limits)
-            # Every other time half-way to the best prices known: the master's own leap about while it knows few plans.
-            here = master.prices if step % 2 == 0 or best == np.inf else 0.5 * (master.prices + prices)
-            plan = np.empty(len(self.reward), dtype=np.int64)
-            price = np.maximum(here[0] + here[1:] + self.cost, LEAST_PRICE)
-            best_plan(self.to, self.weight, self.reward, price, TOLERANCE, value, plan)
-            bound = float(mass @ value + here[0] * limits.U + here[1:] @ limits.N)
-            if bound < best:
-                best, worth, prices = bound, value.copy(), here
-            plans.append(plan)
-            cuts.append(self._cut(plan, mass))
-            if best - master.value <= gap:
-                break
-        weights = solve_master(np.array([c[0] for c in cuts]), np.array([c[1] for c in cuts]), limits).weights
-        kept = np.sort(np.argsort(-weights, kind="stable")[:MOST_PLANS])
-        kept = kept[weights[kept] > 0.0]
-        self.plans = np.array([plans[k] for k in kept])
-        shares = weights[kept] / weights[kept].sum()
+        search = CuttingPlanes(task, limits, self.chain.stop.copy(), self.plans)
+        master = search.run(gap, MOST_CUTS)
+        kept = np.sort(np.argsort(-master.weights, kind="stable")[:MOST_PLANS])
+        kept = kept[master.weights[kept] > 0.0]
+        self.plans = np.array([search.plans[k] for k in kept])
+        values, plan = self.chain.stop.copy(), np.empty(len(self.chain.stop), dtype=np.int64)
+        task.solve(limits.costs(search.prices), values, plan)
         return CrowdRelaxation(
-            value=tasks * best,
-            price=float(prices[0]),
-            extra=prices[1:],
+            value=tasks * search.best,
+            price=float(search.prices[0]),
+            extra=search.prices[1:],
             plans=self.plans,
-            weights=shares,
-            values=worth,
-            gap=tasks * max(0.0, best - master.value),
-            steps=step + 1,
+            weights=master.weights[kept] / master.weights[kept].sum(),
+            values=values,
+            gap=tasks * max(0.0, search.best - master.value),
+            steps=search.rounds,
         )
-
-    def _cut(self, plan: Ints, members: Floats) -> tuple[float, Floats]:
-        used, mass = np.zeros(len(self.cost)), members.copy()
-        return follow_plan(self.to, self.weight, self.reward, plan, mass, np.zeros(len(mass)), used), used
 
     def losses(self, found: CrowdRelaxation) -> Floats:
         """(M, G) what a label of each type at each belief loses against the best that could be done there."""
-        after = np.sum(self.weight * found.values[self.to], axis=2)
+        after = np.sum(self.chain.weight * found.values[self.chain.to], axis=2)
         prices = np.maximum(found.price + found.extra + self.cost, LEAST_PRICE)
         return np.asarray(np.maximum(found.values[None, :] + prices[:, None] - after, 0.0))
 

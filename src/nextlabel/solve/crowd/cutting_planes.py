@@ -25,14 +25,14 @@ Cost: per round a linear program and the values at its prices; some tens of roun
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import linprog
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import SolverError
-from nextlabel.solve.crowd.single_task import LEAST_COST, SingleTask
 
 
 class Limits(NamedTuple):
@@ -106,55 +106,60 @@ def _objective(limits: Limits) -> tuple[Floats, list[tuple[float | None, float |
 SETTLING = 4
 
 
-class CuttingPlanes:
-    """The search; everything per task."""
+class PricedTask(Protocol):
+    """One task as the search sees it: ``mass`` (S,) is the share of the tasks that begin in each state."""
 
-    def __init__(self, task: SingleTask, limits: Limits, prices: Floats, V: Floats) -> None:
-        self._task, self._limits = task, limits
-        self.prices, self.V = prices, V
-        self.best = np.inf
-        self.rounds = 0
-        self._plan = np.full(task.states, -1, dtype=np.int64)
+    @property
+    def mass(self) -> Floats:
+        """x_0."""
+        ...
+
+    def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
+        """Values and plan at these costs of a label by type, in place, from the values given."""
+        ...
+
+    def follow(self, plan: Ints) -> tuple[float, Floats]:
+        """What tasks that follow the plan are worth in the end, and the labels by type they take."""
+        ...
+
+
+class CuttingPlanes:
+    """The search; everything per task. ``least`` is the price of a label at least."""
+
+    def __init__(
+        self, task: PricedTask, limits: Limits, V: Floats, plans: Iterable[Ints] = (), least: float = 0.0
+    ) -> None:
+        self._task, self._limits, self._least = task, limits, least
+        self.V, self.best, self.rounds = V, np.inf, 0
+        self.prices = np.zeros(len(limits.N) + 1)
+        self._plan = np.full(len(V), -1, dtype=np.int64)
         self.plans: list[Ints] = []
         self.rewards: list[float] = []
         self.labels: list[Floats] = []
-        self.keep(self._plan)
+        for plan in (self._plan, *plans):
+            self._keep(plan)
 
-    def keep(self, plan: Ints) -> None:
-        """Add a plan to the master problem."""
-        reward, used = self._task.follow(plan)
-        self.rewards.append(reward)
-        self.labels.append(used)
-        self.plans.append(plan.copy())
+    def run(self, tolerance: float, rounds: int, first: Floats | None = None, told: float = np.inf) -> Master:
+        """Try prices until none can be better by more than ``tolerance``; the master problem of the plans found.
 
-    def run(self, tolerance: float, rounds: int) -> Master:
-        """Try prices until none can be better by more than ``tolerance``; the master problem of the plans found."""
-        wanted = self.prices
-        told = float((self._task.mass * self._task.ceiling).sum())
+        ``first`` are the first prices tried, by default the master's own; nobody is worth more than ``told``.
+        """
+        wanted = self.master().prices if first is None else first
         for k in range(rounds):
             self._try(wanted)
             self.rounds = k + 1
             master = self.master()
             if min(self.best, told) - master.value <= tolerance:
                 break
-            wanted = master.prices if k % 2 == 0 else 0.5 * (master.prices + self.prices)
-        return self._settle(tolerance)
+            half_way = k % 2 == (0 if first is None else 1)
+            wanted = 0.5 * (master.prices + self.prices) if half_way else master.prices
+        return master
 
     def master(self) -> Master:
         """The master problem of the plans found so far."""
         return solve_master(np.array(self.rewards), np.array(self.labels), self._limits)
 
-    def _try(self, prices: Floats) -> float:
-        """Solve at these prices and add the plan; the value there."""
-        prices = self._limits.valid(prices, LEAST_COST)
-        self._task.solve(self._limits.costs(prices), self.V, self._plan)
-        self.keep(self._plan)
-        value = float((self._task.mass * self.V).sum()) + self._limits.pays(prices)
-        if value < self.best:
-            self.best, self.prices = value, prices
-        return value
-
-    def _settle(self, tolerance: float) -> Master:
+    def settle(self, tolerance: float) -> Master:
         """Where several prices are as good, show those that charge most to labels of every type alike."""
         for _ in range(SETTLING):
             height = max(self.best, self.master().value)
@@ -164,6 +169,23 @@ class CuttingPlanes:
             best = self.best
             value = self._try(wanted)
             if value <= best + 0.1 * tolerance:
-                self.best, self.prices = value, self._limits.valid(wanted, LEAST_COST)
+                self.best, self.prices = value, self._limits.valid(wanted, self._least)
                 break
         return self.master()
+
+    def _keep(self, plan: Ints) -> None:
+        """Add a plan to the master problem."""
+        reward, used = self._task.follow(plan)
+        self.rewards.append(reward)
+        self.labels.append(used)
+        self.plans.append(plan.copy())
+
+    def _try(self, prices: Floats) -> float:
+        """Solve at these prices and add the plan; the value there."""
+        prices = self._limits.valid(prices, self._least)
+        self._task.solve(self._limits.costs(prices), self.V, self._plan)
+        self._keep(self._plan)
+        value = float((self._task.mass * self.V).sum()) + self._limits.pays(prices)
+        if value < self.best:
+            self.best, self.prices = value, prices
+        return value

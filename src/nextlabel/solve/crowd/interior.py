@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.crowd_bellman import push
 from nextlabel.kernels.crowd_interior import (
     directions,
     factor,
     longest_step,
     normal_matrix,
-    push_mixed,
     slacks,
     solve_factored,
     transposed,
@@ -151,7 +151,7 @@ def _result(task: SingleTask, limits: Limits, z: Floats, x: Floats, iterations: 
     share = flow[1:] / flow.sum(axis=0)
     share[share < LEAST_SHARE] = 0.0
     used = np.zeros(M)
-    worth = push_mixed(task.chain, share, task.mass, 1e-13, MOST_LABELS, used) - float((limits.cost * used).sum())
+    worth = push(task.chain, share, task.mass, 1e-13, MOST_LABELS, used) - float((limits.cost * used).sum())
     # A little more than there is: the rest of the tasks stop at once.
     kept = min(1.0, float((limits.N / np.maximum(used, 1e-300)).min()), limits.U / max(float(used.sum()), 1e-300))
     lower = kept * worth + (1.0 - kept) * task.at_once()

@@ -159,20 +159,20 @@ def _by_cutting_planes(
         prices = np.append(start.price, np.where(np.isfinite(limits.N), start.supply_prices[live], 0.0))
     again = start is not None and start.task.grid is task.grid and start.task.states == task.states
     V = start.values.copy() if start is not None and again else task.ceiling.copy()
-    search = CuttingPlanes(task, limits, prices, V)
+    plans: list[Ints] = []
     if start is not None and again:
         name = np.full(len(start.supply_prices) + 1, -1, dtype=np.int64)
         name[live] = np.arange(len(live))
-        for plan in start.plans:
-            search.keep(name[plan])
-    master = search.run(tolerance, rounds)
+        plans = [name[plan] for plan in start.plans]
+    search = CuttingPlanes(task, limits, V, plans, LEAST_COST)
+    search.run(tolerance, rounds, prices, float((task.mass * task.ceiling).sum()))
+    master = search.settle(tolerance)
     # The latest plans stay in the pool without a weight: they are near the best at nearby prices.
     latest = np.arange(len(master.weights)) >= len(master.weights) - POOL * len(live)
     kept = np.flatnonzero((master.weights > 0.0) | latest)
     weights = master.weights[kept] / master.weights[kept].sum()
     used = (weights[:, None] * np.array(search.labels)[kept]).sum(axis=0)
-    plans = np.array(search.plans)[kept]
-    return _Found(search.prices, search.V, master.value, plans, weights, used, search.rounds)
+    return _Found(search.prices, search.V, master.value, np.array(search.plans)[kept], weights, used, search.rounds)
 
 
 def _by_interior_point(task: SingleTask, limits: Limits, tolerance: float) -> _Found:

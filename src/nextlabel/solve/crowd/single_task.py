@@ -33,11 +33,11 @@ One task with many answers: only beliefs that its own can lead to, the most like
 
 A grid of the simplex has too few points per answer from five answers on. Here the points are the beliefs that labels
 of the types lead to, breadth first, as long as tasks are not decided; whatever lies beyond is written as one of them
-and certainty (``kernels.crowd_points``). Where the answers can change names without changing anything (one-coin
+and certainty (``kernels.crowd_grid``). Where the answers can change names without changing anything (one-coin
 workers, answers all alike before the first label), beliefs are sorted, which leaves a small part of them.
 
 Guarantee: an upper bound for any set of points. It is tight for the first labels and loose for what comes after the
-last point, where a part of every task counts as decided. Cost: see ``kernels.crowd_points``.
+last point, where a part of every task counts as decided. Cost: see ``kernels.crowd_grid``.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ from scipy.special import expit, logit
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
-from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, place
-from nextlabel.kernels.crowd_points import fill_point_chain, place_at_points
+from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, fill_point_chain, place, place_at_points
 
 #: Log-odds are spaced evenly up to this; the last knots are 0 and 1.
 REACH = 14.0
@@ -138,8 +137,9 @@ LARGEST_CHAIN = 20_000_000
 LEAST_COST = 1e-10
 #: Values are computed to this; labels a plan takes at most before its tasks stop where they are.
 SOLVED, MOST_LABELS = 1e-11, 5_000
-#: Rounds of policy iteration at most. Labels that cost next to nothing need more: what is missing is certified anyway.
-MOST_ROUNDS = 200
+#: Rounds of policy iteration at most, and sweeps in between. Labels that cost next to nothing need more: what is
+#: missing is certified anyway.
+MOST_ROUNDS, BETWEEN = 200, 40
 
 
 class Rewards(NamedTuple):
@@ -165,12 +165,12 @@ class SingleTask(NamedTuple):
 
     def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
         """Values and plan at these costs, in place, from the values given."""
-        solve_values(self.chain, np.maximum(cost, LEAST_COST), V, plan, SOLVED, MOST_ROUNDS)
+        solve_values(self.chain, np.maximum(cost, LEAST_COST), V, plan, SOLVED, MOST_ROUNDS, BETWEEN)
 
     def follow(self, plan: Ints) -> tuple[float, Floats]:
         """What tasks that follow the plan are worth in the end, and the labels by type they take."""
         used = np.zeros(len(self.channel))
-        return push(self.chain, plan, self.mass, 1e-13, MOST_LABELS, used), used
+        return push(self.chain, shares_of(plan, len(used)), self.mass, 1e-13, MOST_LABELS, used), used
 
     def at_once(self) -> float:
         """What the tasks are worth without a label."""
@@ -185,6 +185,11 @@ class SingleTask(NamedTuple):
         raised = np.maximum(V, self.chain.stop)
         raised = (raised + a * np.maximum(self.ceiling, raised)) / (1.0 + a) + 4.0 * EPS * scale
         return raised, float((self.mass * (raised - V)).sum())
+
+
+def shares_of(plan: Ints, types: int) -> Floats:
+    """(types, S) 1 where a plan takes a label of a type."""
+    return np.asarray(plan == np.arange(types)[:, None], dtype=np.float64)
 
 
 def make_single_task(

@@ -9,7 +9,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.index import Brackets, narrow, narrow_over_time, sweep
-from nextlabel.kernels.price_block import fill_edges, make_block_room, next_row
+from nextlabel.kernels.sweep import fill_edges, next_row
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.solve.index import index_cut, index_timeline
 from nextlabel.solve.index_roots import IndexWork
@@ -36,24 +36,23 @@ def work_of(prior: Prior, rho: float, cap: int, flight: int) -> IndexWork:
 def test_values_and_labels(prior: Prior, rho: float, cap: int, flight: int) -> None:
     work = work_of(prior, rho, cap, flight)
     prices = work.top * np.array([0.9, 0.61, 0.3, 0.17, 0.05, 0.013, 1e-4, 0.0])
-    room = make_block_room(work.stack.nodes, work.states, len(prices))
-    arrays, steps = work.stack.arrays, work.line.steps(1.0)
-    fill_edges(arrays, work.grid, prices, room)
+    block, arrays = work.block(prices), work.stack.arrays
+    fill_edges(arrays, work.grid, prices, block)
     V, N = np.zeros((2, len(prices), ROWS, work.states, 1))
     for p, price in enumerate(prices):
         work.call(sweep, price, V[p], N[p])
     for n in range(ROWS):
-        next_row(arrays, work.grid, steps, prices, n, room)
-        np.testing.assert_allclose(room.V[n % 2].T, V[:, n, :, 0], atol=ROUNDING)
+        next_row(arrays, work.grid, work.steps, prices, n, False, block)
+        np.testing.assert_allclose(block.V[n % 2].T, V[:, n, :, 0], atol=ROUNDING)
         # Labels jump where two choices tie, and may be those of either.
-        same = np.abs(room.N[n % 2].T - N[:, n, :, 0]) < 1e-9
+        same = np.abs(block.N[n % 2].T - N[:, n, :, 0]) < 1e-9
         assert same[:-1].all() and same.mean() > 0.9
 
 
 @pytest.mark.parametrize(("prior", "rho", "cap", "flight"), CASES)
 def test_brackets(prior: Prior, rho: float, cap: int, flight: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of sixteen prices, the last one smaller; from brackets that other prices have narrowed before."""
-    monkeypatch.setattr("nextlabel.kernels.price_block.MOST", 16)
+    monkeypatch.setattr("nextlabel.kernels.sweep.MOST", 16)
     work = work_of(prior, rho, cap, flight)
     at = np.array([1, 2, 3, 7, 20, ROWS])
     shape = (len(at), work.states, 1)
@@ -64,9 +63,9 @@ def test_brackets(prior: Prior, rho: float, cap: int, flight: int, monkeypatch: 
         out = Brackets(np.zeros(shape), np.full(shape, work.top), np.zeros((4, *shape)))
         for prices in (first, second):
             if side_by_side:
-                room = make_block_room(work.stack.nodes, work.states, len(prices))
-                assert room.V.shape[2] == 16
-                narrow(work.stack.arrays, work.grid, work.line.steps(1.0), prices, at, room, out)
+                block = work.block(prices)
+                assert block.V.shape[2] == 16
+                narrow(work.stack.arrays, work.grid, work.steps, prices, at, block, out)
             else:
                 V, N = np.zeros((2, ROWS, work.states, 1))
                 work.call(narrow_over_time, prices, at, V, N, out)

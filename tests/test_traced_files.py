@@ -1,0 +1,64 @@
+"""How many files of the library a call enters: what somebody has to read who follows it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import nextlabel as nl
+from nextlabel.cli.app import main
+
+SOURCE = str(Path(nl.__file__).parent)
+
+
+def files_entered(call: Callable[[], Any]) -> set[str]:
+    """Files of the library, relative to it, whose functions run in ``call``, in any thread.
+
+    It is called twice, and counted when everything is imported and compiled; kernels that kernels call are not seen.
+    """
+    call()
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(SOURCE):
+            entered.add(frame.f_code.co_filename[len(SOURCE) + 1 :])
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return entered
+
+
+def test_bound() -> None:
+    problem = nl.Problem.identical(tasks=100, budget=300, arrival_rate=1.0, completion_rate=0.4)
+    entered = files_entered(lambda: nl.upper_bound(problem))
+    assert 5 < len(entered) <= 20, sorted(entered)
+
+
+def test_bound_with_a_price_for_every_arrival_and_a_deadline() -> None:
+    problem = nl.Problem.identical(tasks=5, budget=8, arrival_rate=1.0, completion_rate=0.4, horizon=6.0)
+    entered = files_entered(lambda: nl.upper_bound(problem, "per-arrival"))
+    assert 5 < len(entered) <= 22, sorted(entered)
+
+
+def test_bound_from_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["nextlabel", "bound", "--tasks", "100", "--budget", "300"])
+
+    def command() -> None:
+        with suppress(SystemExit):
+            main()
+
+    entered = files_entered(command)
+    assert 10 < len(entered) <= 30, sorted(entered)

@@ -1,6 +1,4 @@
-"""Tasks that a sweep does not reach, because they have more labels, or more of them in flight, than it looks at.
-
-Prices from where the tasks stand now, in milliseconds: arrivals in batches, and the last prices to start from.
+"""Prices from where the tasks stand now, in milliseconds: arrivals in batches, and the last prices to start from.
 
 =========== ============= ======================================================================================
 symbol      code          meaning
@@ -21,9 +19,10 @@ the labels left and the last result:
     found = solver.solve(groups, left, found)                                   # a few milliseconds
     found.price, found.gap, found.advantage, found.planned
 
-Tasks are counted by state and arrivals come in some dozens of batches (``sizes``), so that a sweep takes a tenth of a
-millisecond whatever the number of tasks and labels. More labels, more tasks or another deadline are no more than other
-numbers in the next call.
+Tasks are counted by state and arrivals come in some dozens of batches, so that a sweep takes a tenth of a millisecond
+whatever the number of tasks and labels. More labels, more tasks or another deadline are no more than other numbers in
+the next call. Tasks with more labels, or more of them in flight, than a sweep looks at are worth what they are without
+delay at most, and without another label at least (``OutsideTasks``).
 
 Guarantee: for the problem whose workers come in these batches no policy earns more than ``value``, and the relaxed
 problem is worth at least ``lower``, so that ``gap`` is all that other prices could take off. Where every arrival is a
@@ -217,7 +216,7 @@ class PriceSolver:
             advantage=self.unit * search.advantage(),
             planned=search.planned,
             outside=outside.tasks,
-            evaluations=search.evaluations,
+            evaluations=search.priced.evaluations,
             seconds=perf_counter() - begin,
         )
 

@@ -1,42 +1,4 @@
-"""How far the numbers of a bound can be off, added up: the bound is raised by it, so that rounding cannot break it.
-
-========= ============ =====================================================================================
-symbol    code         meaning
-========= ============ =====================================================================================
-A         magnitude    bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come
-delta     relative     relative error of beliefs (``Prior.belief_error``); ``absolute`` comes on top
-n_ops     operations   rounded operations along the longest chain of a recursion
-========= ============ =====================================================================================
-
-The computed reward of a node is at least what its truly best decision a is computed to be worth, so that it falls short
-by at most delta sum_q abs(u[a][q]) P_q. With x^+ the positive part, sum abs = 2 sum (.)^+ - sum: twice the expected
-gain, which is a martingale, less R, a submartingale. Hence its mean over all that labels can bring is at most
-
-    A = 2 sum_q P_q max_a u[a][q]^+ - R        before the first label.
-
-Values are convex combinations of rewards, less prices, and no larger in size. Each rounded operation moves one by at
-most eps A in the mean, and the recursions, monotone with weights that sum to 1, amplify nothing. Per task then
-
-    exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u).
-
-The squared error is s/2 sum_j p_j (p_j(child_j) - p_j), a difference of chances whose relative error is delta_p
-(``Prior.chance_error``): R is off by at most delta_p s sum_j E[theta_j^2] <= delta_p s, and no value exceeds abs(R) of
-the task before its first label. There
-
-    exact - computed <= delta_p s + n_ops eps abs(R).
-
-Merging nodes (proved symmetries), caps, depth, the number of arrivals swept and time steps need no entry here: they err
-upwards by construction.
-Guarantee: first order in eps, operations counted generously. Cost: one belief per class.
-
-The search behind a bound: depth, cap and time step are chosen, prices searched, the result certified.
-
-Without a horizon one task is swept arrival by arrival, or solved without delay where that is the same to 1e-11. With
-one, prices are searched on an accurate sweep and the value is then that of a supersolution (``kernels.horizon``).
-Guarantee: every value is an upper bound at its prices, whatever the depth, cap and step; ``lower`` is the value of a
-feasible occupation measure, with a horizon integrated and not proved. Cost: see the modules called.
-
-The certified upper bound on the value of every policy.
+"""The certified upper bound on the value of every policy.
 
     V* <= sum_x V_x(root, U; c + lam) + sum_l lam_l P(worker l arrives before T)        for all prices lam >= 0,
 
@@ -49,10 +11,36 @@ lam         price, prices     one price for all arrivals (``scalar``) or one for
 E[arrivals] expected_arrivals sum_l P(worker l arrives before T); U when T is infinite
 --          lower             value of a feasible occupation measure; with a finite horizon integrated, not proved
 --          gap               what better prices, or deeper truncation, could still take off
---          error_budget      what rounding can have taken off, already added to the value (``error_budget``)
+--          error_budget      what rounding can have taken off, already added to the value
+A           magnitude         bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come
+delta       relative          relative error of beliefs (``Prior.belief_error``); ``absolute`` comes on top
+n_ops       operations        rounded operations along the longest chain of a recursion
 =========== ================= ==================================================================
 
-Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theory.md). Cost: see the modules called.
+``BoundSearch`` chooses depth, cap and time step and searches the prices. Without a horizon one task is swept arrival by
+arrival, or solved without delay where that is the same to 1e-11. With one, prices are searched on an accurate sweep and
+the value is then that of a supersolution (``kernels.horizon``).
+
+*Error budget.* The computed reward of a node is at least what its truly best decision a is computed to be worth, so
+that it falls short by at most delta sum_q abs(u[a][q]) P_q. With x^+ the positive part, sum abs = 2 sum (.)^+ - sum:
+twice the expected gain, which is a martingale, less R, a submartingale. Hence its mean over all that labels can bring
+is at most
+
+    A = 2 sum_q P_q max_a u[a][q]^+ - R        before the first label.
+
+Values are convex combinations of rewards, less prices, and no larger in size. Each rounded operation moves one by at
+most eps A in the mean, and the recursions, monotone with weights that sum to 1, amplify nothing. Per task then
+
+    exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u).
+
+The squared error is s/2 sum_j p_j (p_j(child_j) - p_j), a difference of chances whose relative error is delta_p
+(``Prior.chance_error``): R is off by at most delta_p s sum_j E[theta_j^2] <= delta_p s, and no value exceeds abs(R) of
+the task before its first label. There exact - computed <= delta_p s + n_ops eps abs(R).
+Merging nodes (proved symmetries), caps, depth, the number of arrivals swept and time steps need no entry here: they err
+upwards by construction.
+
+Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theory.md); the error budget is of first
+order in eps, operations counted generously. Cost: see the modules called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What no policy can pass before a deadline, from where the tasks stand: labels that come too late are lost.
+"""What no policy can pass before a deadline, from where the tasks stand, and values of one task at prices by time.
 
 =========== ============= ======================================================================================
 symbol      code          meaning
@@ -21,26 +21,14 @@ out than min(n, N_y), and a price p(t) is the integral of 1{p(t) > y} over y. QE
 a sum over the steps of p. Prices that depend on the time need no count of the workers still to come, so that the cost
 does not grow with the tasks and the labels.
 
-V_x is bounded by ``kernels.deadline``. Prices are those of ``solve.batched``, where workers come evenly, and are then
-moved one knot after another as long as that lowers the bound.
+Prices are those of ``solve.batched``, where workers come evenly, moved one knot after another as long as that lowers
+the bound. The bound on V_x is that of ``kernels.deadline``; ``timed_values``, for the martingale gap and for policies
+that rank by them, has V itself at all layers of time, on lattices that end after C labels, with as many of them in
+flight.
 Guarantee: upper bound, whatever prices, steps and truncation, if rates are right and no label in flight lapses.
 ``slack`` is its distance from a plan of the relaxed problem with workers who come evenly: an estimate, not a bound.
+``timed_values`` are of fourth order in the step, which resolves every rate.
 Cost: a solve for the prices, then some 90 sweeps: a second or two for each class of tasks, whatever their number.
-
-Values of one task before a deadline at prices by time: for the martingale gap and for policies that rank by them.
-
-========= ============ ============== ==================================================================
-symbol    code         shape          meaning
-========= ============ ============== ==================================================================
-tau       tau          (m,)           time left at the layers, rising from 0; every jump of r is one
-p(tau)    price        (m,)           price of a label, without its cost, linear between layers
-V         value        [c] (m, S)     value of a task of class c with tau left
---        charge       --             E[sum of the prices of the first U workers who come before T]
-========= ============ ============== ==================================================================
-
-Prices are those of ``solve.batched``, with workers who come evenly; any others would do. V solves the equation of
-``kernels.gap`` on lattices that end after C labels, with as many of them in flight.
-Guarantee: V to the fourth order in the step, which resolves every rate. Cost: four sweeps over the states per step.
 """
 
 from __future__ import annotations

@@ -1,25 +1,4 @@
-"""What an exact solution is.
-
-A policy's index, turned from [w, node] tables of each class into one array over the joint problem's state ids.
-
-The backward sweep over the layers (g, c) of the joint problem, and its extrapolation to a vanishing time step.
-
-====== ======= =================================================
-symbol code    meaning
-====== ======= =================================================
-tau_k  tau     time left, k T / m; the one value inf if T is
-h      --      T / m
-B(h)   --      value by the trapezoidal rule with step h
-====== ======= =================================================
-
-    value = (4 B(h/2) - B(h)) / 3,  error = |value - the same from the step twice as long|
-
-If the arrival rate varies, each piece of constant rate has equal steps of its own, all halved together.
-
-Guarantee: fourth order where the best choice does not change with tau, second order in general; m doubles until the
-error is below ``TOLERANCE`` or the work or memory allowed is used up. Cost: states x m.
-
-The exact optimum of a small problem, and the exact value of an index policy, over multisets of task states.
+"""The exact optimum of a small problem, and the exact value of an index policy, over multisets of task states.
 
 ====== ======== ==================================================================
 symbol code     meaning
@@ -27,15 +6,21 @@ symbol code     meaning
 n      n        arrivals left
 g, c   g, c     labels given out, labels come in: a layer of multisets
 V      value    expected sum of rewards (less ``price`` for each label given out)
+tau_k  tau      time left, k T / m; the one value inf if T is
+B(h)   --       value by the trapezoidal rule with step h = T / m
 ====== ======== ==================================================================
 
     q V(s, n) = r max_x V(s + e_x, n-1) + mu sum_x w_x E[V(s after a label on x, n)],    q = r + mu sum_x w_x
 
 and V(s, 0) = sum_x H(x); with finite T the same right-hand side less q V is dV/dtau. Layer (g, c) needs only (g+1, c)
 and (g, c+1), so at most two rows of layers are in memory. A free label never hurts, so an arrival is declined only if
-a label has a price.
+a label has a price. With finite T
 
-Guarantee: T infinite exact up to rounding; T finite by the trapezoidal rule, extrapolated, with its estimated error.
+    value = (4 B(h/2) - B(h)) / 3,  error = |value - the same from the step twice as long|;
+
+if the arrival rate varies, each piece of constant rate has equal steps of its own, all halved together.
+Guarantee: T infinite exact up to rounding; T finite fourth order where the best choice does not change with tau, second
+order in general: m doubles until the error is below ``TOLERANCE`` or the work or memory allowed is used up.
 Cost: the states counted by ``count_states`` times the distinct task states in each, times the time points.
 """
 

@@ -1,13 +1,15 @@
-"""Problems whose priors are one family with one parameter: a model's score of each task.
-
-Families: Beta(s p, s (1 - p)) with one strength s, and workers of one accuracy with P(truth is 1) = p.
-
-How far the value of a task can be from what the grid says of it: proved, in closed form (docs/theory_grouping.md).
+"""A problem with many scores of a model between two with few: one is worth at least as much, the other at most.
 
 ======== ========== ===== ============================================================================================
 symbol   code       shape meaning
 ======== ========== ===== ============================================================================================
-p        p          (C,)  score; f_p is the density of Beta(s p, s (1 - p))
+p        p          (C,)  score: the prior is Beta(s p, s (1 - p)) with one strength s, f_p its density, or workers are
+                          of one accuracy and P(truth is 1) = p
+--       upper      --    every task is split between the ends of its cell of a grid, so that the mean of its score
+                          stays: chords
+--       lower      --    the tasks of a cell all get their mean score
+e        above      --    the upper problem's value, plus this, is never below the original one's, at any prices
+e'       below      --    the lower problem's value, less this, is never above it
 L(p)     log_beta   --    log B(s p, s (1 - p)), the logarithm of the beta function
 A(p)     payoff     --    bound on the standard deviation of what the best plan of a task with prior f_p earns, net
 ======== ========== ===== ============================================================================================
@@ -23,34 +25,17 @@ at most A(p) sqrt(E_p[k^2]), for the mean of k is 0. Likewise, for tasks x with 
     n V(m) - sum_x V(p_x) <= A(m) sum_x sqrt(E_m[k_x^2]),    k_x = f_x / f_m - 1 - (p_x - m) d log f_m / dm,
 
 where the term of first order may be taken away because it sums to 0. No error exceeds what labels can add to a task.
-Both expectations are sums of beta functions,
-E_p[f_i f_j / f_p^2] = exp(L(p) + L(p_i + p_j - p) - L(p_i) - L(p_j)).
+Both expectations are sums of beta functions, E_p[f_i f_j / f_p^2] = exp(L(p) + L(p_i + p_j - p) - L(p_i) - L(p_j)).
 With workers of one accuracy f_p is linear in p: both errors are 0, V is convex.
-Guarantee: upper bounds, rounding included. Cost: six beta functions for each score.
 
-Where the points of the grid stand: close together where a prior between them would differ most from theirs.
-
-For Beta priors of strength s the chord between two points p1 and p2 is off by about A(p) M(p) (p - p1)(p2 - p) / 2 with
-
-    M = s^2 sqrt(2 v^2 + k),    v and k the variance and the fourth cumulant of log(theta / (1 - theta)),
-
-so that cells of equal length in the metric sqrt(A M) have equal errors. Where labels have little to say A is nearly 0,
-and no cell may be longer than LONGEST of its own scale for all that. With workers of one accuracy cells are equal.
-Guarantee: none is needed; errors are those of the grid as it is.
-
-A problem with many scores between two problems with few: one is worth at least as much, the other at most.
-
-======== ======== ==============================================================================================
-symbol   code     meaning
-======== ======== ==============================================================================================
---       upper    every task is split between the ends of its cell, so that the mean of its score stays: chords
---       lower    the tasks of a cell all get their mean score
-e        above    the upper problem's value, plus this, is never below the original one's, at any prices
-e'       below    the lower problem's value, less this, is never above it
-======== ======== ==============================================================================================
-
-Guarantee: proved for single-task values at any prices, and so for the bound (``errors``, docs/theory_grouping.md).
-Cost: some beta functions for each score, then that of problems with as many classes as the grid has points.
+The grid is dense where a prior between its points would differ most from theirs. The chord between p1 and p2 is off by
+about A(p) M(p) (p - p1)(p2 - p) / 2 with M = s^2 sqrt(2 v^2 + k), v and k the variance and the fourth cumulant of
+log(theta / (1 - theta)), so that cells of equal length in the metric sqrt(A M) have equal errors. Where labels have
+little to say A is nearly 0, and no cell may be longer than LONGEST of its own scale for all that. With workers of one
+accuracy cells are equal.
+Guarantee: proved for single-task values at any prices, and so for the bound, rounding included
+(docs/theory_grouping.md). Cost: six beta functions for each score, then that of problems with as many classes as the
+grid has points.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an index table says: the index of every state, by class, arrivals left and time; kept in one file.
+"""Index tables: where a label is worth most, for every state of a task; and whether a problem is indexable at all.
 
 =========== ========= ================== ==================================================================
 symbol      code      shape              meaning
@@ -7,10 +7,6 @@ lam*        rows      (n, states, layers) greatest price at which 'assign' is op
 tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite); with ``spare`` -x instead
 --          beyond    (w, nodes)         index past the cap: no-delay continuation, any n
 =========== ========= ================== ==================================================================
-
-``solve.index`` makes it and says how exact it is.
-
-Index tables are made here: where a label is worth most, for every state a task can be in (``IndexTable``).
 
     lam*(i,w,n) = max{ lam : V(i,w+1,n-1; lam) - lam >= V(i,w,n-1; lam) }.
 
@@ -21,15 +17,14 @@ over the nodes that the w labels in flight can lead to.
 Guarantee: 1e-7 of the rewards' unit (``reward_unit``) for n up to DENSE, of the greatest root found (of the greatest
 root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
 piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. A large problem
-whose deadline comes after its last arrival has layers of time to spare instead (``spare``). Interpolated
+whose deadline comes after its last arrival has layers of time to spare instead (``solve.index_roots``). Interpolated
 rows are within some 1e-6 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
 they are between the two.
 
-Is the user's own problem indexable? As the price grows, the states that take a label must only become fewer.
-
-Checked by sweeps on a grid of prices, every state and number of arrivals left: a state that clearly waits at a lower
-price and clearly takes a label at a higher one is a violation. Only states whose whole look-ahead fits below the cap
-are judged, so that truncation cannot cause one. No violation on the grid is evidence, not a proof.
+A problem is indexable if, as the price grows, the states that take a label only become fewer. That is checked by sweeps
+on a grid of prices, every state and number of arrivals left: a state that clearly waits at a lower price and clearly
+takes a label at a higher one is a violation. Only states whose whole look-ahead fits below the cap are judged, so that
+truncation cannot cause one. No violation on the grid is evidence, not a proof.
 """
 
 from __future__ import annotations

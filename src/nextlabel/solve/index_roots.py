@@ -1,22 +1,4 @@
-"""Proof that no greater root was missed: every price above the roots is ruled out, interval by interval.
-
-The search for roots looks at some prices. A state whose 'assign' is optimal only between two of them, at a price above
-the root that was found, would be missed. V is convex in the price, so that values and slopes at both ends of an
-interval bound g inside (``kernels.index.rule_out``); intervals that are not ruled out are cut in PARTS and looked at
-again, until they are ruled out or narrower than the tolerance.
-Guarantee: if complete, no state is better off by more than TIED with 'assign' at any price more than the tolerance
-above its root. Without a horizon only, where V is exact. Cost: one sweep per price, about as many as the search itself
-took; it is done where that is at most PROOF_WORK state updates. Elsewhere only rows with few arrivals left are looked
-at, where several roots are most often met: greater ones that were missed are found, and nothing is proved.
-
-Index roots of one class: sweeps at well-chosen prices narrow the brackets of all states at once.
-
-Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
-would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
-Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
-greatest of all where ``proof`` says so. Cost: some hundred to some thousand sweeps.
-
-Index tables with a deadline that comes after the last arrival: layers of time to spare instead of time left.
+"""Index roots of one class: sweeps at well-chosen prices narrow the brackets of all states at once.
 
 ========= ======== ================================================================================
 symbol    code     meaning
@@ -26,13 +8,26 @@ y_lo      least    a campaign that starts with all its time comes below it with 
 x         late     e^{-mu y}: the chance that a label given to the last arrival is not back in time
 ========= ======== ================================================================================
 
-Time left and arrivals left fall together, and time to spare stays about where it was. So a campaign meets only a strip
-of the pairs (n, tau), along which indices hardly change: what is lost at the deadline is in proportion to x. The table
-has a few layers of x, from that of y_lo down to 0, no deadline at all, and is linear in x between them.
-Guarantee: the table's ``error`` is the largest change of an advantage, over a few prices, when there are twice as many
-layers, and of the line between them, at pairs that a campaign meets; roots are searched for to TOLERANCE. Pairs below
-y_lo are not in the table; all pairs with more time to spare are.
-Cost: that of a table without a deadline, one and a half times for each layer (``kernels.sweep``).
+Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
+would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
+
+*Proof that no greater root was missed* (``look_above``). A state whose 'assign' is optimal only between two prices
+tried, above the root that was found, would be missed. V is convex in the price, so that values and slopes at both ends
+of an interval bound g inside (``kernels.index.rule_out``); intervals that are not ruled out are cut in PARTS and looked
+at again, until they are ruled out or narrower than the tolerance. If complete, no state is better off by more than TIED
+with 'assign' at any price more than the tolerance above its root. Without a horizon only, where V is exact. It is done
+where that is at most PROOF_WORK state updates. Elsewhere only rows with few arrivals left are looked at, where several
+roots are most often met: greater ones that were missed are found, and nothing is proved.
+
+*A deadline that comes after the last arrival* (``SpareWork``). Time left and arrivals left fall together, and time to
+spare stays about where it was. So a campaign meets only a strip of the pairs (n, tau), along which indices hardly
+change: what is lost at the deadline is in proportion to x. The table has a few layers of x, from that of y_lo down to
+0, no deadline at all, and is linear in x between them. Pairs below y_lo are not in the table. Its ``error`` is the
+largest change of an advantage, over a few prices, when there are twice as many layers, and of the line between them, at
+pairs that a campaign meets; roots are searched for to SPARE_TOLERANCE.
+Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
+greatest of all where the proof is complete. Cost: some hundred to some thousand sweeps, one and a half times for each
+layer of time to spare (``kernels.sweep``); about as many for the proof.
 """
 
 from __future__ import annotations

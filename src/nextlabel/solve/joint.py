@@ -1,4 +1,4 @@
-"""States of single tasks, numbered for the joint problem, and what each is worth when no arrival is left.
+"""States of single tasks, numbered for the joint problem; their worth at the end; how many joint states there are.
 
 ====== ======= ============ =====================================================================
 symbol code    shape        meaning
@@ -7,26 +7,19 @@ s, m   --      --           labels given out to the task, and labels come in; w 
 x      id      (I,)         (class, node of level m, w), ordered by class, s falling, m falling
 R      now     (I,)         reward of deciding now
 H      end     (I, M)       expected reward when no arrival is left and tau_t is the time left
+a_m    width   (U+1,)       nodes of level m of a task's lattice (lumped)
+N(g,c) layers  (U+1, U+1)   multisets with g labels given out and c of them come in
 ====== ======= ============ =====================================================================
 
     H(node, w; tau) = sum_j Binomial(j; w, 1 - exp(-mu tau)) E[R after j more labels]       (tau infinite: j = w)
 
 With no arrival left the tasks no longer compete, so the joint value is the sum of H and is never enumerated.
-Guarantee: exact. Cost: O(K classes x U^3) numbers for the binary triangle.
-
-How many joint states a problem has, before any of them is listed.
-
-====== ======= ================ =================================================================
-symbol code    shape            meaning
-====== ======= ================ =================================================================
-a_m    width   (U+1,)           nodes of level m of a task's lattice (lumped)
-N(g,c) layers  (U+1, U+1)       multisets with g labels given out and c of them come in
-====== ======= ================ =================================================================
 
     sum_{z,g,c} N(z; g,c) Z^z Y^g X^c = product over 1 <= s <= U, 0 <= m <= s of (1 - Z Y^s X^m)^(-a_m)
 
 for one class, z <= count being the touched tasks; classes are convolved.
-Guarantee: exact below 2^53. Cost: O(min(K,U) U^4) multiply-adds per class.
+Guarantee: exact, counts below 2^53. Cost: O(K classes x U^3) numbers for the binary triangle, and O(min(K,U) U^4)
+multiply-adds per class to count.
 """
 
 from __future__ import annotations

@@ -1,46 +1,31 @@
-"""Descent on a smooth convex function of prices that must not be negative: projected L-BFGS.
-
-Guarantee: every step lowers the function, and the same input gives the same bits on every CPU: sums are NumPy's own,
-added in a fixed order, while the order in which a BLAS library adds depends on the CPU.
-Cost: one evaluation per iteration, rarely two.
-
-Batches of the arrivals to come: how many each has, and how far labels come in before it.
-
-Batches are short where prices move, within the time of a few labels from now and from the end, and longer in between:
-their length is in proportion to one lifetime of a label more than the distance from the nearer end.
-
-With a deadline workers come at their mean rate until then, and labels that are still in flight are lost.
-
-The search for the prices of batches: smoothed descent, the bound without smoothing, a feasible plan.
-
-    B(lam) = sum_x V_x(lam) + sum_b lam_b m_b,      dB/dlam_b = m_b - (labels taken from b)
-
-As ``per_arrival``, over batches. The smoothing at the end is always the same: the smoothed minimum moves little as the
-tasks move on, so that from the prices of a moment ago a few steps lead to it.
-Guarantee: ``value`` is B at ``best`` and ``lower`` the value of a plan that gives no batch more labels than it has
-workers, in expectation. Cost: two sweeps over batches and states for each step.
-
-One price per arrival: minimise B(lam) = sum_x V_x(lam) + sum_l lam_l P(l arrives), convex in U prices.
+"""One price per arrival or batch of arrivals: minimise B(lam) = sum_x V_x(lam) + sum_l lam_l m_l, convex in the prices.
 
 ========= ========= ==================================================================================
 symbol    code      meaning
 ========= ========= ==================================================================================
-lam_l     prices    price of arrival l, here a hat-function interpolation of ``knots`` prices
+lam_l     prices    price of arrival or batch l, the next one first
+m_l       come      workers of the batch, or P(arrival l comes)
 eps       eps       smoothing of the max; the smoothed B is differentiable, at most eps per decision below B
-y_l       given     expected tasks given to arrival l; dB/dlam_l = P(l arrives) - y_l
+y_l       given     expected labels given to l; dB/dlam_l = m_l - y_l
 ========= ========= ==================================================================================
 
 Every kink of B is a tie between 'assign' and 'wait', and at the optimum nearly all useful states tie. Smoothing splits
-ties smoothly: B_eps is minimised by projected L-BFGS (``descent``) for falling eps and rising number of knots, and its
-gradient, the forward sweep, is at the same time a randomised policy that gives each arrival one task in the mean. That
-policy, made exactly feasible (``forward`` modes 1 and 2), is the primal side.
+ties smoothly: B_eps is minimised by projected L-BFGS (``descend``) for falling eps and rising number of knots between
+which prices lie on lines. Its gradient, the forward sweep, is at the same time a randomised policy that gives each
+arrival one task in the mean. That policy, made exactly feasible (modes 1 and 2), is the primal side. In a campaign that
+runs, the smoothing at the end is always the same: the smoothed minimum moves little as the tasks move on, so that from
+the prices of a moment ago a few steps lead to it.
+
+Batches are short where prices move, within the time of a few labels from now and from the end, and longer in between:
+their length is in proportion to one lifetime of a label more than the distance from the nearer end. With a deadline
+workers come at their mean rate until then, and labels that are still in flight are lost. For many arrivals the first
+prices come from batches, from few of them and much smoothing to more and less.
+
+Our own L-BFGS stays: with the same steps it takes a fifth to a third of the time of SciPy's L-BFGS-B on these small
+vectors, keeps its memory from round to round, and gives the same bits on every CPU (docs/decisions/0018).
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
-feasible occupation measure (for a finite horizon: on the chain of ``backward``). Cost: two sweeps per evaluation.
-
-First prices for every arrival, from batches: what takes hundreds of sweeps is done on a few dozen steps.
-
-From few batches and much smoothing to more batches and less. Between the middles of batches prices lie on a line.
-Guarantee: none is needed, for any prices give a bound. Cost: some 300 evaluations of at most 192 batches, 0.15 s.
+feasible occupation measure (for a finite horizon: on the chain of ``kernels.chain``; in batches: of the problem whose
+workers come in batches). Cost: two sweeps per evaluation.
 """
 
 from __future__ import annotations
@@ -216,19 +201,39 @@ class Sweeps(NamedTuple):
         return no_delay_edge(self.lattices, self.grid, lowest)
 
 
+class BatchedTasks:
+    """Tasks, ``tasks`` (classes, states) of them, at prices of batches: their values, and what each batch is given."""
+
+    def __init__(self, sweeps: Sweeps, batches: Batches, tasks: Floats) -> None:
+        self.sweeps, self.batches, self.tasks = sweeps, batches, tasks
+        self.come, self.given, self.evaluations = batches.size, np.zeros(len(batches.size)), 0
+        self.V = np.empty((len(tasks), len(batches.size) + 1, sweeps.grid.states))
+
+    def backward(self, prices: Floats, eps: float = 0.0) -> float:
+        """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
+        self.evaluations += 1
+        paid = prices + self.sweeps.cost
+        edge = self.sweeps.edge(float(paid.min()))
+        batch_backward(self.sweeps.lattices, self.sweeps.grid, self.batches, paid, eps, edge, self.V)
+        return float((self.tasks * self.V[:, -1]).sum())
+
+    def forward(self, prices: Floats, eps: float, mode: int, record: Floats = NO_RECORD) -> float:
+        """Follow the decisions that V implies (modes of ``kernels.chain``); fills given; return what that is worth."""
+        cost = self.sweeps.cost
+        paid = prices + cost if mode < 2 else np.full(len(prices), inf)
+        plan = Plan(self.tasks.copy(), self.given, record)
+        batch_forward(self.sweeps.lattices, self.sweeps.grid, self.batches, paid, cost, eps, mode > 0, self.V, plan)
+        return float((plan.x * self.V[:, 0]).sum() - cost * self.given.sum())
+
+
 class BatchSearch:
     """One search: the best prices so far, and the best feasible plan; ``tasks`` (classes, states) counts them."""
 
     def __init__(self, sweeps: Sweeps, batches: Batches, tasks: Floats) -> None:
-        self.sweeps, self.batches, self.tasks = sweeps, batches, tasks
+        self.priced, self.sweeps = BatchedTasks(sweeps, batches, tasks), sweeps
         M = len(batches.size)
         self.best, self.value, self.lower = np.zeros(M), inf, -inf
         self.given, self.planned = np.zeros(M), NO_RECORD
-        self.evaluations = 0
-        self._V = np.empty((len(tasks), M + 1, sweeps.grid.states))
-        self._taken = np.zeros(M)
-        self._scale = 1.0 / np.sqrt(batches.size)
-        self._most = sweeps.spread * float(tasks.sum())
 
     def common_price(self) -> float:
         """The price at which the tasks together want as many labels as there are, if it is one for all."""
@@ -236,16 +241,16 @@ class BatchSearch:
         for _ in range(BISECTIONS):
             price = 0.5 * (low + high)
             prices = np.full(len(self.best), price)
-            self._backward(prices, 0.0)
-            self._forward(prices, 0.0, False, NO_RECORD)
-            low, high = (price, high) if self._taken.sum() > self.batches.size.sum() else (low, price)
+            self.priced.backward(prices)
+            self.priced.forward(prices, 0.0, 0)
+            low, high = (price, high) if self.priced.given.sum() > self.priced.come.sum() else (low, price)
         return high
 
     def begin(self, price: float, tolerance: float) -> None:
         """From one price for all, smooth at first."""
         prices = np.full(len(self.best), max(price, 0.0))
         for smoothing, steps in COLD:
-            prices = self.descend(prices, smoothing * self.sweeps.spread, steps, [])
+            prices = lower_prices(self.priced, prices, smoothing * self.sweeps.spread, steps)
         self.follow(prices, tolerance)
 
     def follow(self, prices: Floats, tolerance: float) -> None:
@@ -253,59 +258,33 @@ class BatchSearch:
         eps = SMOOTHING * self.sweeps.spread
         memory: list[Step] = []
         for _ in range(ROUNDS):
-            prices = self.descend(prices, eps, STEPS, memory)
+            prices = lower_prices(self.priced, prices, eps, STEPS, memory)
             if self._account(prices, eps, tolerance):
                 break
 
     def advantage(self) -> Floats:
         """(classes, states) V(w+1) - V(w) after the next batch, at the best prices."""
-        self._backward(self.best, 0.0)
+        self.priced.backward(self.best)
         grid = self.sweeps.grid
-        return differences(self._V[:, len(self.best) - 1], self.sweeps.lattices.first, grid.C, grid.W)
-
-    def descend(self, prices: Floats, eps: float, steps: int, memory: list[Step]) -> Floats:
-        """Prices after so many steps on the smoothed B."""
-
-        def objective(u: Floats) -> tuple[float, Floats]:
-            value = self._backward(u * self._scale, eps)
-            self._forward(u * self._scale, eps, False, NO_RECORD)
-            return value, self._scale * (self.batches.size - self._taken)
-
-        return descend(objective, prices / self._scale, steps, memory) * self._scale
+        return differences(self.priced.V[:, len(self.best) - 1], self.sweeps.lattices.first, grid.C, grid.W)
 
     def _account(self, prices: Floats, eps: float, enough: float) -> bool:
         """The bound without smoothing, and feasible plans until one is near enough to it; whether one is."""
-        value = self._backward(prices, 0.0)
+        tasks = self.priced.tasks
+        value = self.priced.backward(prices) + float((prices * self.priced.come).sum())
         if value < self.value:
             self.value, self.best = value, prices
-        enough *= max(abs(self.value), self._most)
+        enough *= max(abs(self.value), self.sweeps.spread * float(tasks.sum()))
         for more in RAISES:
             raised = prices * (1.0 + more)
-            self._backward(raised, eps)
-            planned = np.zeros((len(self.tasks), len(prices), self.tasks.shape[1]))
-            lower = self._forward(raised, eps, True, planned)
+            self.priced.backward(raised, eps)
+            planned = np.zeros((len(tasks), len(prices), tasks.shape[1]))
+            lower = self.priced.forward(raised, eps, 1, planned)
             if lower > self.lower:
-                self.lower, self.planned, self.given = lower, planned, self._taken.copy()
+                self.lower, self.planned, self.given = lower, planned, self.priced.given.copy()
             if self.value - self.lower <= enough:
                 return True
         return False
-
-    def _backward(self, prices: Floats, eps: float) -> float:
-        """Fill V; return B, smoothed if eps > 0."""
-        self.evaluations += 1
-        paid = prices + self.sweeps.cost
-        lattices, grid, edge = self.sweeps.lattices, self.sweeps.grid, self.sweeps.edge(float(paid.min()))
-        batch_backward(lattices, grid, self.batches, paid, eps, edge, self._V)
-        return float((self.tasks * self._V[:, -1]).sum() + (prices * self.batches.size).sum())
-
-    def _forward(self, prices: Floats, eps: float, feasible: bool, planned: Floats) -> float:
-        """Fill the labels taken from each batch; return what the plan is worth."""
-        cost = self.sweeps.cost
-        out = Plan(self.tasks.copy(), self._taken, planned)
-        batch_forward(
-            self.sweeps.lattices, self.sweeps.grid, self.batches, prices + cost, cost, eps, feasible, self._V, out
-        )
-        return float((out.x * self._V[:, 0]).sum() - cost * self._taken.sum())
 
 
 #: (knots, smoothing as a share of the spread, iterations): coarse and smooth first, since there the problem is well
@@ -318,8 +297,6 @@ SCHEDULE = (
 ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[7:]
 #: From prices that were found in batches (``batched.first_prices``).
 FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
-#: No record of the measure is wanted.
-NO_MEASURE = np.empty((0, 0, 0))
 #: Values kept at once (8 bytes each).
 MOST_NUMBERS = 500_000_000
 
@@ -354,7 +331,6 @@ class PricedProblem:
         self.stack = stack_classes(problem.classes, cut.depth, problem.budget) if stack is None else stack
         self.counts = counts_of(problem.classes)
         self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
-        self.steps = line.steps(problem.completion_rate)
         self.states = self.grid.states
         classes = len(self.counts)
         numbers = classes * (line.arrivals + 1) * line.layers * self.states
@@ -363,51 +339,79 @@ class PricedProblem:
                 f"prices per arrival need {numbers:,} values in memory; at most {MOST_NUMBERS:,} are allowed.",
                 "Use --prices scalar, a smaller --cap or fewer kinds of tasks.",
             )
-        self.V = np.empty((classes, line.arrivals + 1, line.layers, self.states))
         self.initial = np.zeros((classes, self.states)) if initial is None else initial
         if initial is None:
             self.initial[:, 0] = 1.0
-        self.given = np.zeros(line.arrivals)
-        self.come = arrival_chances(problem)
-        self.evaluations = 0
-        self._single = None if line.finite else make_batches(problem, line.arrivals, inf, line.arrivals)
+        self.tasks = self.counts[:, None] * self.initial
+        self.come, self.evaluations = arrival_chances(problem), 0
+        self._batched: BatchedTasks | None = None
+        if line.finite:
+            self.V = np.empty((classes, line.arrivals + 1, line.layers, self.states))
+            self.given = np.zeros(line.arrivals)
+        else:  # a batch for every arrival
+            sweeps = Sweeps(self.stack.arrays, self.grid, problem.label_cost, float(self.stack.spread.max()))
+            single = make_batches(problem, line.arrivals, inf, line.arrivals)
+            self._batched = BatchedTasks(sweeps, single, self.tasks)
+            self.V, self.given = self._batched.V[:, :, None], self._batched.given
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
         """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
         self.evaluations += 1
+        if self._batched is not None:
+            return self._batched.backward(prices, eps)
         paid = prices + self.problem.label_cost
-        lattices = self.stack.arrays
-        edge = no_delay_edge(lattices, self.grid, float(paid.min()))
-        if self._single is not None:
-            batch_backward(lattices, self.grid, self._single, paid, eps, edge, self.V[:, :, 0])
-        else:
-            chain_backward(lattices, self.grid, self.steps, paid, eps, edge, self.V)
-        return float((self.counts[:, None] * self.initial * self.V[:, self.line.arrivals, -1]).sum())
+        edge = no_delay_edge(self.stack.arrays, self.grid, float(paid.min()))
+        steps = self.line.steps(self.problem.completion_rate)
+        chain_backward(self.stack.arrays, self.grid, steps, paid, eps, edge, self.V)
+        return float((self.tasks * self.V[:, -1, -1]).sum())
 
     def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
-        """(classes, U, states) share of a class's tasks that each arrival is given in each state, by that plan."""
+        """(classes, U, states) share of a class's tasks that each arrival is given in each state; without a horizon."""
+        assert self._batched is not None
         self.backward(prices, eps)
         act = np.zeros((len(self.counts), self.line.arrivals, self.states))
-        self.forward(prices, eps, mode, act)
-        return act
+        self._batched.forward(prices, eps, mode, act)
+        return act / self.counts[:, None, None]
 
-    def forward(self, prices: Floats, eps: float, mode: int, act: Floats = NO_MEASURE) -> float:
+    def forward(self, prices: Floats, eps: float, mode: int) -> float:
         """Occupation measure of the decisions that V implies; fills given; returns the reward earned."""
-        cost = self.problem.label_cost
-        if self._single is not None:
-            paid = prices + cost if mode < 2 else np.full(len(prices), np.inf)
-            plan = Plan(self.counts[:, None] * self.initial, self.given, act)
-            lattices, V = self.stack.arrays, self.V[:, :, 0]
-            batch_forward(lattices, self.grid, self._single, paid, cost, eps, mode > 0, V, plan)
-            act /= self.counts[:, None, None] if len(act) else 1.0
-            return float((plan.x * V[:, 0]).sum() - cost * self.given.sum())
+        if self._batched is not None:
+            return self._batched.forward(prices, eps, mode)
+        cost, steps = self.problem.label_cost, self.line.steps(self.problem.completion_rate)
         x = np.zeros((len(self.counts), self.line.layers, self.states))
         x[:, -1] = self.initial
         out = Measure(x, self.given, self.come)
         lost = chain_forward(
-            self.stack.arrays, self.grid, self.steps, self.counts, prices + cost, cost, eps, mode, self.V, out
+            self.stack.arrays, self.grid, steps, self.counts, prices + cost, cost, eps, mode, self.V, out
         )
         return float(lost - cost * self.given.sum() + (self.counts[:, None, None] * x * self.V[:, 0]).sum())
+
+
+def lower_prices(
+    priced: BatchedTasks | PricedProblem,
+    prices: Floats,
+    eps: float,
+    steps: int,
+    memory: list[Step] | None = None,
+    knots: int = 0,
+    progress: Callable[[], None] | None = None,
+) -> Floats:
+    """Prices after so many steps down the smoothed B, as a hat-function interpolation of ``knots`` (0: none)."""
+    hats = HatBasis(len(prices), knots) if 0 < knots < len(prices) else None
+    come = priced.come if hats is None else np.maximum(hats.adjoint(priced.come), 1e-12)
+    scale = 1.0 / np.sqrt(np.maximum(come, 1e-12))
+
+    def objective(u: Floats) -> tuple[float, Floats]:
+        lam = u * scale if hats is None else hats.spread_out(u * scale)
+        value = priced.backward(lam, eps) + float((lam * priced.come).sum())
+        priced.forward(lam, eps, 0)
+        if progress is not None:
+            progress()
+        slope = priced.come - priced.given
+        return value, scale * (slope if hats is None else hats.adjoint(slope))
+
+    found = descend(objective, (prices if hats is None else hats.sample(prices)) / scale, steps, memory) * scale
+    return found if hats is None else hats.spread_out(found)
 
 
 def optimise_prices(
@@ -423,9 +427,7 @@ def optimise_prices(
 
     ``tolerance`` is a share of the value, or of all that labels could add if that is more.
     """
-    U = priced.line.arrivals
-    prices = start
-    come = priced.come
+    prices, come = start, priced.come
     best, best_value, lower = prices, np.inf, -np.inf
     plan = (prices, 0.0, 2)
 
@@ -447,27 +449,18 @@ def optimise_prices(
         scale = max(abs(best_value), spread * float(priced.counts.sum()))
         return best_value - lower <= tolerance * scale or priced.evaluations >= max_evaluations
 
+    def told() -> None:
+        if progress is not None:
+            progress(min(1.0, priced.evaluations / max_evaluations))
+
     account(prices, spread * schedule[0][1], RAISES[:1])
     trial = prices
     for stage, (size, smoothing, iterations) in enumerate(schedule, start=1):
         if done():
             break
-        hats = HatBasis(U, min(size, U) if size > 0 else U)
-        scale = 1.0 / np.sqrt(np.maximum(hats.adjoint(come), 1e-12))
         eps = spread * smoothing
-
-        def objective(
-            u: Floats, hats: HatBasis = hats, scale: Floats = scale, eps: float = eps
-        ) -> tuple[float, Floats]:
-            prices = hats.spread_out(u * scale)
-            value = priced.backward(prices, eps) + float((prices * come).sum())
-            priced.forward(prices, eps, 0)
-            if progress is not None:
-                progress(min(1.0, priced.evaluations / max_evaluations))
-            return value, scale * hats.adjoint(come - priced.given)
-
-        found = descend(objective, hats.sample(trial) / scale, min(iterations, max_evaluations - priced.evaluations))
-        trial = hats.spread_out(found * scale)
+        left = max_evaluations - priced.evaluations
+        trial = lower_prices(priced, trial, eps, min(iterations, left), knots=size, progress=told)
         account(trial, eps, RAISES if stage > len(schedule) - 2 else RAISES[:1])
     if progress is not None:
         progress(1.0)
@@ -516,7 +509,7 @@ def prices_from_batches(problem: Problem, cut: Cut, price: float) -> Floats:
     for most, smoothing, steps in BATCH_SCHEDULE:
         batches = make_batches(problem, U, inf, most)
         middle = batches.left - 0.5 * (batches.size - 1.0)
-        search = BatchSearch(sweeps, batches, tasks)
-        lam = search.descend(np.interp(middle, at, lam), smoothing * spread, steps, [])[::-1]
+        search = BatchedTasks(sweeps, batches, tasks)
+        lam = lower_prices(search, np.interp(middle, at, lam), smoothing * spread, steps)[::-1]
         at = middle[::-1]
     return np.asarray(np.interp(np.arange(U, 0, -1.0), at, lam), dtype=np.float64)

@@ -1,36 +1,4 @@
-"""Tasks of a running campaign with a model's score each: few priors around theirs, for a bound that takes seconds.
-
-======== ======== ==============================================================================================
-symbol   code     meaning
-======== ======== ==============================================================================================
-m        level    labels that have come in for a task
-p'       after    the score of a task after its labels: its posterior is again one of a family of scores, Beta of
-                  strength s + m, or one coin
-e, e'    above,   added to the sum of the upper tasks' values, and taken off that of the lower ones (``grouping``)
-         below
-======== ======== ==============================================================================================
-
-The no-delay value of a task is that of a fresh task with its posterior as prior. Tasks with as many labels are one
-family (with one coin all tasks are), and ``solve.grouping`` puts two problems with few priors around it: one is worth
-at least as much at every price, the other at most.
-Guarantee: that of ``grouping``, at any prices. Cost: some beta functions for each task, then that of so few classes.
-
-Sums of no-delay values over tasks wherever they stand, a chunk of classes at a time.
-
-========= ======= ==================================================================================
-symbol    code    meaning
-========= ======= ==================================================================================
-S(lam)    at[0]   sum over tasks of the no-delay values at cost c + lam, from the tasks' own beliefs
-L(lam)    at[1]   sum over tasks of the labels bought at that price, -dS/dlam
-e(lam)    at[2]   what the end of the lattices may have added to S
-D         depth   last level of a class's lattice: its deepest task and at least ``margin`` labels more
-========= ======= ==================================================================================
-
-Classes whose deepest tasks are alike share a chunk, hence a depth. Chunks run on all cores; their lattices are kept
-from call to call where they fit.
-Guarantee: S is never below the true sum, S - e never above it. Cost: that of ``kernels.no_delay``, and the lattices.
-
-Where a running campaign stands: what it is worth now, and, if workers are alike, what no policy can pass.
+"""Where a running campaign stands: what it is worth now, and, if workers are alike, what no policy can pass.
 
 =========== ============= ======================================================================================
 symbol      code          meaning
@@ -42,6 +10,8 @@ A           mean_arrivals at most so many workers are expected before the deadli
 c           label_cost    what a label costs, in the unit of the reward, paid when it comes in
 S_x(i)      --            no-delay value at cost c + lam: S = max{ R, sum_j p_j S(child_j) - c - lam }
 P^w         --            expectation over w labels
+S, L, e     at            sums over tasks of S_x, of the labels bought, and of what the end of lattices may add
+D           depth         last level of a class's lattice: its deepest task and at least ``margin`` labels more
 =========== ============= ======================================================================================
 
     E[final reward - c (labels to come in) | all that was seen]  <=  min over lam >= 0 of  sum_x S_x(i_x) + lam N,
@@ -62,7 +32,11 @@ R <= P^w S at the end. So the bound is min over lam of sum_x P^{w_x} S_x(i_x) - 
 other one, for P^w S <= S + w (c + lam).
 
 S is convex in lam, so the bound is concave in N, and as lam falls with N it tells what more labels can buy (``curve``).
-More than a thousand scores of a model are grouped (``grouped``), and slack has what that costs.
+Classes whose deepest tasks are alike share a chunk, hence a depth. Chunks run on all cores; their lattices are kept
+from call to call where they fit. More than a thousand scores of a model are grouped. The no-delay value of a task is
+that of a fresh task with its posterior as prior, and the score after m labels is again one of a family: Beta of
+strength s + m, or one coin. Tasks with as many labels are one family, and ``solve.grouping`` puts two problems with few
+priors around it; ``slack`` has what that costs.
 Guarantee: upper bound, whatever the depth of the lattices and the prices tried; ``slack`` is what better ones could
 still take off. Cost: some hundred sweeps over the lattices, whatever the number of tasks.
 """

@@ -1,4 +1,4 @@
-"""Where the infinite is cut: labels per task, labels in flight, arrivals left, and what each cut may cost.
+"""Where the infinite is cut: labels per task, labels in flight, arrivals left and time, and what each cut may cost.
 
 ====== ======= ==================================================================================
 symbol code    meaning
@@ -6,20 +6,15 @@ symbol code    meaning
 C      cap     labels given to one task in the sweep; beyond it the no-delay continuation takes over
 W      flight  labels of one task in flight at once in the sweep, likewise
 D      depth   last level of the lattice on which the no-delay problem is solved
+tau_k  tau     time left at the layers, 0 .. T; one layer for an infinite horizon
 ====== ======= ==================================================================================
 
-Time layers of a solve: one layer for an infinite horizon, tau_0 = 0 .. tau_m = T for a finite one.
-
 Graded layers are closer together where little time is left, because there the states with many labels in flight move
-fast: tau_k = T (k/m)^1.5.
-
-Where the arrival rate jumps V has a kink in tau. So every jump is a layer, each piece of constant rate [a, b] has steps
-of its own, tau = a + (b - a) (k/m)^1.5, and no stencil reaches across. A piece has its share of the steps, half of them
-by its length and half by the arrivals expected in it, so that a short rush is not stepped over. Where labels come in
-much faster than the horizon is long, a boundary layer of length 1/mu at tau = a would lie within one step: there half
-of the steps are spread evenly and half evenly in log(1 + rate (tau - a)).
-
-From the states of a sweep to the states of a task: tables over (w in flight, node of the class's own lattice).
+fast: tau_k = T (k/m)^1.5. Where the arrival rate jumps V has a kink in tau. So every jump is a layer, each piece of
+constant rate [a, b] has steps of its own, tau = a + (b - a) (k/m)^1.5, and no stencil reaches across. A piece has its
+share of the steps, half of them by its length and half by the arrivals expected in it, so that a short rush is not
+stepped over. Where labels come in much faster than the horizon is long, a boundary layer of length 1/mu at tau = a
+would lie within one step: there half of the steps are spread evenly and half evenly in log(1 + rate (tau - a)).
 
 A sweep numbers its states off[w] + i on a lattice that may be lumped and ends at the cap; simulation, policies and
 campaigns number them [w, node] on the class's own lattice, whose ``first`` is called ``own`` here. ``core`` is the map;

@@ -1,21 +1,4 @@
-"""Near-equal workers share a type: two coins rounded to more informative ones, which keeps a bound a bound.
-
-====== ======== ==================================================================
-symbol code     meaning
-====== ======== ==================================================================
-s      --       P(says 1 | truth 1)
-t      --       P(says 0 | truth 0)
-h      step     s and t are rounded to multiples of it, away from s + t = 1
-====== ======== ==================================================================
-
-With s + t >= 1 both coins go up, with s + t < 1 both go down: the given worker is then the rounded one with some
-answers changed by lot (docs/theory_workers.md, section 7), so that the bound with the rounded one is at least as high.
-Coins only move away from the line s + t = 1, so that nobody is rounded across it.
-
-Guarantee: an upper bound for labels to come. Beliefs from labels that have been given must keep the channels as they
-are. Cost: the bound rises by about what a worker better by h is worth.
-
-Bounds averaged over crowds: what holds where channels are not known.
+"""The certified upper bound of a problem with workers who differ.
 
 ======== ========= ==================================================================
 symbol   code      meaning
@@ -23,24 +6,29 @@ symbol   code      meaning
 A        types     a whole crowd: the channels of all its workers, all revealed
 p_x(A)   beliefs   what the labels given so far say about the tasks *under that crowd*
 D        n         crowds drawn, independently, from what is known about them
+s, t     --        P(says 1 | truth 1) and P(says 0 | truth 0) of a worker
+h        step      s and t are rounded to multiples of it, away from s + t = 1
 ======== ========= ==================================================================
+
+Channels that are known enter as they are. With more than two answers beliefs have a grid of the simplex or, if that is
+better, a set of beliefs that can be reached. Where a type has a prior on its channel, whole crowds are drawn from it,
+one channel for each worker, and the bounds of the crowds are averaged:
 
     E[ bound(A, p(A)) ]  <=  mean over D crowds  +  t_{D-1} sd / sqrt(D)      with the confidence given
 
 Revealing the crowd can only help, so that the bound of a crowd holds for a policy that is told it, and its mean for one
 that is not. The beliefs must be those of the crowd drawn: averaging V at the marginal beliefs is not a bound
 (docs/theory_workers.md). Crowds must be drawn from the true posterior; before the first label that is the prior.
-Guarantee: the limit is Student's, of a mean of values between the worst and the best reward.
-Cost: one relaxation for each crowd.
 
-The certified upper bound of a problem with workers who differ.
-
-Channels that are known enter as they are. With more than two answers beliefs have a grid of the simplex or, if that is
-better, a set of beliefs that can be reached. Where a type has a prior on its channel, whole crowds are drawn from it,
-one channel for each worker, and the bounds of the crowds are averaged (``averaged``).
+Very many workers with two answers share types: with s + t >= 1 both coins are rounded up, with s + t < 1 down. The
+given worker is then the rounded one with some answers changed by lot (docs/theory_workers.md, section 7), so that the
+bound with the rounded one is at least as high. Coins only move away from the line s + t = 1, so that nobody is rounded
+across it. That holds for labels to come; beliefs from labels that have been given must keep the channels as they are.
 
 Guarantee: no policy that knows what is assumed in ``Bound.assumes`` is worth more in expectation; with drawn crowds
-with the confidence given there. Cost: one relaxation (``relaxation``), or one for each crowd drawn.
+with the confidence given there, Student's limit of a mean of values between the worst and the best reward.
+Cost: one relaxation (``relaxation``), or one for each crowd drawn; rounding raises it by about what a worker better by
+h is worth.
 """
 
 from __future__ import annotations

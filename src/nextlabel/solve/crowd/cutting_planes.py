@@ -1,4 +1,4 @@
-"""The master problem: prices that no mixture of the plans found so far can pay, by linear programming.
+"""Prices by cutting planes: for few types of workers, and for prices that are nearly known.
 
 ====== ======== =========== ==================================================================
 symbol code     shape       meaning
@@ -9,18 +9,15 @@ U, N   U, N     (), (M,)    labels in all and of each type, per task; may be inf
 w_k    weights  (P,)        share of the tasks that follow plan k
 ====== ======== =========== ==================================================================
 
+The plan that is best at some prices is a column of the master problem, a linear program for SciPy's HiGHS:
+
     min over lam, nu >= 0 of   max_k { R_k - sum_m (lam + nu_m + cost_m) L_km } + lam U + sum_m nu_m N_m
     = max over w of  sum_k w_k (R_k - cost L_k),   sum_k w_k L_k <= N,   sum_k w_k sum_m L_km <= U,   sum_k w_k = 1.
 
-Guarantee: a lower bound on the minimum over all plans, for each plan is one of them. Cost: one linear program.
-
-Prices by cutting planes: for few types of workers, and for prices that are nearly known.
-
-The plan that is best at some prices is a column of the master problem (``master``). Its prices are tried next, every
-other time half-way to the best ones known, which keeps them from jumping about.
-
-Guarantee: every value tried is that of a bound; the master's value is never above the least of them.
-Cost: per round a linear program and the values at its prices; some tens of rounds for a few types.
+Its prices are tried next, every other time half-way to the best ones known, which keeps them from jumping about. Both
+the certified bound and the policy ``crowd`` search this way.
+Guarantee: every value tried is that of a bound; the master's value is never above the least of them, for each plan is
+one of all. Cost: per round a linear program and the values at its prices; some tens of rounds for a few types.
 """
 
 from __future__ import annotations

@@ -1,18 +1,4 @@
-"""The grid of beliefs: knots graded in log-odds, and the beliefs that the first labels lead to.
-
-======== ========= ========= ==================================================================
-symbol   code      shape     meaning
-======== ========= ========= ==================================================================
-n        knots     (n,)      values of a coordinate, dense near 0 and 1 where tasks are nearly decided
-G        points    (G, C)    C(n + C - 2, C - 1) grid points
-======== ========= ========= ==================================================================
-
-Interpolation costs nothing at a grid point. The beliefs that can be reached from the tasks' own by few labels are
-therefore made grid points, the shortest ways first: their coordinates (``kernels.crowd_grid``), tail sums of the
-belief, become knots. Further beliefs fall between knots that are evenly spaced in log-odds. Coordinates are close to 0
-or 1 near every corner of the simplex, so that the grid is dense where tasks are nearly decided.
-
-One task on the grid: the chain that labels make, its values at given prices, and what certifies them.
+"""One task on a grid of beliefs: the chain that labels make, its values at given prices, and what certifies them.
 
 ======== ========= ============ ==================================================================
 symbol   code      shape        meaning
@@ -20,24 +6,26 @@ symbol   code      shape        meaning
 R        stop      (S,)         value of stopping at a state
 --       ceiling   (S,)         value if the truth were told: linear in the belief
 x_0      mass      (S,)         share of the tasks that begin there
+n        knots     (n,)         values of a coordinate, dense near 0 and 1 where tasks are nearly decided
+G        points    (G, C)       C(n + C - 2, C - 1) grid points
 ======== ========= ============ ==================================================================
 
-A state is a grid point, once for every different reward: S = B G. Values are numbers for grid points; between them
-they are interpolated, which errs upwards because V is convex.
+A state is a grid point, once for every different reward: S = B G. Values are numbers for grid points; between them they
+are interpolated, which errs upwards because V is convex, and costs nothing at a grid point. The beliefs that can be
+reached from the tasks' own by few labels are therefore made grid points, the shortest ways first: their coordinates
+(``kernels.crowd_grid``), tail sums of the belief, become knots. Further beliefs fall between knots that are evenly
+spaced in log-odds.
+
+A grid of the simplex has too few points per answer from five answers on. ``make_reachable_task`` takes the beliefs that
+labels of the types lead to, breadth first, as long as tasks are not decided; whatever lies beyond is written as one of
+them and certainty. Where the answers can change names without changing anything (one-coin workers, answers all alike
+before the first label), beliefs are sorted, which leaves a small part of them. It is tight for the first labels and
+loose for what comes after the last point, where a part of every task counts as decided.
 
 Certificate. With T V <= V + e and every cost at least c, U = (V + a ceiling) / (1 + a) satisfies T U <= U for
 a >= e / c: the chain keeps the mean of a linear function, and every label costs. U >= R and U >= T U make U an upper
 bound on the true value (docs/theory_workers.md). ``e`` takes in the rounding of T itself.
-
-One task with many answers: only beliefs that its own can lead to, the most likely first.
-
-A grid of the simplex has too few points per answer from five answers on. Here the points are the beliefs that labels
-of the types lead to, breadth first, as long as tasks are not decided; whatever lies beyond is written as one of them
-and certainty (``kernels.crowd_grid``). Where the answers can change names without changing anything (one-coin
-workers, answers all alike before the first label), beliefs are sorted, which leaves a small part of them.
-
-Guarantee: an upper bound for any set of points. It is tight for the first labels and loose for what comes after the
-last point, where a part of every task counts as decided. Cost: see ``kernels.crowd_grid``.
+Guarantee: an upper bound for any grid or set of points. Cost: see ``kernels.crowd_grid``.
 """
 
 from __future__ import annotations

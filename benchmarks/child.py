@@ -64,16 +64,16 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
     import nextlabel as nl
     from nextlabel.policies.index import Index
     from nextlabel.policies.own_priors import AHEAD
-    from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
+    from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
     priors = [(float(a), float(b)) for a, b in weights]
     few, all_ = nl.Problem.from_priors(priors[:300], 900), nl.Problem.from_priors(priors, budget)
-    own_priors_chunk(few, own_prior_tables(few, Index()), True, 0, 0, 1)
+    OwnCampaigns(few, own_prior_tables(few, Index())).play(0, 0, 1)
     begin = perf_counter()
     own = own_prior_tables(all_, Index())
     middle = perf_counter()
-    out, _ = own_priors_chunk(all_, own, True, 0, 0, 1)
+    out = OwnCampaigns(all_, own).play(0, 0, 1)[0][0]
     end = perf_counter()
     left = own.D + AHEAD - np.repeat(np.arange(own.D + 1), np.arange(1, own.D + 2))
     found = np.isfinite(own.score[:, 0]).sum(axis=0)
@@ -131,15 +131,15 @@ def scores_campaign_job() -> dict[str, float]:
     import numpy as np
 
     from nextlabel.policies.index import Index
-    from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
+    from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 
     few = million_scores(2000)
-    own_priors_chunk(few, own_prior_tables(few, Index()), True, 0, 0, 1)
+    OwnCampaigns(few, own_prior_tables(few, Index())).play(0, 0, 1)
     begin = perf_counter()
     problem = million_scores(1_000_000)
     own = own_prior_tables(problem, Index())
     middle = perf_counter()
-    out, _ = own_priors_chunk(problem, own, True, 0, 0, 1)
+    out = OwnCampaigns(problem, own).play(0, 0, 1)[0][0]
     return {
         "table_seconds": middle - begin,
         "seconds": perf_counter() - begin,
@@ -157,7 +157,7 @@ def crowd_campaign_job() -> dict[str, float]:
     import nextlabel as nl
     from benchmarks.crowd_campaign import large_crowd
     from nextlabel.beliefs.fact import Fact
-    from nextlabel.problem.problem import TaskClass
+    from nextlabel.problem.task_class import TaskClass
     from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values
 

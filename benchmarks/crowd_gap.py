@@ -28,15 +28,16 @@ from nextlabel.kernels.crowd_rollout import (
     CrowdWorld,
     draw_truths,
     new_crowd_run,
+    no_record,
     play_crowd,
     score_crowd,
 )
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.types import CrowdTypes
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.task_class import TaskClass
 from nextlabel.problem.workers import WorkerType
-from nextlabel.simulation.crowd import reference_values
-from nextlabel.simulation.crowd_world import CrowdSetting
+from nextlabel.simulation.crowd import CrowdSetting, reference_values
 from nextlabel.solve.bound import upper_bound
 
 TASKS, BUDGET, PEOPLE, SEED = 1000, 3000, 20, 0
@@ -97,7 +98,7 @@ def play(setting: CrowdSetting, values: Floats, told: Told, replication: int) ->
         campaign.options[TRIAL] = 0
     world = CrowdWorld(
         draw_truths(setting.beliefs, SEED, replication), order, channels, np.arange(people), allocator.grid, values,
-        BUDGET, setting.timing(True),
+        BUDGET, setting.timing(True), no_record(),
     )  # fmt: skip
     run = new_crowd_run(world, setting.beliefs, SEED, replication)
     over = False

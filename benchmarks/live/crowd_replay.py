@@ -37,11 +37,9 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
 from nextlabel.kernels.crowd_campaign import next_among
-from nextlabel.kernels.crowd_replay import draw_arrivals
+from nextlabel.kernels.crowd_rollout import draw_arrivals
 from nextlabel.policies.crowd.growing import GrowingCrowd
-from nextlabel.simulation.crowd_readout import share_right
-from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd, share_right
 
 DATA = Path(os.environ.get("NEXTLABEL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 #: When virtual time begins, and seconds of it between two asks.

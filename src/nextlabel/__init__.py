@@ -58,17 +58,18 @@ if TYPE_CHECKING:
     from nextlabel.planning.plan import plan
     from nextlabel.planning.result import Plan
     from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
+    from nextlabel.policies.crowd.policies import CrowdView, WorkerPolicy
     from nextlabel.policies.exact_value import policy_value
     from nextlabel.policies.index import Index as IndexPolicy
     from nextlabel.policies.okg import OKG
     from nextlabel.policies.registry import make_policy
-    from nextlabel.problem.problem import Problem, TaskClass
+    from nextlabel.problem.problem import Problem
     from nextlabel.problem.rates import PiecewiseRate
     from nextlabel.problem.scores import ItemScores, read_scores, score_classes
+    from nextlabel.problem.task_class import TaskClass
     from nextlabel.problem.toml import load_problem, problem_to_toml
     from nextlabel.problem.workers import WorkerType
-    from nextlabel.simulation.crowd_record import CrowdRecord
-    from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
+    from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, replay_crowd
     from nextlabel.simulation.engine import Engine
     from nextlabel.simulation.study import Study, simulate
     from nextlabel.solve.bound import Bound, upper_bound
@@ -102,6 +103,7 @@ __all__ = [
     "ConflictError",
     "CrowdRecord",
     "CrowdReplayed",
+    "CrowdView",
     "Dirichlet",
     "Engine",
     "Event",
@@ -151,6 +153,7 @@ __all__ = [
     "TooManyRequestsError",
     "UnavailableError",
     "Utility",
+    "WorkerPolicy",
     "WorkerReport",
     "WorkerType",
     "__version__",
@@ -206,8 +209,9 @@ _HOME = {
     "compare_priors": "nextlabel.learn.priors",
     "ClockError": "nextlabel.errors",
     "ConflictError": "nextlabel.errors",
-    "CrowdRecord": "nextlabel.simulation.crowd_record",
+    "CrowdRecord": "nextlabel.simulation.crowd_replay",
     "CrowdReplayed": "nextlabel.simulation.crowd_replay",
+    "CrowdView": "nextlabel.policies.crowd.policies",
     "Dirichlet": "nextlabel.beliefs.dirichlet",
     "Engine": "nextlabel.simulation.engine",
     "Event": "nextlabel.campaign.events",
@@ -275,6 +279,7 @@ _HOME = {
     "upper_bound": "nextlabel.solve.bound",
     "Utility": "nextlabel.beliefs.rewards",
     "WorkerReport": "nextlabel.campaigns.worker_reports",
+    "WorkerPolicy": "nextlabel.policies.crowd.policies",
     "WorkerType": "nextlabel.problem.workers",
 }
 

@@ -9,22 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.assumptions import assumptions
 from nextlabel.backtesting.backtest import backtest
+from nextlabel.backtesting.figure import backtest_page
 from nextlabel.backtesting.options import BacktestOptions
-from nextlabel.backtesting.page import backtest_page
 from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.readout import accuracy_of, decisions, drawn_labels, with_all_labels
-from nextlabel.backtesting.replays import replay_overlaps
+from nextlabel.backtesting.readout import accuracy_of, decisions, with_all_labels
+from nextlabel.backtesting.report import assumptions, headline, point_rows, saving_rows, sentences, verdicts
 from nextlabel.backtesting.result import Backtest
-from nextlabel.backtesting.sentences import sentences
-from nextlabel.backtesting.tables import point_rows, saving_rows
-from nextlabel.backtesting.verdicts import headline, verdicts
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.experiments.study import find_set
-from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay
+from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay, replay_overlaps
 
 
 @pytest.fixture(scope="module")
@@ -142,15 +138,15 @@ def test_ties_and_read_outs() -> None:
 def test_drawn_labels_are_those_that_were_counted() -> None:
     recorded = crowd(uneven=True)
     found = backtest(recorded, policies=["uniform"], prior=Beta(1, 1), replications=2)
-    tally = replay_overlaps(found.setting, [1, 3], 2, keep=2)
+    played = replay_overlaps(found.setting, [1, 3], 2, keep=2)
     for rep in range(2):
-        order = drawn_labels(recorded, "random", 0, rep)
+        order = found.setting.drawn(rep)
         for b, k in enumerate((1, 3)):
-            taken = tally.taken[rep, b]
+            taken = played.taken[rep, b]
             assert (taken == np.minimum(recorded.counts, k)).all()
             ones = [recorded.labels[i, order[i, : taken[i]]].sum() for i in range(len(recorded))]
             nodes = taken * (taken + 1) // 2 + np.array(ones)
-            assert (np.bincount(nodes, minlength=tally.ends.shape[2]) == tally.ends[rep, b].sum(axis=1)).all()
+            assert (np.bincount(nodes, minlength=played.tally.shape[2]) == played.tally[rep, b].sum(axis=1)).all()
 
 
 # --- the RTE set ----------------------------------------------------------------------------------

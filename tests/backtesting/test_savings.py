@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats
-from nextlabel.backtesting.curves import Curve
-from nextlabel.backtesting.savings import resampled, saving
+from nextlabel.backtesting.result import Curve, resampled, saving
 
 BUDGETS = np.array([100.0, 200.0, 300.0, 400.0])
 

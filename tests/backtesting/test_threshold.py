@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.threshold import CLEAR, choose_threshold, credit, cuts
+from nextlabel.backtesting.pilot import CLEAR, choose_threshold, credit, cuts
 from nextlabel.experiments.study import find_set
 from nextlabel.simulation.replay import Recorded
 

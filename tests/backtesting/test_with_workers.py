@@ -8,19 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.assumptions import assumptions
 from nextlabel.backtesting.backtest import backtest
-from nextlabel.backtesting.collected import by_scores, collected_labels, everything, votes_of
+from nextlabel.backtesting.figure import backtest_page
 from nextlabel.backtesting.options import BacktestOptions, default_replications
-from nextlabel.backtesting.page import backtest_page
+from nextlabel.backtesting.readout import by_scores, collected_labels, everything, votes_of
+from nextlabel.backtesting.report import assumptions, sentences, verdicts
 from nextlabel.backtesting.result import Backtest
-from nextlabel.backtesting.sentences import sentences
-from nextlabel.backtesting.verdicts import verdicts
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
-from nextlabel.simulation.from_labels import to_recorded
+from nextlabel.simulation.replay import to_recorded
 
 Rows = list[tuple[str, str, str]]
 

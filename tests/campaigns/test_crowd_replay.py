@@ -11,8 +11,7 @@ from benchmarks.live.crowd_replay import play_live
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
-from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd
 
 TASKS, BUDGET = 160, 400
 

@@ -20,8 +20,8 @@ from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.labels import LabelTable, ReadReport, read_labels, second_answers
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.rates import estimate_rates
-from nextlabel.simulation import from_labels as convert
-from nextlabel.simulation.from_labels import to_recorded
+from nextlabel.simulation import replay as convert
+from nextlabel.simulation.replay import to_recorded
 
 
 def write(path: Path, text: str) -> Path:

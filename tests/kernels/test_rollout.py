@@ -14,17 +14,17 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
+from nextlabel.kernels.recorded import FILE, RecordedLabels
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation.engine import Engine, run, run_chunk
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays, none_recorded
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.task_class import TaskClass
 from nextlabel.simulation.study import simulate
 from strategies import random_problem
 from tolerances import ROUNDING
 
-NOTHING = np.zeros((0, 0), dtype=np.int64)
 SEED = 11
 #: ``resolve`` is not tables alone: tests/test_simulate.py runs it.
 BY_TABLES = sorted(set(POLICIES) - {"resolve"})
@@ -38,16 +38,15 @@ def play(
     wait: bool = True,
     most: int | None = None,
     limits: np.ndarray | None = None,
-    recorded: np.ndarray = NOTHING,
+    recorded: RecordedLabels | None = None,
 ) -> tuple[ProblemArrays, np.ndarray, np.ndarray]:
     """The arrays, the outcomes, and the final node of every task in every replication."""
     setting = Setting.of(problem, most)
     arrays = make_problem_arrays(setting, wait, limits)
     rule = make_policy(policy) if isinstance(policy, str) else policy
-    out, final = run(
-        Engine(), arrays, make_policy_arrays(setting, rule), no_gap(), replications, SEED, recorded=recorded, keep=True
-    )
-    return arrays, out, final
+    rollout = Rollout(arrays, make_policy_arrays(setting, rule), recorded=recorded or none_recorded())
+    out, ends = rollout.play(SEED, 0, replications, problem.tasks)
+    return arrays, out[:, 0], ends[:, 0] % len(arrays.level)
 
 
 def ones_of(arrays: ProblemArrays, final: np.ndarray, setting: Setting) -> np.ndarray:
@@ -141,7 +140,7 @@ def test_arrivals_below_the_price_are_turned_away() -> None:
     setting = Setting.of(Problem.identical(4, 6))
     arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy("okg"))
     closed = tables._replace(price=np.array([-np.inf, np.inf, -np.inf, np.inf, np.inf, -np.inf]))
-    out, _ = run(Engine(), arrays, closed, no_gap(), 30, SEED)
+    out = Rollout(arrays, closed).play(SEED, 0, 30)[0][:, 0]
     assert np.all(out[:, 1] == 3)
     assert np.all(out[:, 4] == 6)
 
@@ -157,9 +156,9 @@ def test_chunks_do_not_matter() -> None:
     setting = Setting.of(Problem.identical(6, 9, arrival_rate=1.0))
     arrays = make_problem_arrays(setting, True)
     for name in BY_TABLES:
-        tables = make_policy_arrays(setting, make_policy(name))
-        whole = run_chunk(arrays, tables, no_gap(), NOTHING, SEED, 0, 30, True)
-        parts = [run_chunk(arrays, tables, no_gap(), NOTHING, SEED, k, n, True) for k, n in ((0, 7), (7, 1), (8, 22))]
+        rollout = Rollout(arrays, make_policy_arrays(setting, make_policy(name)))
+        whole = rollout.play(SEED, 0, 30, 6)
+        parts = [rollout.play(SEED, k, n, 6) for k, n in ((0, 7), (7, 1), (8, 22))]
         for place in (0, 1):
             assert np.array_equal(whole[place], np.concatenate([part[place] for part in parts])), name
 
@@ -201,14 +200,19 @@ def test_replay_uses_each_label_once_in_its_order(seed: int, name: str) -> None:
     recorded = rng.integers(0, 2, (K, most))
     for x in range(K):
         recorded[x, have[x] :] = -(10**9)  # a label that is not there would lead far astray
-    priors = [Beta(1 + x / 10, 1.3) for x in range(K)]
-    problem = Problem(tuple(TaskClass(1, p) for p in priors), int(rng.integers(1, 25)), 2.0, 0.4)
+    kinds, many = np.unique(have, return_counts=True)  # a class for each number of labels
+    classes = tuple(TaskClass(int(n), Beta(1 + x / 10, 1.3)) for x, n in enumerate(many))
+    problem = Problem(classes, int(rng.integers(1, 25)), 2.0, 0.4)
     setting = Setting.of(problem, most)
-    limits = np.minimum(have, setting.depth)
-    arrays, out, final = play(problem, name, 5, most=most, limits=limits, recorded=recorded)
+    limits = np.minimum(kinds, setting.depth)
+    start = np.zeros(most + 1, dtype=np.int64)
+    start[kinds] = np.arange(len(kinds)) * setting.views[0].nodes
+    arrays, out, final = play(
+        problem, name, 5, most=most, limits=limits, recorded=RecordedLabels(recorded, have, start, FILE)
+    )
     level = arrays.level[final]
     assert np.all(level <= have)
-    assert np.all(out[:, 1] == min(problem.budget, limits.sum()))
+    assert np.all(out[:, 1] == min(problem.budget, int(limits @ many)))
     ones = ones_of(arrays, final, setting)
     for rep in range(5):
         assert [recorded[x, : level[rep, x]].sum() for x in range(K)] == ones[rep].tolist()
@@ -216,10 +220,11 @@ def test_replay_uses_each_label_once_in_its_order(seed: int, name: str) -> None:
 
 def test_replay_keeps_the_recorded_order() -> None:
     recorded = np.array([[1, 1, 0, 0, 1], [0, 1, 1, 1, 0]])
-    problem = Problem((TaskClass(1), TaskClass(1, Beta(1, 2))), 10, 3.0, 0.4)
+    problem = Problem((TaskClass(2),), 10, 3.0, 0.4)
+    labels = RecordedLabels(recorded, np.full(2, 5), np.zeros(6, dtype=np.int64), FILE)
     for budget in range(1, 11):
         setting = Setting.of(problem.with_budget(budget), 5)
-        arrays, _, final = play(problem.with_budget(budget), "uniform", 20, most=5, recorded=recorded)
+        arrays, _, final = play(problem.with_budget(budget), "uniform", 20, most=5, recorded=labels)
         level, ones = arrays.level[final], ones_of(arrays, final, setting)
         for x in (0, 1):
             prefix = np.concatenate([[0], np.cumsum(recorded[x])])

@@ -10,10 +10,9 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.scores import score_classes
 from nextlabel.simulation import curve as curve_module
-from nextlabel.simulation import ranked_by, sampled
-from nextlabel.simulation.curve import value_curve
-from nextlabel.simulation.own_budgets import OwnBudgets
-from nextlabel.simulation.sampled import sample_tasks
+from nextlabel.simulation import own_priors
+from nextlabel.simulation.curve import sample_tasks, value_curve
+from nextlabel.simulation.own_priors import OwnCampaigns
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve, ceiling_value, overlap_values
 from tolerances import ROUNDING
@@ -36,7 +35,7 @@ def test_every_budget_has_the_value_that_the_other_engine_finds(
     groups = value_curve(problem, "uniform", budgets, replications=300)
     monkeypatch.setattr(curve_module, "FEW_CLASSES", 1)
     tables = value_curve(problem, "uniform", budgets, replications=300)
-    monkeypatch.setattr(ranked_by, "GRID", 3)
+    monkeypatch.setattr(own_priors, "GRID", 3)
     own = value_curve(problem, "uniform", budgets, replications=300)
     assert own.sample == pytest.approx(tables.sample, abs=1e-10)
     off = np.sqrt(groups.half_width**2 + own.half_width**2)
@@ -46,16 +45,15 @@ def test_every_budget_has_the_value_that_the_other_engine_finds(
 
 def test_a_curve_ends_where_its_campaign_ends() -> None:
     problem = scored_problem({"strength": 2.0}, 80, arrival_rate=3.0)
-    rollout = OwnBudgets.of(problem, make_policy("index"), np.array([10, 240]))
-    ends = rollout.run(4, 0, 2)
-    again = OwnBudgets.of(problem, make_policy("index"), np.array([240])).run(4, 0, 2)
+    ends = OwnCampaigns.over_budgets(problem, make_policy("index"), [10, 240]).play(4, 0, 2)[0]
+    again = OwnCampaigns.over_budgets(problem, make_policy("index"), [240]).play(4, 0, 2)[0]
     assert (ends[:, 1] == again[:, 0]).all()
     assert (ends[:, :, 1] == [10, 240]).all()
     assert (ends[:, 1, 0] > ends[:, 0, 0]).all()
 
 
 def test_a_sample_is_the_campaign_in_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "SAMPLED_TASKS", 100)
+    monkeypatch.setattr(curve_module, "SAMPLED_TASKS", 100)
     problem = scored_problem({"strength": 4.0}, 1000)
     few, step = sample_tasks(problem)
     assert step == 10
@@ -67,7 +65,7 @@ def test_a_sample_is_the_campaign_in_small(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_plan_of_many_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "SAMPLED_TASKS", 150)
+    monkeypatch.setattr(curve_module, "SAMPLED_TASKS", 150)
     problem = scored_problem({"accuracy": 0.8}, 300)
     found = plan(problem, target=0.93, most=900, label_cost=0.05, replications=30)
     assert found.sample == 2

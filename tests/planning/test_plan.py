@@ -16,15 +16,12 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import learn_prior
-from nextlabel.planning.bounds import plan_bounds
-from nextlabel.planning.meaning import right_means
-from nextlabel.planning.page import plan_page
+from nextlabel.planning.figure import plan_page
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
-from nextlabel.planning.plan import with_ample_budget
-from nextlabel.planning.sentences import sentences
-from nextlabel.planning.tables import curve_rows, overlap_rows
-from nextlabel.policies.budget_rollout import patient_index
+from nextlabel.planning.plan import plan_bounds, with_ample_budget
+from nextlabel.planning.report import curve_rows, overlap_rows, right_means, sentences
+from nextlabel.policies.rollout_arrays import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound

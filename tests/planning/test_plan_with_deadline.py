@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from nextlabel.errors import InputError
-from nextlabel.planning import auto_curve, bounds
-from nextlabel.planning.bounds import plan_bounds
-from nextlabel.planning.plan import plan
-from nextlabel.planning.sentences import assumptions, sentences
-from nextlabel.planning.tables import curve_rows
+from nextlabel.planning import plan as plan_module
+from nextlabel.planning.plan import plan, plan_bounds
+from nextlabel.planning.report import assumptions, curve_rows, sentences
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
@@ -22,8 +20,8 @@ SHORT = Problem.identical(20, 1, arrival_rate=2.0, completion_rate=0.1, horizon=
 
 @pytest.fixture(autouse=True)
 def few_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto_curve, "POINTS", 3)
-    monkeypatch.setattr(bounds, "SOLVED", (1.0,))
+    monkeypatch.setattr(plan_module, "AUTO_POINTS", 3)
+    monkeypatch.setattr(plan_module, "SOLVED", (1.0,))
 
 
 def test_the_curve_of_auto_is_that_of_its_campaigns() -> None:

@@ -13,7 +13,7 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.planning.crowd_plan import Lines
 from nextlabel.planning.plan import plan as make_plan
-from nextlabel.planning.sentences import assumptions, sentences
+from nextlabel.planning.report import assumptions, sentences
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import answers_text
 from nextlabel.problem.workers import WorkerType

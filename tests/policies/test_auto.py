@@ -16,9 +16,9 @@ from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.policies.auto import merge_classes
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation.engine import Engine, run
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.task_class import TaskClass
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, scale_of, stored_rows
@@ -213,7 +213,7 @@ def test_a_deadline_is_known() -> None:
     setting = Setting.of(cut_short)
     arrays = make_problem_arrays(setting, True)
     tables = [make_policy_arrays(setting, make_policy(policy)) for policy in ("auto", "okg-pending")]
-    auto, other = (run(Engine(), arrays, one, no_gap(), 400, 2)[0][:, 0] for one in tables)
+    auto, other = (Rollout(arrays, one).play(2, 0, 400)[0][:, 0, 0] for one in tables)
     ahead = auto - other
     assert ahead.mean() > 2.5 * ahead.std() / np.sqrt(len(ahead))
 

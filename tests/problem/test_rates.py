@@ -18,11 +18,11 @@ from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
+from nextlabel.problem.problem import Problem
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.simulation.engine import Engine, run
-from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
+from nextlabel.problem.task_class import TaskClass
+from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
@@ -282,17 +282,10 @@ def test_day_and_night_bound_exact_and_policies() -> None:
 def test_arrivals_are_as_many_as_the_integral_says() -> None:
     problem = identical(DAYS, budget=60, horizon=11.0, tasks=4)
     setting = Setting.of(problem, 6)
-    out, _ = run(
-        Engine(),
-        make_problem_arrays(setting, True),
-        make_policy_arrays(setting, make_policy("uniform")),
-        no_gap(),
-        3000,
-        7,
-    )
+    arrays, uniform = make_problem_arrays(setting, True), make_policy("uniform")
+    out = Rollout(arrays, make_policy_arrays(setting, uniform)).play(7, 0, 3000)[0][:, 0]
     assert problem.mean_arrivals == pytest.approx(2 * (3 + 0.2) + 3 + 0.1, abs=ROUNDING)
     assert abs(out[:, 4].mean() - problem.mean_arrivals) < STANDARD_ERRORS * math.sqrt(problem.mean_arrivals / 3000)
     assert out[:, 4].var() == pytest.approx(problem.mean_arrivals, rel=0.15)  # Poisson
-    tables = own_prior_tables(problem, make_policy("uniform"))
-    many, _ = own_priors_chunk(problem, tables, True, 7, 0, 100)
-    assert np.all(many[:, 4] == out[:100, 4])
+    many = OwnCampaigns(problem, own_prior_tables(problem, uniform)).play(7, 0, 100)[0]
+    assert np.all(many[:, 0, 4] == out[:100, 4])

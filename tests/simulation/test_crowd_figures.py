@@ -9,8 +9,7 @@ import pytest
 
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
-from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, replay_crowd
 
 
 def recorded(folder: Path) -> CrowdRecord:

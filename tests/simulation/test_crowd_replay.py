@@ -8,8 +8,7 @@ import pytest
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable
-from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import CrowdReplayed, CrowdReplaySetup, labels_given, replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, CrowdReplaySetup, labels_given, replay_crowd
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 

@@ -11,9 +11,14 @@ from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_labels
-from nextlabel.simulation.crowd_record import CrowdRecord
-from nextlabel.simulation.crowd_replay import CrowdReplaySetup, labels_given, replay_crowd
-from nextlabel.simulation.crowd_timed import Schedule, shared_out
+from nextlabel.simulation.crowd_replay import (
+    CrowdRecord,
+    CrowdReplaySetup,
+    Schedule,
+    labels_given,
+    replay_crowd,
+    shared_out,
+)
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 

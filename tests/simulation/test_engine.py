@@ -9,23 +9,23 @@ import sys
 import numpy as np
 import pytest
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.simulation import engine as engine_module
-from nextlabel.simulation.engine import CHUNK_SECONDS, NOTHING, Engine, run_chunks
+from nextlabel.simulation.engine import CHUNK_SECONDS, Engine, run_chunks
 
 #: A campaign that says when its first chunk begins.
 CAMPAIGN = """
 import sys
-from nextlabel.simulation import engine
+from nextlabel.policies.rollout_arrays import Rollout
 
-real = engine.run_chunk
+real = Rollout.play
 
 def noisy(*given, **more):
     sys.stderr.write("begun\\n")
     sys.stderr.flush()
     return real(*given, **more)
 
-engine.run_chunk = noisy
+Rollout.play = noisy
 from nextlabel.cli.app import run
 
 sys.exit(run(sys.argv[1:]))
@@ -41,13 +41,13 @@ def test_chunks_take_about_a_second(cost: float, count: int, monkeypatch: pytest
     shares: list[float] = []
     monkeypatch.setattr(engine_module, "perf_counter", lambda: now)
 
-    def chunk(first: int, size: int) -> tuple[Floats, Ints]:
+    def chunk(first: int, size: int) -> tuple[Floats]:
         nonlocal now
         now += cost * size
         took.append(cost * size)
-        return np.arange(first, first + size, dtype=np.float64)[:, None], NOTHING
+        return (np.arange(first, first + size, dtype=np.float64)[:, None],)
 
-    out, _ = run_chunks(Engine(), chunk, count, shares.append)
+    (out,) = run_chunks(Engine(), chunk, count, shares.append)
     assert (out[:, 0] == np.arange(count)).all()
     assert max(took) <= max(CHUNK_SECONDS, cost)
     assert len(took) <= 40 + sum(took) / (0.5 * CHUNK_SECONDS)

@@ -13,17 +13,19 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
+from nextlabel.kernels.arrivals import arrival_after
 from nextlabel.kernels.index import gittins
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
-from nextlabel.kernels.own_priors import arrival_after, sift
+from nextlabel.kernels.own_priors import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, class_arrays
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.task_class import TaskClass
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import ClassTables, own_prior_tables, own_priors_chunk
+from nextlabel.simulation.own_priors import ClassTables, OwnCampaigns, own_prior_tables
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from tolerances import ROUNDING
@@ -94,7 +96,7 @@ def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
     problem = Problem.from_priors(some_priors(100), 150)
     tasks = own_prior_tables(problem, Index(), most_labels=12)
     scores = tasks.score
-    own_priors_chunk(problem, tasks, True, 0, 0, 1)
+    OwnCampaigns(problem, tasks).play(0, 0, 1)
     known = np.isfinite(scores[:, 0])
     assert known[:, 0].all()
     assert known.sum() <= 100 + 5 * 150  # hardly ever are there more than four labels of a task in flight
@@ -105,11 +107,10 @@ def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_indices_found_by_other_chunks_change_nothing(jobs: int) -> None:
     problem = Problem.from_priors(some_priors(80), 200, arrival_rate=1.0)
-    chunk = partial(own_priors_chunk, problem)
     tables = partial(own_prior_tables, problem, Index(), most_labels=12)
-    together, _ = run_chunks(Engine(jobs=jobs), partial(chunk, tables(), True, 0), 40, None)
+    together = run_chunks(Engine(jobs=jobs), partial(OwnCampaigns(problem, tables()).play, 0), 40, None)[0]
     for first in (0, 39):
-        alone, _ = chunk(tables(), True, 0, first, 1)
+        alone = OwnCampaigns(problem, tables()).play(0, first, 1)[0]
         assert (together[first] == alone[0]).all()
 
 
@@ -129,8 +130,8 @@ def test_labels_that_cost_more_than_the_index_are_not_bought() -> None:
     priors = some_priors(80)
     for cost, bought in ((0.0, 200), (0.5, 0)):
         problem = Problem.from_priors(priors, 200, label_cost=cost)
-        out, _ = own_priors_chunk(problem, own_prior_tables(problem, Index(), most_labels=12), True, 0, 0, 1)
-        assert out[0, 1] == bought
+        out = OwnCampaigns(problem, own_prior_tables(problem, Index(), most_labels=12)).play(0, 0, 1)[0]
+        assert out[0, 0, 1] == bought
 
 
 @given(st.floats(0, 10), st.floats(1e-6, 30))
@@ -187,7 +188,7 @@ def test_untouched_tasks_are_drawn_by_lot(name: str) -> None:
     scores = tasks.score
     assert np.isfinite(scores).all()
     assert np.all(scores[:, 0, 0] > scores.reshape(100, -1)[:, 1:].max(axis=1))
-    out, _ = own_priors_chunk(problem, tasks, True, 0, 0, 400)
+    out = OwnCampaigns(problem, tasks).play(0, 0, 400)[0][:, 0]
     # Ten of a hundred unlike tasks are labelled: by lot, the value differs between replications.
     assert len(np.unique(np.round(out[:, 0], 9))) > 300
 

@@ -7,20 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.threshold import learnt_threshold
+from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.experiments.study import find_set
 from nextlabel.kernels.random import ORDER, stream_key, uniform
-from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, draw_recorded
-from nextlabel.kernels.rollout import rollout
+from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import learn_prior
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
@@ -94,12 +92,12 @@ def test_what_comes_in_is_the_beginning_of_each_tasks_labels(name: str) -> None:
     recorded = crowd()
     K, most = len(recorded), recorded.labels.shape[1]
     setting = Setting.of(Problem.identical(K, 100, arrival_rate=4.0), most, most)
-    out, final = np.zeros((1, 5)), np.zeros((1, K), dtype=np.int64)
+    labels = RecordedLabels(recorded.labels, recorded.counts, np.zeros(most + 1, dtype=np.int64), FILE)
     arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy(name))
-    rollout(arrays, tables, no_gap(), recorded.labels, 3, 0, out, final)
+    out, ends = Rollout(arrays, tables, recorded=labels).play(3, 0, 1, K)
     view = setting.views[0]
-    seen, ones = view.level[final[0]], view.ones[final[0]]
-    assert seen.sum() == out[0, 1] == 100
+    seen, ones = view.level[ends[0, 0]], view.ones[ends[0, 0]]
+    assert seen.sum() == out[0, 0, 1] == 100
     assert list(ones) == [int(recorded.labels[x, : seen[x]].sum()) for x in range(K)]
 
 
@@ -214,9 +212,9 @@ def test_budgets_with_the_same_tables_are_one_campaign(
     played = []
     chunk = replay_module.replay_chunk
 
-    def count(campaign: replay_module.ReplayCampaign, *rest: int) -> object:
-        played.append(campaign.budgets)
-        return chunk(campaign, *rest)
+    def count(setup: ReplaySetup, sweep: Rollout, *rest: int) -> object:
+        played.append(sweep.budgets)
+        return chunk(setup, sweep, *rest)
 
     monkeypatch.setattr(replay_module, "replay_chunk", count)
     replay(ReplaySetup(crowd()), [policy], budget=[23, 4, 35, 60], replications=1)

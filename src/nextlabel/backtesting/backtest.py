@@ -27,33 +27,29 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.backtesting.accuracy import accuracies, savings
-from nextlabel.backtesting.budgets import choose_budgets
-from nextlabel.backtesting.collected import beliefs_of, everything, winners
-from nextlabel.backtesting.crowd_rules import check_times
 from nextlabel.backtesting.options import (
     COUNTING_REPLICATIONS,
     CROWD,
     PILOT,
     BacktestOptions,
+    choose_budgets,
     default_replications,
     each_once,
 )
 from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
-from nextlabel.backtesting.play import Play, play_counting, play_with_workers
-from nextlabel.backtesting.readout import needs_crowdkit, with_all_labels
-from nextlabel.backtesting.replays import BacktestSetup
+from nextlabel.backtesting.play import Play, accuracies, check_times, play_counting, play_with_workers, savings
+from nextlabel.backtesting.readout import beliefs_of, everything, needs_crowdkit, winners, with_all_labels
 from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.policies.base import Policy
+from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import as_prior
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.from_labels import to_recorded
-from nextlabel.simulation.replay import Recorded
+from nextlabel.simulation.replay import Recorded, ReplaySetup, to_recorded
 from nextlabel.solve.progress import Progress
 
 
@@ -63,7 +59,7 @@ class Rules:
 
     names: tuple[str, ...]
     counting: tuple[Policy, ...]
-    crowd: tuple[str, ...]
+    crowd: tuple[Policy, ...]
     readouts: tuple[str, ...]
 
     @property
@@ -110,9 +106,7 @@ def backtest(
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
-    setting = BacktestSetup(
-        pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed
-    )
+    setting = ReplaySetup(pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed)
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
     if rules.know_workers:
@@ -154,7 +148,7 @@ def backtest(
         replications=count,
         seconds=perf_counter() - begin,
         workers=None if pool.workers is None else int(np.unique(pool.workers[pool.workers >= 0]).size),
-        crowd=rules.crowd,
+        crowd=tuple(policy.name for policy in rules.crowd),
         replay=how.replay,
         turn_away=how.turn_away,
         uses_prior=rules.use_prior or not rules.know_workers,
@@ -190,16 +184,17 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     given = policies or how.default_policies(recorded.workers is not None, recorded.answers)
     each_once("policy", [policy for policy in given if isinstance(policy, str)])
     chosen = [make_policy(policy) for policy in given]
-    crowd = tuple(policy.name for policy in chosen if policy.name in CROWD)
-    counting = tuple(policy for policy in chosen if policy.name not in CROWD)
+    crowd = tuple(policy for policy in chosen if isinstance(policy, WorkerPolicy))
+    counting = tuple(policy for policy in chosen if not isinstance(policy, WorkerPolicy))
+    learners = [policy.name for policy in crowd]
     names = tuple(policy.name for policy in chosen)
     each_once("policy", list(names))
     for policy in counting:
         if policy.solves_again:
             raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
     readouts = tuple(how.readouts or how.default_readouts(bool(crowd)))
-    _check_workers(crowd, readouts, how, recorded)
-    how.check_crowd(crowd or (("the read-out workers",) if "workers" in readouts else ()))
+    _check_workers(learners, readouts, how, recorded)
+    how.check_crowd(learners or (["the read-out workers"] if "workers" in readouts else []), bool(learners))
     if recorded.answers > 2 and (counting or "posterior" in readouts or "dawid-skene" in readouts):
         what = counting[0].name if counting else "the read-out posterior or dawid-skene"
         raise InputError(
@@ -213,7 +208,7 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
         )
     if crowd and "posterior" in readouts:
         raise InputError(
-            f"{crowd[0]} has no read-out by posterior, which takes workers to be alike.",
+            f"{crowd[0].name} has no read-out by posterior, which takes workers to be alike.",
             "Use the read-outs workers and majority.",
         )
     return Rules(names, counting, crowd, readouts)

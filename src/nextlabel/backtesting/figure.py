@@ -1,22 +1,36 @@
-"""The figures of a backtest: accuracy against labels per task, and labels saved with their intervals."""
+"""The figures of a backtest, accuracy against labels per task and labels saved with their intervals; and its page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nextlabel.backtesting.report import (
+    SHOWN,
+    USUAL,
+    accuracy_table,
+    against,
+    assumptions,
+    headline,
+    opponents,
+    overlap_line,
+    percent_saved,
+    saving_table,
+    sentences,
+)
 from nextlabel.backtesting.result import Backtest
-from nextlabel.backtesting.verdicts import SHOWN, USUAL, against, opponents
+from nextlabel.reporting.html import embedded, render_page
 from nextlabel.reporting.style import GREY, INK, drawing, finish, in_order, look
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: A curve may begin below the panel: nothing is known about workers with fewer labels per task.
 FIRST_SHOWN = 1.5
 #: Labels saved, in percent, at the left end of the panel: an interval without a lower end begins there.
 LEAST_SHOWN = -100.0
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def backtest_figure(found: Backtest) -> Figure:
@@ -147,3 +161,38 @@ def _limits(found: Backtest) -> tuple[float, float]:
     values += list(found.ceilings.values())
     room = 0.06 * (max(values) - min(values) + 0.01)
     return min(values) - room, max(values) + room
+
+
+def backtest_page(found: Backtest, command: str, read: Sequence[str]) -> str:
+    """The page to show around; ``read`` says what was in the files."""
+    first = found.readouts[0]
+    boxes = [
+        (
+            percent_saved(one.saved),
+            f"fewer labels than {one.overlap} for every task by {one.overlap_readout}, at equal accuracy: {one.policy}",
+        )
+        for one in headline(found)
+        if one.saved is not None and one.saved > 0
+    ]
+    saved = savings_figure(found)
+    return render_page(
+        "backtest",
+        title="Backtest of recorded labels",
+        lead=f"{found.tasks:,} tasks replayed under {len(found.policies)} policies.",
+        command=command,
+        boxes=[*boxes, (f"{found.ceilings[first]:.1%}", f"right with all labels, read out by {first}")],
+        sentences=sentences(found),
+        accuracy_figures=[embedded(accuracy_figure(found, name)) for name in found.readouts],
+        savings_figure=None if saved is None else embedded(saved),
+        readouts=[
+            {
+                "name": name,
+                "accuracy": accuracy_table(found, name),
+                "overlaps": overlap_line(found, name),
+                "savings": [(other, *saving_table(found, name, other)) for other in opponents(found, name)],
+            }
+            for name in found.readouts
+        ],
+        assumptions=assumptions(found),
+        read=read,
+    )

@@ -27,22 +27,22 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError
-from nextlabel.kernels.forecast import rollout_under_way
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
 from nextlabel.policies.lagrangian import Lagrangian
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, TaskClass, whole
+from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.rates import PiecewiseRate
 from nextlabel.problem.state import Groups, check_groups
+from nextlabel.problem.task_class import TaskClass
 
 #: Shares of the replications that end below each of ``Forecast.quantiles``.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -109,11 +109,10 @@ def forecast(
         there = np.bincount(stand.entry, stand.members, minlength=len(classes))
         classes = [replace(c, count=max(int(n), 1)) for c, n in zip(classes, there, strict=True)]
     setting = _setting(classes, stand, left, arrival_rate, completion_rate, horizon, label_cost)
-    arrays, flight = _arrays(setting, stand, left)
+    arrays = _arrays(setting, stand, left)
     tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
     solved = perf_counter()
-    out = np.zeros((count, 5))
-    rollout_under_way(arrays, tables, no_gap(), np.zeros((0, 0), dtype=np.int64), flight, seed, 0, out)
+    out = Rollout(arrays, tables).play(seed, 0, count)[0][:, 0]
     sample = (out[:, 0] - label_cost * (out[:, 1] + stand.in_flight)) / stand.tasks
     estimate = Estimate.of(sample)
     return Forecast(
@@ -152,10 +151,11 @@ def _setting(
     return Setting(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
 
 
-def _arrays(setting: Setting, stand: Groups, left: int) -> tuple[ProblemArrays, Ints]:
-    """The arrays with every task where it stands, and its labels in flight; tasks come class by class."""
+def _arrays(setting: Setting, stand: Groups, left: int) -> ProblemArrays:
+    """The arrays with every task where it stands, with its labels in flight; tasks come class by class."""
     order = np.argsort(stand.entry, kind="stable")
     entry, node, w, members = (column[order] for column in stand)
     start = np.concatenate([[0], np.cumsum([view.nodes for view in setting.views])[:-1]]).astype(np.int64)
     root = np.repeat(start[entry] + node, members).astype(np.int64)
-    return make_problem_arrays(setting, True)._replace(root=root, budget=left), np.repeat(w, members).astype(np.int64)
+    flight = np.repeat(w, members).astype(np.int64)
+    return make_problem_arrays(setting, True)._replace(root=root, flight=flight, budget=left)

@@ -175,9 +175,8 @@ def backtest(
             progress=progress,
         )
     if out is not None or report is not None:
-        from nextlabel.backtesting.figure import backtest_figure
-        from nextlabel.backtesting.page import backtest_page
-        from nextlabel.backtesting.tables import point_rows, saving_rows
+        from nextlabel.backtesting.figure import backtest_figure, backtest_page
+        from nextlabel.backtesting.report import point_rows, saving_rows
 
         if out is not None:
             tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
@@ -193,7 +192,7 @@ def backtest(
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:
     """Arrival and completion rate; by default labels come back at once."""
-    from nextlabel.backtesting.replays import ARRIVALS, AT_ONCE_RATE
+    from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE
 
     if in_flight is not None:
         if arrival is not None or completion is not None:
@@ -219,9 +218,7 @@ def _prior(text: str) -> Any:
 
 
 def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
-    from nextlabel.backtesting.assumptions import assumptions
-    from nextlabel.backtesting.sentences import sentences
-    from nextlabel.backtesting.tables import point_rows, saving_rows, verdict_rows
+    from nextlabel.backtesting.report import assumptions, point_rows, saving_rows, sentences, verdict_rows
     from nextlabel.problem.tables import prior_table
 
     setting, pilot = found.setting, found.pilot
@@ -256,10 +253,15 @@ def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _show(found: Backtest) -> None:
-    from nextlabel.backtesting.assumptions import assumptions
-    from nextlabel.backtesting.sentences import sentences
-    from nextlabel.backtesting.tables import accuracy_table, overlap_line, saving_caption, saving_table
-    from nextlabel.backtesting.verdicts import opponents
+    from nextlabel.backtesting.report import (
+        accuracy_table,
+        assumptions,
+        opponents,
+        overlap_line,
+        saving_caption,
+        saving_table,
+        sentences,
+    )
 
     for readout in found.readouts:
         header, rows = accuracy_table(found, readout)

@@ -89,9 +89,8 @@ def plan(
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
     warnings = [] if learnt is None else learnt.warnings()
     if out is not None or report is not None:
-        from nextlabel.planning.figure import plan_figure
-        from nextlabel.planning.page import plan_page
-        from nextlabel.planning.tables import curve_rows
+        from nextlabel.planning.figure import plan_figure, plan_page
+        from nextlabel.planning.report import curve_rows
 
         if out is not None:
             write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
@@ -173,9 +172,7 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 
 def _as_dict(found: Plan) -> dict[str, Any]:
-    from nextlabel.planning.meaning import right_means
-    from nextlabel.planning.supply import supply_rows
-    from nextlabel.planning.tables import curve_rows, overlap_rows
+    from nextlabel.planning.report import curve_rows, overlap_rows, right_means, supply_rows
 
     money = found.money
     return {
@@ -201,8 +198,7 @@ def _as_dict(found: Plan) -> dict[str, Any]:
 
 
 def _show(found: Plan, notes: list[str], warnings: list[str]) -> None:
-    from nextlabel.planning.sentences import sentences
-    from nextlabel.planning.tables import printed_curve
+    from nextlabel.planning.report import printed_curve, sentences
 
     for one in warnings:
         typer.echo(f"Mind: {one}\n")

@@ -141,7 +141,7 @@ def simulate(
 
 
 def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
-    from nextlabel.simulation.summary import difference_rows, policy_rows
+    from nextlabel.simulation.report import difference_rows, policy_rows
 
     return {
         "bound_per_task": study.bound.per_task,
@@ -170,7 +170,7 @@ def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
 
 
 def _show(study: Study) -> None:
-    from nextlabel.simulation.summary import difference_rows, policy_table, verdict
+    from nextlabel.simulation.report import difference_rows, policy_table, verdict
 
     header, rows = policy_table(study)
     spent = sum(result.seconds for result in study.results)

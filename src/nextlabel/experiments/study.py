@@ -24,10 +24,9 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.simulation.crowd_record import CrowdRecord
+from nextlabel.simulation.crowd_replay import CrowdRecord
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.from_labels import to_recorded
-from nextlabel.simulation.replay import Recorded
+from nextlabel.simulation.replay import Recorded, to_recorded
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress
 

@@ -108,6 +108,14 @@ def task_bins(campaign: CrowdCampaign, grid: Floats, out: Ints) -> None:
 
 
 @jit
+def rebin_all(campaign: CrowdCampaign, plan: CrowdPlan) -> None:
+    """After a refit: every open task goes to the bin of its new belief and keeps its plan."""
+    for x in range(campaign.given.shape[0]):
+        if campaign.bins.bin[x] >= 0:
+            rebin(campaign.bins, plan, x, task_bin(campaign, plan.grid, x))
+
+
+@jit
 def count_members(campaign: CrowdCampaign, grid: Floats, members: Floats) -> None:
     """``members`` (G,) gets the open tasks by belief, those with labels in flight by the beliefs that may follow."""
     members[:] = 0.0

@@ -1,23 +1,29 @@
-"""One simulated campaign with workers who differ: arrivals, completions, and the decision core of ``crowd``.
+"""The event loop of a campaign with workers who differ: arrivals, completions, and the decision core of ``crowd``.
 
-====== ========= ============ ==============================================================================
-symbol code      shape        meaning
-====== ========= ============ ==============================================================================
-z      truth     (K,)         truth of each task
-j      order     (n,)         the worker of each arrival, in the order in which they come
-A      channels  (T, C, C)    true channels by type
---     kind      (W,)         true type of each worker
-p      exact     (K, C)       beliefs under the true channels, for the score
-V      grid,     (G,)         any function of the belief: its martingale differences are taken off the reward
-       value     (G,)
-====== ========= ============ ==============================================================================
+======== ========= ============ ==============================================================================
+symbol   code      shape        meaning
+======== ========= ============ ==============================================================================
+j        order     (n,)         the worker of each arrival, in the order in which they come
+z        truth     (K,)         truth of each task
+A        channels  (T, C, C)    true channels by type
+--       kind      (W,)         true type of each worker
+p        exact     (K, C)       beliefs under the true channels, for the score
+V        grid,     (G,)         any function of the belief: its martingale differences are taken off the reward
+         value     (G,)
+======== ========= ============ ==============================================================================
+
+*Drawn answers*: label n of task x is drawn with the uniform of (x, n), the truth with that of (x, 0), the times of
+arrival l and of its completion with those of l: the same under every policy.
 
     reward = sum_x p_x[decision]  -  sum over labels of ( V(p after) - E V(p after) )
 
-The second sum has mean zero whatever V is; with V near the worth of a task it takes most of the noise away. Label n of
-task x is drawn with the uniform of (x, n), the truth with that of (x, 0), the times of arrival l and of its completion
-with those of l: the same under every policy.
-Guarantee: exact simulation. Cost: that of the decisions, O(log in flight) per completion.
+The second sum has mean zero whatever V is; with V near the worth of a task it takes most of the noise away.
+
+*Recorded answers* (``RecordedCrowd``) come in at once, each at most once. Task first: the policy names a task, and the
+next recorded label of that task comes in with its worker. Worker first: a worker arrives; the policy picks one of the
+tasks that this worker labelled in the record and has not been given yet, or turns the worker away.
+Guarantee: exact simulation; a replay is deterministic. Cost: that of the decisions, O(log in flight) per completion;
+worker first also a look at the recorded labels of the worker.
 """
 
 from __future__ import annotations
@@ -28,7 +34,8 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.arrivals import Timing, arrival_after
-from nextlabel.kernels.crowd_campaign import CrowdCampaign, assign, come_in, next_task
+from nextlabel.kernels.crowd_bins import take
+from nextlabel.kernels.crowd_campaign import CrowdCampaign, assign, come_in, next_among, next_for_anyone, next_task
 from nextlabel.kernels.crowd_choice import CrowdPlan, largest
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit
@@ -36,6 +43,25 @@ from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, ORDER, stream_key
 
 #: What ``CrowdRun.counters`` count.
 WAITING, ARRIVED, GIVEN, TURNED_AWAY = 0, 1, 2, 3
+
+
+class RecordedCrowd(NamedTuple):
+    """Recorded labels, by task and by worker; none at all where answers are drawn."""
+
+    task: Ints  # (n,) task of each recorded label, as the campaign numbers it
+    worker: Ints  # (n,) who gave it
+    answer: Ints  # (n,) what they said
+    order: Ints  # (K, most) task first: labels of each task in the order in which they come in, -1 past the last
+    own: Ints  # (n,) recorded labels of each worker: those of worker j are own[start[j]:start[j + 1]]
+    start: Ints
+    used: Ints  # (n,) 1 for a recorded label that was given
+    row: Ints  # (budget,) the recorded label of each entry of the history
+
+
+def no_record() -> RecordedCrowd:
+    """Answers are drawn."""
+    none = np.zeros(0, dtype=np.int64)
+    return RecordedCrowd(none, none, none, np.zeros((0, 0), dtype=np.int64), none, none, none, none)
 
 
 class CrowdWorld(NamedTuple):
@@ -49,6 +75,7 @@ class CrowdWorld(NamedTuple):
     value: Floats
     budget: int
     timing: Timing
+    record: RecordedCrowd
 
 
 class CrowdRun(NamedTuple):
@@ -70,6 +97,16 @@ def draw_order(workers: Ints, seed: int, replication: int) -> Ints:
         other = int(uniform(key, k, 0) * (k + 1))
         order[k], order[other] = order[other], order[k]
     return order
+
+
+@jit
+def draw_arrivals(labels: int, seed: int, replication: int) -> Ints:
+    """The recorded labels in the random order in which their workers arrive."""
+    key = stream_key(seed, replication, ARRIVAL)
+    draws = np.empty(labels)
+    for i in range(labels):
+        draws[i] = uniform(key, i, 0)
+    return np.argsort(draws)
 
 
 @jit
@@ -149,6 +186,34 @@ def take_label(world: CrowdWorld, run: CrowdRun, x: int, m: int, answer: int, af
 
 
 @jit
+def eligible_rows(record: RecordedCrowd, worker: int, tasks: Ints, rows: Ints) -> int:
+    """The recorded labels of the worker that were not given yet, and their tasks; return how many there are."""
+    size = 0
+    for k in range(record.start[worker], record.start[worker + 1]):
+        row = record.own[k]
+        if record.used[row] == 0:
+            tasks[size], rows[size] = record.task[row], row
+            size += 1
+    return size
+
+
+@jit
+def drawn_answer(world: CrowdWorld, campaign: CrowdCampaign, entry: int, key: np.uint64) -> int:
+    """What the worker of that entry says: the draw of the task and of how many labels of it were given before."""
+    history = campaign.history
+    x, m = history.task[entry], world.kind[history.worker[entry]]
+    order, k = 1, history.earlier[entry]
+    while k >= 0:
+        order += 1
+        k = history.earlier[k]
+    u, answer = uniform(key, x, order), 0
+    while answer < world.channels.shape[2] - 1 and u >= world.channels[m, world.truth[x], answer]:
+        u -= world.channels[m, world.truth[x], answer]
+        answer += 1
+    return answer
+
+
+@jit
 def play_crowd(
     world: CrowdWorld,
     run: CrowdRun,
@@ -159,12 +224,19 @@ def play_crowd(
     replication: int,
     until: int,
 ) -> bool:
-    """Play events until ``until`` labels were given out, or to the end; True if the campaign is over."""
+    """Play events until ``until`` labels were given out, or to the end; True if the campaign is over.
+
+    Nobody is turned away once as few arrivals as labels of the budget are left.
+    """
     k_label, k_arrival = stream_key(seed, replication, LABEL), stream_key(seed, replication, ARRIVAL)
     k_duration = stream_key(seed, replication, DURATION)
-    timing, counters = world.timing, run.counters
+    timing, counters, record, history = world.timing, run.counters, world.record, campaign.history
+    recorded, task_first = record.task.shape[0] > 0, record.order.shape[0] > 0
     after = np.empty(run.exact.shape[1])
-    arrivals = world.order.shape[0]
+    arrivals, most = world.order.shape[0], 0
+    for j in range(record.start.shape[0] - 1):
+        most = max(most, record.start[j + 1] - record.start[j])
+    tasks, rows = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     while True:
         coming = counters[ARRIVED] < arrivals and counters[GIVEN] < world.budget
         if coming and (counters[WAITING] == 0 or run.clock[0] <= run.times[0]):
@@ -174,16 +246,31 @@ def play_crowd(
             if now > timing.horizon:
                 return True
             ell = counters[ARRIVED]
-            j = world.order[ell]
+            j, row = world.order[ell], -1
             left = float(arrivals - ell)
             if timing.horizon < np.inf:
                 left = min(left, timing.rates[-1] * (timing.horizon - now))
             must = not turn_away or left <= world.budget - counters[GIVEN]
-            x = next_task(campaign, plan, j, must)
-            campaign.arrived[j] += 1
+            if task_first:
+                x = next_for_anyone(campaign, plan)
+                if x >= 0:
+                    row = record.order[x, campaign.given[x]]
+                    j = record.worker[row]
+            elif recorded:
+                size = eligible_rows(record, j, tasks, rows)
+                x = next_among(campaign, plan, j, must, tasks, size)
+                for k in range(size):
+                    if tasks[k] == x:
+                        row = rows[k]
+            else:
+                x = next_task(campaign, plan, j, must)
+            if not task_first:
+                campaign.arrived[j] += 1
             counters[ARRIVED] += 1
             if x >= 0:
                 entry = assign(campaign, plan, x, j)
+                if row >= 0:
+                    record.used[row], record.row[entry] = 1, row
                 counters[GIVEN] += 1
                 done = now - np.log(uniform(k_duration, ell, 0)) / timing.mu
                 counters[WAITING] = push(run.times, run.entries, counters[WAITING], done, entry)
@@ -196,19 +283,16 @@ def play_crowd(
                 return True
             entry = run.entries[0]
             counters[WAITING] = pop(run.times, run.entries, counters[WAITING])
-            x, j = campaign.history.task[entry], campaign.history.worker[entry]
-            m = world.kind[j]
-            order = 1
-            k = campaign.history.earlier[entry]
-            while k >= 0:
-                order += 1
-                k = campaign.history.earlier[k]
-            u, answer = uniform(k_label, x, order), 0
-            while answer < after.shape[0] - 1 and u >= world.channels[m, world.truth[x], answer]:
-                u -= world.channels[m, world.truth[x], answer]
-                answer += 1
-            take_label(world, run, x, m, answer, after)
-            come_in(campaign, plan, entry, answer)
+            x = history.task[entry]
+            if recorded:
+                come_in(campaign, plan, entry, record.answer[record.row[entry]])
+                n = campaign.given[x]
+                if task_first and (n == record.order.shape[1] or record.order[x, n] < 0):
+                    take(campaign.bins, x, plan.wants.shape[0])
+            else:
+                answer = drawn_answer(world, campaign, entry, k_label)
+                take_label(world, run, x, world.kind[history.worker[entry]], answer, after)
+                come_in(campaign, plan, entry, answer)
         else:
             return True
 

@@ -7,6 +7,8 @@ Cost: O(N + K log N + K most^2).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nextlabel.arrays import Ints
@@ -15,6 +17,15 @@ from nextlabel.kernels.jit import jit
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 
 RANDOM, FILE, REVERSED = 0, 1, 2
+
+
+class RecordedLabels(NamedTuple):
+    """Recorded labels of N tasks; no tasks at all where labels are drawn from the model."""
+
+    labels: Ints  # (N, most)
+    counts: Ints  # (N,)
+    start: Ints  # (most + 1,) node at which a task with that many labels starts
+    order: int
 
 
 @jit

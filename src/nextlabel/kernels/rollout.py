@@ -1,18 +1,31 @@
-"""One replication of a campaign after another: arrivals, completions, and a policy given as tables.
+"""The event loop of a campaign: arrivals, completions, a budget and a policy, one replication after another.
 
 ========= ========= ============ ===========================================================
 symbol    code      shape        meaning
 ========= ========= ============ ===========================================================
 (i, w)    s         --           state w * nodes + i; nodes of all classes are numbered through
 --        limit     (nodes,)     labels a task of that node's class can be given at most
+w_x       flight    (K,)         labels of task x in flight at the start, or (0,)
 l         ell       --           arrivals so far; n = budget - l are left
+b         budgets   (B,)         budgets that one campaign passes through, rising; the last one is the problem's
+R         --        --           rows of the policy's tables: from n = R on they are all the same
+H         worth     (states,)    E[R after the w labels in flight], or R
 ========= ========= ============ ===========================================================
 
-Tasks in the same state form one group (``kernels.groups``); an arrival looks at the groups that have members, never at
-the tasks (``kernels.choice``). Label j of task x is drawn from the predictive probability with the uniform of (x, j),
-the same under every policy; so are the times of arrival l and of its completion.
-Guarantee: exact simulation of the model. Cost: a visit to each non-empty group per arrival, O(log in flight) per
-completion, O(K) memory.
+*Labels* are drawn from the predictive probability, label j of task x with the uniform of (x, j), the same under every
+policy; or they are recorded ones, in the order of the replication's draw (``kernels.recorded``). So are the times of
+arrival l and of its completion. What is left of a label in flight at the start is Exp(mu) again; its draw is that of
+(number in flight, 1) where a new label has (arrival, 0).
+
+*Tasks* of few classes form groups of equal state (``kernels.groups``): an arrival looks at the groups that have
+members, never at the tasks (``kernels.choice``). Tasks with priors of their own are ranked in a heap
+(``kernels.own_priors``); their randomness is the same, draw for draw, but for ties.
+
+*Budgets*: while n >= R the choice does not depend on n, so that every budget has the same events up to arrival
+b - R + 1. From there a copy of the campaign is played to its end with its own n. Where nothing is left to play (R = 0)
+the campaign is read at arrival b: recorded labels in flight are known, drawn ones are averaged by H.
+Guarantee: exact simulation of the model; what one campaign per budget gives, digit for digit where labels are awaited.
+Cost: a visit to each non-empty group per arrival, or O(log K); O(log in flight) per completion; O(K) memory.
 """
 
 from __future__ import annotations
@@ -28,8 +41,11 @@ from nextlabel.kernels.gap import GapTables, lagrangian_loss, spent_loss, timed_
 from nextlabel.kernels.groups import link, unlink
 from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit, uncounted
+from nextlabel.kernels.limit_index import Workspace, new_workspace
+from nextlabel.kernels.own_priors import JITTER, OF_CLASS, OwnPriors, own_answer, sift, task_score, tied
 from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, layer_at, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
+from nextlabel.kernels.recorded import RecordedLabels, draw_recorded
 
 
 class ProblemArrays(NamedTuple):
@@ -41,12 +57,13 @@ class ProblemArrays(NamedTuple):
     child: Ints
     limit: Ints
     root: Ints  # node at which each task starts
+    flight: Ints
     budget: int
     timing: Timing
 
 
 class CampaignRun(NamedTuple):
-    """A replication under way: groups as linked lists, the heap of completions, and a few counters."""
+    """A replication under way: groups as linked lists or a heap by score, the heap of completions, some counters."""
 
     head: Ints
     members: Ints
@@ -60,15 +77,22 @@ class CampaignRun(NamedTuple):
     tasks: Ints
     given: Floats  # labels given to each core state, for BY_DEFICIT
     counters: Ints  # heap size, arrivals so far, labels given
-    clock: Floats  # next arrival, gap so far
+    clock: Floats  # next arrival, gap so far, lot of the last task that won a tie
+    ranked: Ints  # tasks with priors of their own: the heap, the largest key on top
+    place: Ints
+    key: Floats
+    lot: Floats
+    room: Workspace
+    ahead: Ints
 
 
 @jit
-def new_run(problem: ProblemArrays, policy: PolicyArrays, pending: int) -> CampaignRun:
-    """Room for one replication after another; ``pending`` labels are in flight at the start."""
-    K, states = problem.root.shape[0], policy.static.size
+def new_run(problem: ProblemArrays, policy: PolicyArrays, own: OwnPriors) -> CampaignRun:
+    """Room for one replication after another."""
+    K, ranked = problem.root.shape[0], own.class_of.shape[0]
+    states = policy.static.size if ranked == 0 else 0
     groups = min(K, states) + 2
-    most = problem.budget + pending + 1
+    most = problem.budget + problem.flight.sum() + 1
     return CampaignRun(
         np.full(states, -1, dtype=np.int64),
         np.zeros(states, dtype=np.int64),
@@ -82,13 +106,19 @@ def new_run(problem: ProblemArrays, policy: PolicyArrays, pending: int) -> Campa
         np.zeros(most, dtype=np.int64),
         np.zeros(policy.planned.shape[1]),
         np.zeros(3, dtype=np.int64),
-        np.zeros(2),
+        np.zeros(3),
+        np.zeros(ranked, dtype=np.int64),
+        np.zeros(ranked, dtype=np.int64),
+        np.zeros(ranked),
+        np.zeros(ranked),
+        new_workspace(own.first[-1], own.child.shape[1]),
+        np.zeros(own.first[own.W + 1], dtype=np.int64),
     )
 
 
 @uncounted
 def copy_run(run: CampaignRun, out: CampaignRun) -> None:
-    """A copy of the campaign as it stands."""
+    """A copy of the campaign as it stands; its tasks form groups."""
     for s in range(run.head.shape[0]):
         out.head[s], out.members[s], out.position[s] = run.head[s], run.members[s], run.position[s]
     for g in range(run.active.shape[0]):
@@ -105,38 +135,63 @@ def copy_run(run: CampaignRun, out: CampaignRun) -> None:
         out.clock[c] = run.clock[c]
 
 
-@uncounted
-def start_run(problem: ProblemArrays, run: CampaignRun, seed: int, replication: int) -> None:
-    """All tasks fresh, nothing in flight, the first arrival drawn."""
+@jit
+def start_run(
+    problem: ProblemArrays, own: OwnPriors, root: Ints, run: CampaignRun, seed: int, replication: int
+) -> None:
+    """All tasks at their roots, the labels in flight on their way, the first arrival drawn."""
+    nodes, timing = problem.level.shape[0], problem.timing
     head, count, position, active = run.head, run.members, run.position, run.active
     for g in range(active[-1]):
         head[active[g]] = -1
         count[active[g]] = 0
     active[-1] = 0
-    for x in range(problem.root.shape[0] - 1, -1, -1):
-        run.state[x] = problem.root[x]
-        link(x, run.state[x], head, run.after, run.before, count, active, position)
     run.given[:] = 0.0
     run.counters[:] = 0
-    timing, amount = problem.timing, -np.log(uniform(stream_key(seed, replication, ARRIVAL), 0, 0))
+    run.clock[:] = 0.0
+    amount = -np.log(uniform(stream_key(seed, replication, ARRIVAL), 0, 0))
     run.clock[0] = arrival_after(0.0, amount, timing.starts, timing.rates)
-    run.clock[1] = 0.0
+    for x in range(root.shape[0]):
+        run.state[x] = root[x]
+    if run.ranked.shape[0] > 0:
+        rank_tasks(own, run, stream_key(seed, replication, TIE))
+        return
+    for x in range(root.shape[0] - 1, -1, -1):
+        link(x, run.state[x], head, run.after, run.before, count, active, position)
+    k_duration = stream_key(seed, replication, DURATION)
+    size = 0
+    for x in range(problem.flight.shape[0] - 1, -1, -1):
+        w = problem.flight[x]
+        if w > 0:
+            unlink(x, run.state[x], head, run.after, run.before, count, active, position)
+            run.state[x] += w * nodes
+            link(x, run.state[x], head, run.after, run.before, count, active, position)
+            for _ in range(w):
+                size = push(run.times, run.tasks, size, -np.log(uniform(k_duration, size, 1)) / timing.mu, x)
+    run.counters[0] = size
+
+
+@jit
+def rank_tasks(own: OwnPriors, run: CampaignRun, k_tie: np.uint64) -> None:
+    """The heap of fresh tasks by their scores, ties by lot."""
+    for x in range(run.ranked.shape[0]):
+        run.lot[x] = -np.log(uniform(k_tie, x, 0))
+        run.key[x] = task_score(own, x, 0, 0, 0, run.room, run.ahead) - JITTER * run.lot[x]
+    order = np.argsort(-run.key)
+    for k in range(order.shape[0]):
+        run.ranked[k] = order[k]
+        run.place[order[k]] = k
 
 
 @jit
 def advance(
-    problem: ProblemArrays,
-    policy: PolicyArrays,
-    gap: GapTables,
-    recorded: Ints,
-    run: CampaignRun,
-    seed: int,
-    replication: int,
-    until: int,
-) -> bool:
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: OwnPriors, run: CampaignRun, seed: int,
+    replication: int, until: int,
+) -> bool:  # fmt: skip
     """Play events until ``until`` workers have arrived, or to the end; True if the replication is over."""
     by_state = scores_by_state(policy, problem.level, problem.limit, problem.child)
-    return play_events(problem, policy, by_state, gap, recorded, run, seed, replication, problem.budget, until)
+    drawn = np.zeros((0, 0), dtype=np.int64)
+    return play_events(problem, policy, by_state, gap, own, drawn, run, seed, replication, problem.budget, until)
 
 
 @uncounted
@@ -145,6 +200,7 @@ def play_events(
     policy: PolicyArrays,
     by_state: StateScores,
     gap: GapTables,
+    own: OwnPriors,
     recorded: Ints,
     run: CampaignRun,
     seed: int,
@@ -152,12 +208,16 @@ def play_events(
     budget: int,
     until: int,
 ) -> bool:
-    """``advance`` with the scores by state made before, and ``budget`` in place of the problem's."""
+    """``advance`` with the scores by state made before, and ``budget`` in place of the problem's.
+
+    ``recorded`` (K, most) are the labels of each task in the order in which they come in; empty: drawn from the model.
+    Groups are left when the arrival after ``until`` is there, ranked tasks right after that one was served.
+    """
     nodes = problem.level.shape[0]
-    J, timing = problem.prob.shape[1], problem.timing
+    J, timing = problem.child.shape[1], problem.timing
     layers = policy.tau.shape[0]
     with_gap, timed = gap.price.shape[0] > 0, gap.timed.tau.shape[0] > 0
-    replay = recorded.shape[0] > 0
+    replay, ranked = recorded.shape[0] > 0, run.ranked.shape[0] > 0
     k_label = stream_key(seed, replication, LABEL)
     k_arrival = stream_key(seed, replication, ARRIVAL)
     k_duration = stream_key(seed, replication, DURATION)
@@ -170,43 +230,48 @@ def play_events(
     next_arrival, loss = run.clock[0], run.clock[1]
     over = False
     while not over:
+        x, target, now, arrived = -1, 0, next_arrival, False
         if ell < budget and (size == 0 or next_arrival <= times[0]):
             if ell >= until:
                 break
-            now = next_arrival
             if now > timing.horizon:
                 over = True
                 break
-            n = budget - ell
-            layer, share = 0, 0.0
-            if layers > 1:
-                layer, share = layer_at(policy, n, timing.horizon - now)
-            elif policy.mode == BY_LEVELS:
-                share = float(n)
-                if timing.horizon < np.inf:
-                    share = min(share, max(arrivals_between(now, timing), 1.0))
-            best = score_groups(
-                policy, by_state, problem.level, problem.child, active, count, n, ell, layer, share, k_draw, scores
-            )
-            chosen = -1
-            if best > -np.inf and best >= policy.price[ell]:
-                u = uniform(k_tie, ell, 0)
-                chosen = break_tie(policy, by_state, active, count, scores, best, run.given, ell, u)
-            if with_gap:
-                loss += lagrangian_loss(gap, by_state.node, by_state.flight, active, count, n, gap.price[ell], chosen)
-            if timed:
-                left = timing.horizon - now
-                loss += timed_loss(gap.timed, by_state.node, by_state.flight, active, count, left, chosen)
-            if chosen >= 0:
-                x = head[chosen]
-                unlink(x, chosen, head, after, before, count, active, position)
-                state[x] = chosen + nodes
-                link(x, state[x], head, after, before, count, active, position)
+            arrived = True
+            if ranked:
+                x = run.ranked[0]
+                if run.key[x] == -np.inf or run.key[x] < policy.price[ell]:
+                    x = -1
+                elif tied(run.key, run.ranked):
+                    run.clock[2] = max(run.clock[2], run.lot[x])
+            else:
+                n = budget - ell
+                layer, share = 0, 0.0
+                if layers > 1:
+                    layer, share = layer_at(policy, n, timing.horizon - now)
+                elif policy.mode == BY_LEVELS:
+                    share = float(n)
+                    if timing.horizon < np.inf:
+                        share = min(share, max(arrivals_between(now, timing), 1.0))
+                best = score_groups(
+                    policy, by_state, problem.level, problem.child, active, count, n, ell, layer, share, k_draw, scores
+                )
+                chosen = -1
+                if best > -np.inf and best >= policy.price[ell]:
+                    u = uniform(k_tie, ell, 0)
+                    chosen = break_tie(policy, by_state, active, count, scores, best, run.given, ell, u)
+                    x = head[chosen] if chosen >= 0 else -1
+                if with_gap:
+                    price = gap.price[ell]
+                    loss += lagrangian_loss(gap, by_state.node, by_state.flight, active, count, n, price, chosen)
+                if timed:
+                    left = timing.horizon - now
+                    loss += timed_loss(gap.timed, by_state.node, by_state.flight, active, count, left, chosen)
+            if x >= 0:
+                target = state[x] + nodes
                 size = push(times, tasks, size, now - np.log(uniform(k_duration, ell, 0)) / timing.mu, x)
                 labels += 1
             ell += 1
-            if timed and ell == budget:
-                loss += spent_loss(gap.timed, by_state.node, by_state.flight, active, count, timing.horizon - now)
             next_arrival = arrival_after(now, -np.log(uniform(k_arrival, ell, 0)), timing.starts, timing.rates)
             over = ell == budget and not timing.wait
         elif size > 0:
@@ -215,61 +280,129 @@ def play_events(
                 break
             x = tasks[0]
             size = pop(times, tasks, size)
-            s = state[x]
-            i = by_state.node[s]
+            i = by_state.node[state[x]]
             j = 0
             if replay:
-                j = recorded[x, problem.level[i] - problem.level[problem.root[x]]]
+                j = recorded[x, problem.level[i]]
             else:
                 u = uniform(k_label, x, problem.level[i])
-                while j < J - 1 and u >= problem.prob[i, j]:
-                    u -= problem.prob[i, j]
-                    j += 1
-            unlink(x, s, head, after, before, count, active, position)
-            state[x] = s - nodes - i + problem.child[i, j]
-            link(x, state[x], head, after, before, count, active, position)
+                if ranked:
+                    j = own_answer(own, x, i, problem.level[i], u)
+                else:
+                    while j < J - 1 and u >= problem.prob[i, j]:
+                        u -= problem.prob[i, j]
+                        j += 1
+            target = state[x] - nodes - i + problem.child[i, j]
         else:
             over = True
+        if x >= 0:
+            if ranked:
+                state[x] = target
+                i, w = by_state.node[target], by_state.flight[target]
+                m = problem.level[i]
+                run.lot[x] = run.clock[2] - np.log(uniform(k_tie, x, 2 * m + w))
+                run.key[x] = -np.inf
+                if by_state.score[target] > -np.inf:
+                    run.key[x] = task_score(own, x, m, i, w, run.room, run.ahead) - JITTER * run.lot[x]
+                sift(x, run.key, run.ranked, run.place)
+            else:
+                unlink(x, state[x], head, after, before, count, active, position)
+                state[x] = target
+                link(x, target, head, after, before, count, active, position)
+        if arrived:
+            if timed and ell == budget:
+                loss += spent_loss(gap.timed, by_state.node, by_state.flight, active, count, timing.horizon - now)
+            if ranked and ell >= until:
+                break
     run.counters[0], run.counters[1], run.counters[2] = size, ell, labels
     run.clock[0], run.clock[1] = next_arrival, loss
     return over
 
 
 @uncounted
-def write_outcome(problem: ProblemArrays, run: CampaignRun, out: Floats) -> None:
-    """out = (reward, labels given, most labels of one task, gap, arrivals)."""
+def write_outcome(problem: ProblemArrays, own: OwnPriors, worth: Floats, run: CampaignRun, out: Floats) -> None:
+    """out = (reward, labels given, most labels of one task, gap, arrivals).
+
+    The reward of tasks with laws of their own is left to the caller.
+    """
     nodes = problem.level.shape[0]
     total, most = 0.0, 0
+    for x in range(run.ranked.shape[0]):
+        i = run.state[x] % nodes
+        if own.law == OF_CLASS:
+            total += own.facts[own.class_of[x], i, 0]
+        most = max(most, problem.level[i] + run.state[x] // nodes)
     for g in range(run.active[-1]):
         s = run.active[g]
-        total += run.members[s] * problem.reward[s % nodes]
+        total += run.members[s] * (worth[s] if worth.shape[0] > 0 else problem.reward[s % nodes])
         most = max(most, problem.level[s % nodes] + s // nodes)
     out[0], out[1], out[2], out[3], out[4] = total, run.counters[2], most, run.clock[1], run.counters[1]
 
 
-@jit
-def rollout(
-    problem: ProblemArrays,
-    policy: PolicyArrays,
-    gap: GapTables,
-    recorded: Ints,
-    seed: int,
-    first: int,
-    out: Floats,
-    final: Ints,
+@uncounted
+def write_ends(
+    problem: ProblemArrays, by_state: StateScores, recorded: Ints, root: Ints, rows: Ints, run: CampaignRun, out: Ints
 ) -> None:
-    """Replications first, first + 1, ...; ``write_outcome`` of each in out.
+    """Where each task ends: its state with the labels in flight that will be in in time.
 
-    ``recorded`` (K, most) are labels to replay, in the order in which they come (empty: draw from the model);
-    ``final`` (replications, K) gets the node in which each task ends, if it is not empty.
+    Recorded labels that are in flight are known: the node to which they lead, in the lattice of the task's own class,
+    by the row of the record; -1 for a row that was not drawn.
     """
     nodes = problem.level.shape[0]
-    run = new_run(problem, policy, 0)
+    if recorded.shape[0] > 0:
+        out[:] = -1
+    for x in range(run.state.shape[0]):
+        i = by_state.node[run.state[x]]
+        if recorded.shape[0] > 0:
+            for _ in range(by_state.flight[run.state[x]]):
+                i = problem.child[i, recorded[x, problem.level[i]]]
+            i -= root[x]
+        out[rows[x]] = i
+    if recorded.shape[0] == 0:
+        for k in range(run.counters[0]):
+            if run.times[k] <= problem.timing.horizon:
+                out[run.tasks[k]] += nodes
+
+
+@jit
+def rollout(
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: OwnPriors, recorded: RecordedLabels,
+    worth: Floats, budgets: Ints, awaited: bool, seed: int, first: int, out: Floats, ends: Ints,
+) -> None:  # fmt: skip
+    """Replications first, first + 1, ...: ``write_outcome`` with budget b in out[replication, b].
+
+    ``awaited``: the labels in flight when a budget is spent are waited for; otherwise they are averaged by ``worth``.
+    ``ends`` (replications, B, tasks) gets ``write_ends``, if it has room for tasks.
+    """
+    K, last = problem.root.shape[0], budgets.shape[0] - 1
+    late = max(policy.rows.shape[0] - 1, 0)
+    replay, ranked = recorded.counts.shape[0] > 0, own.class_of.shape[0] > 0
+    in_passing = late == 0 and (replay or (not awaited and (ranked or problem.timing.horizon == np.inf)))
     by_state = scores_by_state(policy, problem.level, problem.limit, problem.child)
-    for rep in range(out.shape[0]):
-        start_run(problem, run, seed, first + rep)
-        play_events(problem, policy, by_state, gap, recorded, run, seed, first + rep, problem.budget, problem.budget)
-        write_outcome(problem, run, out[rep])
-        if final.shape[0] > 0:
-            for x in range(problem.root.shape[0]):
-                final[rep, x] = run.state[x] % nodes
+    run = new_run(problem, policy, own)
+    branch = new_run(problem, policy, own) if last > 0 or not awaited else run
+    root, rows = problem.root.copy(), np.arange(K)
+    labels = np.zeros((K if replay else 0, recorded.labels.shape[1]), dtype=np.int64)
+    for k in range(out.shape[0]):
+        rep = first + k
+        if replay:
+            draw_recorded(recorded.labels, recorded.counts, seed, rep, recorded.order, rows, labels)
+            for x in range(K):
+                root[x] = recorded.start[recorded.counts[rows[x]]]
+        start_run(problem, own, root, run, seed, rep)
+        for b in range(last + 1):
+            budget, end = budgets[b], run
+            to_end = awaited and b == last
+            if to_end:
+                total, until = budget, budget + 1
+            else:
+                total = budgets[last] if awaited else budgets[last] + 1
+                until = budget if in_passing else max(budget - late, run.counters[1])
+            play_events(problem, policy, by_state, gap, own, labels, run, seed, rep, total, until)
+            if not (to_end or in_passing):
+                copy_run(run, branch)
+                play_events(problem, policy, by_state, gap, own, labels, branch, seed, rep, budget, budget + 1)
+                end = branch
+            write_outcome(problem, own, worth, end, out[k, b])
+            if ends.shape[2] > 0:
+                write_ends(problem, by_state, labels, root, rows, end, ends[k, b])

@@ -5,14 +5,14 @@ symbol    code         meaning
 ========= ============ ==========================================================================
 U         budgets      labels to buy; the curve has some dozen of them
 --        index        value per task of the policy (``simulation.curve``), cut at B(U), with half-widths
-B(U)      bound        if workers are alike, no policy has more (``planning.bounds``)
+B(U)      bound        if workers are alike, no policy has more (``PlanBounds``)
 lam(U)    price        the price of the bound: its slope, B(U + 1) - B(U) times the tasks, to first order
 --        overlap      value per task of 1, 3, 5, 7 labels for every task
 ========= ============ ==========================================================================
 
 The policy is the index, or with a deadline ``auto``, which knows of it; labels not in by then are lost. The index table
 is solved once, for the largest budget, and every replication plays one campaign that passes through all budgets; a
-deadline it does not know. ``auto`` plays each budget of a coarser grid by itself (``planning.auto_curve``).
+deadline it does not know. ``auto`` plays each budget of a coarser grid by itself.
 Guarantee: the simulated values are unbiased, with 95% intervals. Where the index nearly reaches the bound (with 10,000
 tasks by less than 600 campaigns can tell) half of them come out above it, by chance, and are cut there. ``needed`` is
 where the interpolated curve reaches the target, between ``needed_low`` and ``needed_high`` where the ends of the
@@ -22,26 +22,142 @@ may be flatter there than what that policy gains by a label.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
 import numpy as np
 
+from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.planning.auto_curve import auto_curve, auto_replications
-from nextlabel.planning.bounds import plan_bounds, useful_budget
 from nextlabel.planning.crowd_plan import plan_with_workers
-from nextlabel.planning.index_curve import index_curve
-from nextlabel.planning.money import where_to_stop
-from nextlabel.planning.result import Plan, needed_labels
-from nextlabel.policies.budget_rollout import POINTS
+from nextlabel.planning.result import Money, Plan, needed_labels
+from nextlabel.policies.auto import Auto
+from nextlabel.policies.base import Policy
+from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import FEW_CLASSES
+from nextlabel.policies.rollout_arrays import POINTS, curve_budgets, patient_index
 from nextlabel.problem.problem import LARGEST, Problem, whole
+from nextlabel.problem.state import fresh_groups
+from nextlabel.simulation.curve import ValueCurve, sample_tasks, value_curve
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.sampled import sample_tasks
-from nextlabel.solve.curve import ceiling_value, overlap_values
+from nextlabel.solve.curve import BoundCurve, bound_curve, ceiling_value, overlap_values
+from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.progress import Progress, part
+
+#: Budgets whose prices are solved for, as shares of the most that is of use before the deadline.
+SOLVED = (1.0, 0.5, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBounds:
+    """The least of several bounds, per task."""
+
+    problem: Problem
+    plain: BoundCurve
+    timed: tuple[DeadlineBound, ...] = ()
+
+    def value(self, budgets: Ints | Floats) -> Floats:
+        """No policy has more with each of the budgets."""
+        U = np.asarray(budgets, dtype=np.int64)
+        least = self.plain.value(U)
+        for one in self.timed:
+            least = np.minimum(least, one.curve(U - one.labels_left))
+        return least
+
+    def price(self, budgets: Ints | Floats) -> Floats:
+        """The slope of the bound in the budget, over all tasks."""
+        if not self.timed:
+            return self.plain.price(budgets)
+        U = np.asarray(budgets, dtype=np.int64)
+        return np.maximum(self.value(U + 1) - self.value(U), 0.0) * self.problem.tasks
+
+    def budget_for(self, target: float) -> int | None:
+        """The least budget whose bound reaches ``target`` a task. None: none does."""
+        low = self.plain.budget_for(target)
+        if low is None or not self.timed:
+            return low
+        high = max(useful_budget(self.problem), low)
+        if float(self.value(np.array([high]))[0]) < target:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            reached = float(self.value(np.array([middle]))[0]) >= target
+            low, high = (low, middle) if reached else (middle + 1, high)
+        return low
+
+
+def plan_bounds(problem: Problem, progress: Progress | None = None) -> PlanBounds:
+    """Bounds for all budgets up to the problem's own."""
+    plain = bound_curve(problem, progress)
+    if not problem.finite or len(problem.classes) > MOST_CLASSES:
+        return PlanBounds(problem, plain)
+    most, fresh = min(useful_budget(problem), problem.budget), fresh_groups(problem.classes)
+    budgets = sorted({max(round(share * most), 1) for share in SOLVED})
+    return PlanBounds(problem, plain, tuple(deadline_bound(problem, fresh, budget) for budget in budgets))
+
+
+def useful_budget(problem: Problem) -> int:
+    """The largest budget worth a look: with a deadline more labels than workers can come."""
+    if not problem.finite:
+        return LARGEST
+    return min(int(problem.mean_arrivals + 6 * problem.mean_arrivals**0.5) + 1, LARGEST)
+
+
+#: Budgets of the curve of ``auto`` above 0, whose every budget is a campaign of its own.
+AUTO_POINTS = 12
+
+
+def simulated_curve(
+    rule: str, problem: Problem, largest: int, count: int, seed: int, engine: Engine | None,
+    progress: Progress | None = None, *, largest_alone: bool = False,
+) -> ValueCurve:  # fmt: skip
+    """The policy's value at every budget of a curve that ends at ``largest``, or there alone.
+
+    The index is patient where there is a deadline. Where tasks are many the curve is that of a sample; with more than
+    64 kinds of them the index looks at the task alone (``simulation.own_priors``).
+    """
+    small, step = sample_tasks(problem)
+    top = max(largest // step, 1)
+    budgets = curve_budgets(top)
+    policy: Policy = Index()
+    if rule == "auto":
+        shares = np.arange(AUTO_POINTS + 1) / AUTO_POINTS
+        budgets, policy = np.unique(np.round(top * shares).astype(np.int64)), Auto()
+    elif len(problem.classes) <= FEW_CLASSES:
+        policy = patient_index(small.with_budget(top))
+    wanted = [top] if largest_alone else budgets.tolist()
+    curve = value_curve(small, policy, wanted, replications=count, seed=seed, engine=engine, progress=progress)
+    return replace(curve, budgets=step * curve.budgets, labels_used=step * curve.labels_used)
+
+
+def where_to_stop(
+    problem: Problem,
+    curve: ValueCurve,
+    cost: float,
+    value: float,
+    at_cost: Callable[[Problem, int], ValueCurve],
+) -> Money:
+    """Along the curve, and with the policy that may stop, whose value with one budget ``at_cost`` simulates."""
+    K = problem.tasks
+    net = value * K * curve.mean - cost * curve.labels_used
+    best = int(net.argmax())
+    stops = replace(problem, budget=int(curve.budgets[-1]), label_cost=cost / value)
+    stopped = at_cost(stops, stops.budget)
+    most = float(plan_bounds(stops).value(curve.budgets[-1:])[0])
+    return Money(
+        label_cost=cost,
+        value=value,
+        best_budget=int(curve.budgets[best]),
+        best_net=float(net[best]),
+        best_value=float(curve.mean[best]),
+        stopping_labels=float(stopped.labels_used[0]),
+        stopping_net=value * K * min(float(stopped.mean[0]), most),  # what is above the bound is chance
+        stopping_half_width=value * K * float(stopped.half_width[0]),
+        most_net=value * K * most,
+    )
+
 
 POLICIES = ("index", "auto")
 OVERLAPS = (1, 3, 5, 7)
@@ -51,8 +167,8 @@ SHOWN_LABELS_A_TASK = 8
 PROVED_LABELS_A_TASK = 64
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6
-#: A task is simulated at least so often in all, whatever the number of replications.
-TASKS_SEEN, LEAST_REPLICATIONS, MOST_REPLICATIONS = 400_000, 20, 2000
+#: How often a task is simulated in all, whatever the number of replications; replications at least and at most.
+REPLICATIONS = {"index": (400_000, 20, 2000), "auto": (100_000, 10, 500)}
 
 
 def plan(
@@ -96,12 +212,11 @@ def plan(
         )
     _check(problem, target, most)
     rule = _policy(problem, policy)
-    simulated = auto_curve if rule == "auto" else index_curve
+    simulated = partial(simulated_curve, rule)
     count = replications
-    if count is None and rule == "auto":
-        count = auto_replications(problem.tasks)
-    elif count is None:
-        count = int(np.clip(TASKS_SEEN // problem.tasks, LEAST_REPLICATIONS, MOST_REPLICATIONS))
+    if count is None:
+        seen, least, many = REPLICATIONS[rule]
+        count = int(np.clip(seen // problem.tasks, least, many))
     ample = with_ample_budget(problem) if most is None else problem.with_budget(most)
     bounds = plan_bounds(ample, part(progress, 0, 2))
     needed_by_any = None if target is None else bounds.budget_for(target)

@@ -104,7 +104,7 @@ class Plan:
         return self.needs.by_any
 
     def __str__(self) -> str:
-        from nextlabel.planning.tables import plan_text
+        from nextlabel.planning.report import plan_text
 
         return plan_text(self)
 

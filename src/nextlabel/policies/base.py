@@ -27,9 +27,12 @@ from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.levels import LevelTables
-from nextlabel.problem.problem import Problem, TaskClass, reward_unit
+from nextlabel.problem.problem import Problem, reward_unit
+from nextlabel.problem.task_class import TaskClass
 
 if TYPE_CHECKING:
+    from nextlabel.kernels.crowd_choice import CrowdPlan
+    from nextlabel.policies.crowd.allocator import CrowdAllocator
     from nextlabel.solve.index_roots import Spare
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
@@ -44,6 +47,14 @@ def knows_two(rule: str, answers: int) -> InputError:
     return InputError(
         f"the policy {rule} knows two answers, and the tasks have {answers}.",
         "Use a policy for any number of answers, such as index, okg-pending, uncertainty or uniform.",
+    )
+
+
+def alike(rule: str) -> InputError:
+    """The error of a rule for equal workers that meets others."""
+    return InputError(
+        f"policy {rule!r} takes workers to be alike, and the problem has workers who differ.",
+        "Use crowd, crowd-uncertainty or uniform, or leave out the [[workers]].",
     )
 
 
@@ -198,14 +209,19 @@ class Policy(ABC):
     follows_load: bool = False
     #: It solves again while the campaign runs: seconds to minutes for each replication.
     solves_again: bool = False
-    #: It takes part in problems with workers who differ (``simulation.crowd``).
+    #: It takes part in problems with workers who differ (``plan``); it puts tasks in order by their labels alone.
     knows_workers: bool = False
+    by_count: bool = False
     #: It draws from posterior quantiles that are tabulated first, about a second for each problem.
     draws: bool = False
 
     @abstractmethod
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables for each class of the problem."""
+
+    def plan(self, crowd: CrowdAllocator) -> CrowdPlan:
+        """Who gets which task where workers differ; for rules that know workers (``policies.crowd.policies``)."""
+        raise alike(self.name)
 
     def check_answers(self, answers: int) -> None:
         """Refuse tasks with more answers than the rule knows."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from nextlabel.errors import InputError
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
-from nextlabel.policies.crowd.policies import Crowd, CrowdPolicy, CrowdUncertainty
+from nextlabel.policies.crowd.policies import Crowd, CrowdUncertainty, WorkerPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.kg import KG, KGRandom
 from nextlabel.policies.lagrangian import Lagrangian
@@ -33,7 +33,7 @@ POLICIES: dict[str, type[Policy]] = {
 }  # fmt: skip
 
 #: For workers who differ: these have no tables.
-CROWD_POLICIES: dict[str, type[CrowdPolicy]] = {cls.name: cls for cls in (Crowd, CrowdUncertainty)}
+CROWD_POLICIES: dict[str, type[WorkerPolicy]] = {cls.name: cls for cls in (Crowd, CrowdUncertainty)}
 
 
 def make_policy(policy: str | Policy) -> Policy:
@@ -85,7 +85,7 @@ def _own(given: str) -> Policy:
     if not (isinstance(found, type) and issubclass(found, Policy)):
         raise InputError(
             f"policy {given!r}: {name} is not a policy.",
-            "Make it a subclass of nextlabel.StaticPolicy, with score(view).",
+            "Make it a subclass of nextlabel.StaticPolicy or nextlabel.WorkerPolicy, with score(view).",
         )
     try:
         policy = found()

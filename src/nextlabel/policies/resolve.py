@@ -140,10 +140,14 @@ class Resolve(Policy):
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables of the start, all tasks fresh."""
-        fresh = [np.zeros((setting.flight + 1, view.nodes)) for view in setting.views]
-        for table, entry in zip(fresh, setting.problem.classes, strict=True):
+        return self.update(setting, self.prepare(setting), self.fresh(setting), setting.problem.budget)
+
+    def fresh(self, setting: Setting) -> list[Floats]:
+        """[c][w, node] number of tasks in each state before the first label."""
+        out = [np.zeros((setting.flight + 1, view.nodes)) for view in setting.views]
+        for table, entry in zip(out, setting.problem.classes, strict=True):
             table[0, 0] = entry.count
-        return self.update(setting, self.prepare(setting), fresh, setting.problem.budget)
+        return out
 
     def _initial(self, solved: Solved, occupied: list[Floats]) -> Floats:
         """(classes, states) shares; tasks past the sweep's edge are left out, they are not worth another label."""

@@ -1,8 +1,10 @@
-"""A problem and a policy as the arrays that the rollout kernel takes."""
+"""A problem and a policy as the arrays that the event loop takes (``kernels.rollout``), ready to be played."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,100 @@ from nextlabel.errors import InputError
 from nextlabel.kernels.arrivals import Timing
 from nextlabel.kernels.gap import GapTables, TimedGap, no_timed_gap
 from nextlabel.kernels.levels import no_levels
+from nextlabel.kernels.own_priors import OwnPriors, no_own_priors
 from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
-from nextlabel.kernels.rollout import ProblemArrays
+from nextlabel.kernels.recorded import RANDOM, RecordedLabels
+from nextlabel.kernels.rollout import ProblemArrays, rollout
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, checked_table
+from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.solve.advantage import Advantage
 from nextlabel.solve.deadline import TimedValues
-from nextlabel.solve.truncation import all_columns
+from nextlabel.solve.index import index_table
+from nextlabel.solve.truncation import all_columns, make_cut
+
+#: Budgets of a curve.
+POINTS = 33
+#: Labels of one task that the patient index models in full, and its accuracy.
+CAP, TOLERANCE = 8, 1e-5
+
+
+def no_gap() -> GapTables:
+    """Switches the estimate of the gap off."""
+    none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
+    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0), no_timed_gap())
+
+
+def none_recorded() -> RecordedLabels:
+    """Labels are drawn from the model."""
+    none = np.zeros(0, dtype=np.int64)
+    return RecordedLabels(np.zeros((0, 0), dtype=np.int64), none, none, RANDOM)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rollout:
+    """Campaigns that are ready to be played: by default with the problem's own budget, labels drawn and awaited.
+
+    ``budgets`` rise to the problem's own; one campaign passes through all of them.
+    """
+
+    problem: ProblemArrays
+    policy: PolicyArrays
+    budgets: tuple[int, ...] = ()
+    gap: GapTables = field(default_factory=no_gap)
+    own: OwnPriors = field(default_factory=no_own_priors)
+    recorded: RecordedLabels = field(default_factory=none_recorded)
+    worth: Floats = field(default_factory=lambda: np.zeros(0))
+    awaited: bool = True
+
+    @classmethod
+    def over_budgets(cls, problem: Problem, policy: Policy, budgets: Sequence[int]) -> Rollout:
+        """A curve: the tables are those of the largest budget, the labels in flight at each budget are averaged."""
+        setting = Setting.of(problem.with_budget(max(int(budgets[-1]), 1)))
+        tables = make_policy_arrays(setting, policy)
+        if tables.mode in (BY_DEFICIT, BY_LEVELS):
+            raise InputError(
+                f"policy {policy.name!r} plans for one budget and does not pass through several.",
+                "Use index, okg-pending or another rule.",
+            )
+        arrays = make_problem_arrays(setting, True)
+        return cls(arrays, tables, tuple(map(int, budgets)), worth=_worth(setting), awaited=False)
+
+    def play(self, seed: int, first: int, count: int, keep: int = 0) -> tuple[Floats, Ints]:
+        """Replications first .. first + count - 1: ``write_outcome`` (count, budgets, 5), and where tasks end.
+
+        The ends (count, budgets, keep) are those of ``kernels.rollout.write_ends``, for as many tasks as there are.
+        """
+        budgets = np.array(self.budgets or (self.problem.budget,), dtype=np.int64)
+        out, ends = np.zeros((count, len(budgets), 5)), np.zeros((count, len(budgets), keep), dtype=np.int64)
+        rollout(
+            self.problem, self.policy, self.gap, self.own, self.recorded, self.worth, budgets, self.awaited, seed,
+            first, out, ends,
+        )  # fmt: skip
+        return out, ends
+
+
+def curve_budgets(largest: int) -> Ints:
+    """The budgets of a curve, from none to the largest."""
+    return np.unique(np.round(np.linspace(0, largest, POINTS)).astype(np.int64))
+
+
+def patient_index(problem: Problem) -> Index:
+    """The index policy of the campaign without deadline, with a table small enough for any budget."""
+    endless = replace(problem, horizon=inf, arrival_rate=problem.peak_rate)
+    cap = min(CAP, make_cut(endless, None, None).cap)
+    return Index(index_table(endless, cap=cap, tolerance=TOLERANCE))
+
+
+def _worth(setting: Setting) -> Floats:
+    """Of each state w * nodes + i: E[R after the labels in flight], or R if a horizon may cut them off."""
+    rows = [
+        view.whatever_in_flight(view.lattice.reward)
+        if setting.problem.finite
+        else view.after_flight(view.lattice.reward)
+        for view in setting.views
+    ]
+    return np.ascontiguousarray(np.concatenate(rows, axis=1)).ravel()
 
 
 def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None) -> ProblemArrays:
@@ -34,6 +123,7 @@ def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None
         child=child.astype(np.int64),
         limit=depth.astype(np.int64),
         root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
+        flight=np.zeros(0, dtype=np.int64),
         budget=problem.budget,
         timing=make_timing(problem, wait),
     )
@@ -62,6 +152,16 @@ def checked_scores(setting: Setting, policy: Policy) -> list[ScoreTables]:
     for one, view in zip(scores, setting.views, strict=True):
         checked_table(policy.name, one.static, view)
     return scores
+
+
+def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
+    """For tasks that are ranked by scores of their own (``kernels.own_priors``): which states are full is all."""
+    static, none = np.zeros(shape), np.zeros((0, 2))
+    core = np.full(shape, -1, dtype=np.int64)
+    return PolicyArrays(
+        static, np.zeros((0, 0, 1)), core, np.array([np.inf]), True, BY_TABLE, np.zeros((0, 0)), 0.0, price, none, none,
+        no_levels(), (1.0, 0.0),
+    )  # fmt: skip
 
 
 def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> PolicyArrays:
@@ -139,12 +239,6 @@ def _after_flight(view: ClassView) -> Floats:
     last = rows[-1].copy()
     last[: view.inner] = np.sum(view.lattice.prob[: view.inner] * rows[-1][view.lattice.child[: view.inner]], axis=1)
     return np.concatenate([rows, last[None]])
-
-
-def no_gap() -> GapTables:
-    """Switches the estimate of the gap off."""
-    none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
-    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0), no_timed_gap())
 
 
 def _starts(setting: Setting) -> Ints:

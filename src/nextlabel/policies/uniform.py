@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from nextlabel.arrays import Floats
+from nextlabel.kernels.crowd_choice import CrowdPlan
 from nextlabel.policies.base import ClassView, StaticPolicy
+from nextlabel.policies.crowd.solver import ranked_plan
+
+if TYPE_CHECKING:
+    from nextlabel.policies.crowd.allocator import CrowdAllocator
 
 
 class Uniform(StaticPolicy):
@@ -16,7 +23,12 @@ class Uniform(StaticPolicy):
     in_reward_units = False
     uses_prior = False
     knows_workers = True
+    by_count = True
 
     def score(self, view: ClassView) -> Floats:
         """-(m + w)."""
         return -view.given.astype(np.float64)
+
+    def plan(self, crowd: CrowdAllocator) -> CrowdPlan:
+        """Fewest labels first, whoever the worker is."""
+        return ranked_plan(crowd.grid, -crowd.grid)

@@ -11,6 +11,22 @@ B          bound        upper bound on every policy's value (``solve.crowd``)
 Where nobody is turned away, the first U arrivals are of type m in N_m U / N cases on average, whatever the policy does;
 the bound is then that of this supply. Where channels are learnt, the bound is still that of known ones.
 Guarantee: unbiased, 95% normal intervals. Cost: per replication about 50 times the solving of a relaxation.
+
+The problem as the simulator sees it:
+
+====== ========= ============ ===============================================================================
+symbol code      shape        meaning
+====== ========= ============ ===============================================================================
+p      beliefs   (K, C)       priors of the tasks
+m      kind      (W,)         type of each person
+N_m    supply    (W,)         arrivals of each person, or their rate
+r_m    rates     (M,)         arrival rates of the types, where all of them have one
+====== ========= ============ ===============================================================================
+
+Types with a supply come in random order, at the problem's arrival rate. If every type has an arrival rate, each arrival
+is of type m with probability r_m / sum r, at the rate sum r. Otherwise a type without supply has as many arrivals as
+the budget. The ``count`` workers of a type share its arrivals evenly; with known channels a type with ``count = 1``
+stands for many people of whom each labels a task once.
 """
 
 from __future__ import annotations
@@ -23,31 +39,132 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.fact import Fact
+from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
+from nextlabel.kernels.arrivals import Timing
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
     GIVEN,
     CrowdWorld,
+    draw_order,
     draw_truths,
+    draw_types,
     new_crowd_run,
+    no_record,
     play_crowd,
     score_crowd,
 )
-from nextlabel.policies.base import Policy
+from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.chain import Chain
+from nextlabel.policies.crowd.chain import Chain, belief_grid
 from nextlabel.policies.crowd.solver import RelaxationSolver
 from nextlabel.policies.crowd.types import group_workers
-from nextlabel.problem.estimate import Estimate
+from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem
-from nextlabel.simulation.crowd_world import CrowdSetting
-from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
+from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.study import PolicyResult, Study
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 
 CHANNELS = ("known", "learnt")
+#: Arrivals per label of the budget at most where nothing else ends them.
+MOST_ARRIVALS = 50
+#: Marks the stream of channels that are drawn from a prior.
+CHANNEL_STREAM = 7
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdSetting:
+    """What is the same in every replication."""
+
+    problem: Problem
+    beliefs: Floats
+    kind: Ints
+    rates: Floats | None
+
+    @classmethod
+    def of(cls, problem: Problem) -> CrowdSetting:
+        """The problem as arrays; refused where the reward is not accuracy."""
+        if len({c.reward for c in problem.classes}) > 1 or not isinstance(problem.classes[0].reward, Accuracy):
+            raise InputError(
+                "policies for workers who differ know one reward: how many tasks come out right.",
+                "Leave out utility, or give every class of tasks the same value.",
+            )
+        laws = [c.prior.probabilities for c in problem.classes if isinstance(c.prior, Fact)]
+        beliefs = np.repeat(np.array(laws), [c.count for c in problem.classes], axis=0)
+        kind = np.repeat(np.arange(len(problem.workers)), [w.count for w in problem.workers])
+        given = [w.arrival_rate for w in problem.workers]
+        rates = np.array(given, dtype=np.float64) if None not in given else None
+        return cls(problem, beliefs, kind, rates)
+
+    @property
+    def value(self) -> float:
+        """What a task that comes out right is worth."""
+        reward = self.problem.classes[0].reward
+        return reward.value if isinstance(reward, Accuracy) else 1.0
+
+    @property
+    def cost(self) -> Floats:
+        """(W,) what a label of each person costs."""
+        each = np.array([w.cost + self.problem.label_cost for w in self.problem.workers])
+        return np.asarray(each[self.kind])
+
+    @property
+    def named(self) -> Ints:
+        """(W,) 1 for a person who labels a task at most once though the channel is known."""
+        counts = np.array([w.count for w in self.problem.workers])
+        return np.asarray(counts > 1, dtype=np.int64)[self.kind]
+
+    @property
+    def supply(self) -> Floats:
+        """(W,) arrivals of each person, or rates where people come at rates."""
+        each = self.rates if self.rates is not None else self._labels()
+        return np.asarray((each / [w.count for w in self.problem.workers])[self.kind])
+
+    def arrivals_left(self, order: Ints, came: int, now: float) -> float:
+        """Arrivals still to come, in expectation, after ``came`` of the replication's ``order``."""
+        problem = self.problem
+        rate = problem.peak_rate if self.rates is None else float(self.rates.sum())
+        in_time = rate * max(problem.horizon - now, 0.0)
+        return in_time if self.rates is not None else min(float(len(order) - came), in_time)
+
+    def _labels(self) -> Floats:
+        labels = np.array([w.labels(self.problem.horizon) for w in self.problem.workers])
+        return np.where(np.isfinite(labels), np.ceil(labels), float(self.problem.budget))
+
+    def channels(self, seed: int, replication: int) -> Floats:
+        """(W, C, C) the true channels: known ones as they are, others drawn from their prior."""
+        chance = np.random.default_rng([seed, replication, CHANNEL_STREAM])
+        rows = []
+        for worker in self.problem.workers:
+            for _ in range(worker.count):
+                drawn = worker.channel if worker.prior is None else [chance.dirichlet(row) for row in worker.prior]
+                rows.append(np.array(drawn))
+        return np.array(rows)
+
+    def order(self, seed: int, replication: int) -> Ints:
+        """The person of each arrival."""
+        first = np.concatenate([[0], np.cumsum([w.count for w in self.problem.workers])]).astype(np.int64)
+        if self.rates is not None:
+            mean = float(self.rates.sum()) * self.problem.horizon
+            most = MOST_ARRIVALS * self.problem.budget
+            n = most if not np.isfinite(mean) else min(most, int(mean + 10.0 * np.sqrt(mean)) + 20)
+            return draw_types(np.cumsum(self.rates / self.rates.sum()), first, n, seed, replication)
+        parts = []
+        for m, labels in enumerate(self._labels()):
+            parts.append(first[m] + np.arange(int(labels)) % self.problem.workers[m].count)
+        return draw_order(np.concatenate(parts).astype(np.int64), seed, replication)
+
+    def timing(self, wait: bool) -> Timing:
+        """When people come and how long they take."""
+        problem = self.problem
+        if self.rates is not None:
+            return Timing(
+                np.zeros(1), np.array([float(self.rates.sum())]), problem.completion_rate, problem.horizon, wait
+            )
+        return make_timing(problem, wait)
 
 
 def simulate_crowd(
@@ -65,21 +182,25 @@ def simulate_crowd(
     """Simulate every policy on the same people and answers."""
     if channels not in CHANNELS:
         raise InputError(f"channels {channels!r} are not known here.", "Use known or learnt.")
+    setting = CrowdSetting.of(problem)
     for policy in policies:
         if not policy.knows_workers:
-            raise InputError(
-                f"policy {policy.name!r} takes workers to be alike, and the problem has workers who differ.",
-                "Use crowd, crowd-uncertainty or uniform, or leave out the [[workers]].",
-            )
-    setting = CrowdSetting.of(problem)
+            raise alike(policy.name)
     bound = bound or turned_bound(problem, turn_away, channels == "learnt")
     values = reference_values(setting, turn_away)
     results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        campaigns = CrowdCampaigns(setting, policy.name, turn_away, channels == "learnt", values, seed)
-        out, _ = run_chunks(engine, campaigns.chunk, replications, part(progress, k, len(policies)))
-        results.append(_result(policy.name, setting, bound, out, perf_counter() - begin))
+        campaigns = CrowdCampaigns(setting, policy, turn_away, channels == "learnt", values, seed)
+        out = run_chunks(engine, campaigns.chunk, replications, part(progress, k, len(policies)))[0]
+        rewards = setting.value * out[:, 0] - out[:, 6]
+        gaps = bound.value - (setting.value * out[:, 1] - out[:, 6])
+        results.append(
+            PolicyResult.of(
+                policy.name, problem.tasks, bound, rewards, gaps, out[:, 2], out[:, 3], False,
+                (0.0, perf_counter() - begin),
+            )
+        )  # fmt: skip
     if progress is not None:
         progress(1.0)
     return Study(problem, bound, tuple(results), replications, seed, "wait")
@@ -126,18 +247,18 @@ class CrowdCampaigns:
     """Campaigns of one rule; at module level, so that a cluster's workers can import it."""
 
     setting: CrowdSetting
-    rule: str
+    rule: str | Policy
     turn_away: bool
     learnt: bool
     values: Floats
     seed: int
 
-    def chunk(self, first: int, count: int) -> tuple[Floats, Ints]:
+    def chunk(self, first: int, count: int) -> tuple[Floats]:
         """Replications first .. first + count - 1."""
         out = np.zeros((count, 7))
         for k in range(count):
             self.play(first + k, out[k])
-        return out, NOTHING
+        return (out,)
 
     def play(self, replication: int, out: Floats) -> CrowdAllocator:
         """One campaign; ``out`` gets what ``score_crowd`` says and what the labels cost."""
@@ -165,10 +286,11 @@ class CrowdCampaigns:
             order,
             channels,
             np.arange(people),
-            allocator.grid if self.rule != "uniform" else Chain(channels[:1]).grid,
+            belief_grid(setting.beliefs.shape[1]),
             self.values,
             problem.budget,
             setting.timing(True),
+            no_record(),
         )
         run = new_crowd_run(world, setting.beliefs, seed, replication)
         over, supply = False, setting.supply
@@ -197,24 +319,3 @@ def _prior(setting: CrowdSetting) -> CrowdPrior | None:
     answers = setting.beliefs.shape[1]
     weights = np.average([p for _, p in priors], axis=0, weights=[n for n, _ in priors])
     return CrowdPrior(weights, CrowdPrior.default(answers).share)
-
-
-def _result(name: str, setting: CrowdSetting, bound: Bound, out: Floats, seconds: float) -> PolicyResult:
-    K = setting.problem.tasks
-    rewards = setting.value * out[:, 0] - out[:, 6]
-    gaps = bound.value - (setting.value * out[:, 1] - out[:, 6])
-    noise = float(gaps.var())
-    return PolicyResult(
-        name=name,
-        per_task=Estimate.of(rewards, K),
-        gap=Estimate.of(gaps, K),
-        gap_percent=Estimate.of(gaps, abs(bound.value) / 100.0) if bound.value != 0.0 else None,
-        variance_ratio=float(rewards.var()) / noise if noise > 0 else float("inf"),
-        labels_used=float(out[:, 2].mean()),
-        most_labels=int(out[:, 3].max()),
-        cap_binds=False,
-        rewards=rewards,
-        gaps=gaps,
-        table_seconds=0.0,
-        seconds=seconds,
-    )

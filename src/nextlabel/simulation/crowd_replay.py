@@ -3,39 +3,178 @@
 ============= =========================================================================================
 task first    the policy names a task; its next recorded label comes in, with its worker (random order)
 worker first  the recorded labels' workers arrive; the policy picks a task of the worker's own record
-timed         arrivals, durations and workers as they were, batch by batch (``simulation.crowd_timed``)
+timed         arrivals, durations and workers as they were, batch by batch (``TimedCampaign``)
 ============= =========================================================================================
 
 Draws are keyed by (seed, replication): every policy meets the same orders, and task first these are the orders of
-``simulation.replay``, so that policies for equal workers can be compared on them. A policy sees labels and workers,
-never gold. When the budget is spent, all labels given are read out together (``simulation.crowd_readout``).
-Guarantee: accuracy against gold on this record; it is no estimate for another crowd. Cost: a refit after every
+``simulation.replay``, so that policies for equal workers can be compared on them. Tasks are numbered in random order,
+so that nothing depends on their order in the file. A policy sees labels and workers, never gold. When the budget is
+spent, all labels given are read out together:
+
+========= =================================================================================================
+workers   all labels are fitted from the votes on until the evidence bound rests (``crowd.fit``); the answer is
+          the likeliest truth
+majority  the answer that most of a task's labels give
+========= =================================================================================================
+
+A tie counts as the share of its answers that are right; a task without labels is a tie of all answers.
+Guarantee: deterministic; a recorded label is used at most once; the budget is spent to the last label unless the record
+runs out. It is accuracy against gold on this record, no estimate for another crowd. Cost: a refit after every
 ``REFIT_SHARE`` labels per task, each some nanoseconds per label and sweep, and the relaxations that ``crowd`` solves.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.policies.crowd.allocator import RULES
+from nextlabel.files.labels import LabelTable
+from nextlabel.kernels.arrivals import Timing
+from nextlabel.kernels.crowd_bins import new_bins, put
+from nextlabel.kernels.crowd_rollout import (
+    ARRIVED,
+    TURNED_AWAY,
+    CrowdWorld,
+    RecordedCrowd,
+    draw_arrivals,
+    new_crowd_run,
+    play_crowd,
+)
+from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.recorded import RANDOM, draw_recorded
+from nextlabel.policies.base import Policy
+from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
+from nextlabel.policies.crowd.solver import MOST_PLANS
+from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import whole
-from nextlabel.simulation.crowd_orders import play_orders
-from nextlabel.simulation.crowd_readout import READOUTS, ReadOut, read_out
-from nextlabel.simulation.crowd_record import REPLAYS, CrowdRecord
-from nextlabel.simulation.crowd_timed import Schedule, play_timed
-from nextlabel.simulation.equal_workers import labels_by_equal_workers
+from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, Recorded, ReplaySetup, budget_sweeps, labels_at
 from nextlabel.solve.progress import Progress
 
-#: Rules that do the same whatever the budget is: one campaign serves all budgets.
-BLIND_TO_BUDGET = ("crowd-uncertainty", "uniform")
+#: How recorded labels are replayed, and read out.
+REPLAYS = ("task-first", "worker-first", "timed")
+READOUTS = ("workers", "majority")
+#: Labels per task after which everything is fitted anew; with real times per task of a batch.
+REFIT_SHARE, TIMED_REFIT_SHARE = 0.03, 0.1
+#: How many times the relaxation is solved again while the budget is spent; refits in between move the beliefs.
+RESOLVES = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdRecord:
+    """Recorded labels with their workers.
+
+    ========= ======= ===========================================================================
+    code      shape   meaning
+    ========= ======= ===========================================================================
+    labels    n       task, worker and answer of each label, in the order of the file
+    gold      (K,)    the truth, -1 where it is not known; no policy ever sees it
+    started   (n,)    seconds at which each label was begun; None if the times are not known
+    submitted (n,)    seconds at which it was handed in
+    batch     (n,)    number of the batch that the label belongs to; None: all are one batch
+    ========= ======= ===========================================================================
+    """
+
+    labels: CrowdLabels
+    gold: Ints
+    tasks: tuple[str, ...] = ()
+    workers: tuple[str, ...] = ()
+    started: Floats | None = None
+    submitted: Floats | None = None
+    batch: Ints | None = None
+
+    def __post_init__(self) -> None:
+        n, K = len(self.labels.task), self.labels.tasks
+        if n == 0:
+            raise InputError("no label is recorded.", "Give at least one label.")
+        if len(self.gold) != K:
+            raise InputError(
+                f"gold has {len(self.gold)} entries for {K} tasks.", "Give one for each task, -1: unknown."
+            )
+        for name, column in (("started", self.started), ("submitted", self.submitted), ("batch", self.batch)):
+            if column is not None and len(column) != n:
+                raise InputError(f"{name} has {len(column)} entries for {n} labels.", "Give one for each label.")
+        if self.labels.answers < 2:
+            raise InputError("every label says the same.", "There is nothing to decide: give labels that differ.")
+        pairs = self.labels.task * self.labels.workers + self.labels.worker
+        if len(np.unique(pairs)) < n:
+            raise InputError(
+                "a worker has labelled a task more than once.", "Keep the first label of each worker on each task."
+            )
+
+    @classmethod
+    def from_table(cls, table: LabelTable, gold: Ints | None = None) -> CrowdRecord:
+        """The labels of a table, its times if it has them; a label without a worker is that of a stranger."""
+        if table.worker is None:
+            raise InputError(
+                "the labels have no column of workers.",
+                "Name it with --worker-column, or replay without workers: --policy index.",
+            )
+        worker = table.worker.copy()
+        nobody = np.flatnonzero(worker < 0)
+        worker[nobody] = len(table.workers) + np.arange(len(nobody))
+        names = table.workers + tuple(f"(blank {k + 1})" for k in range(len(nobody)))
+        labels = CrowdLabels(table.task, worker, table.label, len(table.tasks), len(names), len(table.labels))
+        known = np.full(len(table.tasks), -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
+        return cls(labels, known, table.tasks, names, table.assigned_at, table.submitted_at, table.batch)
+
+    def __len__(self) -> int:
+        return len(self.labels.task)
+
+    @property
+    def counts(self) -> Ints:
+        """(K,) labels of each task."""
+        return np.bincount(self.labels.task, minlength=self.labels.tasks).astype(np.int64)
+
+    def rows_by_task(self) -> Ints:
+        """(K, most) the labels of each task in the order of the file, -1 past the last."""
+        counts = self.counts
+        out = np.full((len(counts), int(counts.max())), -1, dtype=np.int64)
+        order = np.argsort(self.labels.task, kind="stable")
+        place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out[self.labels.task[order], place] = order
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadOut:
+    """``right[readout]`` (K,): 1, 0 or the share of a tie, nan where gold is not known; ``expected``: own word."""
+
+    right: dict[str, Floats]
+    expected: float
+    labels: int
+
+
+def read_out(labels: CrowdLabels, gold: Ints, prior: CrowdPrior | None = None) -> ReadOut:
+    """Both read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``."""
+    beliefs = fit_crowd(labels, prior=prior).beliefs
+    votes = np.zeros((labels.tasks, labels.answers))
+    np.add.at(votes, (labels.task, labels.answer), 1.0)
+    right = {"workers": share_right(beliefs, gold), "majority": share_right(votes, gold)}
+    return ReadOut(right, float(beliefs.max(axis=1).mean()), len(labels.task))
+
+
+def best_answers(scores: Floats) -> Bools:
+    """(K, C) the answers with the highest score of their task; several of them are a tie."""
+    return np.asarray(scores >= scores.max(axis=1, keepdims=True) - TIED)
+
+
+def share_right(scores: Floats, gold: Ints) -> Floats:
+    """(K,) 1 where the gold answer alone has the highest score, its share of a tie, nan where gold is not known."""
+    best = best_answers(scores)
+    out = np.full(len(gold), np.nan)
+    known = np.flatnonzero(gold >= 0)
+    out[known] = best[known, gold[known]] / best[known].sum(axis=1)
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +212,7 @@ class CrowdReplaySetup:
 
 def replay_crowd(
     record: CrowdRecord,
-    policies: Sequence[str],
+    policies: Sequence[str | Policy],
     budgets: Sequence[int],
     *,
     replay: str = "task-first",
@@ -85,8 +224,9 @@ def replay_crowd(
 ) -> list[CrowdReplayed]:
     """Every policy with every budget (labels in all): the budgets of the first policy as given, then the next policy's.
 
-    ``policies`` are ``crowd``, ``crowd-uncertainty`` (least certain first) and ``uniform`` (fewest labels first); task
-    first and with two answers also those for equal workers (``index``, ``okg`` ...). ``turn_away`` lets a policy send
+    ``policies`` are ``crowd``, ``crowd-uncertainty`` (least certain first), ``uniform`` (fewest labels first) or one of
+    your own that knows workers; task first and with two answers also those for equal workers (``index``, ``okg`` ...).
+    ``turn_away`` lets a policy send
     an arriving worker away, which costs nothing. A timed replay leaves nothing to chance and is made once.
     """
     setup = CrowdReplaySetup(record, replay, turn_away, seed, prior)
@@ -94,32 +234,35 @@ def replay_crowd(
     count = 1 if replay == "timed" else count  # nothing is left to chance
     rising = sorted(set(budgets))
     out = []
-    for k, policy in enumerate(policies):
+    for k, policy in enumerate(map(make_policy, policies)):
         found: dict[int, list[tuple[ReadOut, int]]] = {budget: [] for budget in rising}
         for replication in range(count):
             for budget, given, turned in labels_given(setup, policy, rising, replication):
                 found[budget].append((read_out(given, record.gold, prior), turned))
             if progress is not None:
                 progress((k + (replication + 1) / count) / len(policies))
-        out += [_replayed(setup, policy, budget, found[budget]) for budget in budgets]
+        out += [_replayed(setup, policy.name, budget, found[budget]) for budget in budgets]
     return out
 
 
 def labels_given(
-    setup: CrowdReplaySetup, policy: str, budgets: Sequence[int], replication: int
+    setup: CrowdReplaySetup, rule: str | Policy, budgets: Sequence[int], replication: int
 ) -> Iterator[tuple[int, CrowdLabels, int]]:
     """(budget, labels given, arrivals turned away) of one replication, for rising budgets."""
-    if policy not in RULES:
+    policy = make_policy(rule)
+    if not policy.knows_workers:
         if setup.replay != "task-first":
             raise InputError(
-                f"policy {policy!r} takes workers as equal and is replayed task-first only.",
+                f"policy {policy.name!r} takes workers as equal and is replayed task-first only.",
                 "Use crowd, crowd-uncertainty or uniform.",
             )
         yield from labels_by_equal_workers(setup.record, policy, budgets, setup.seed, replication)
     elif setup.replay == "timed":
         for budget in budgets:
-            yield from play_timed(setup, policy, budget)
-    elif policy in BLIND_TO_BUDGET and not (setup.turn_away and setup.replay == "worker-first"):
+            campaign = TimedCampaign(setup, policy, budget)
+            campaign.play()
+            yield budget, campaign.labels(), campaign.turned_away
+    elif not policy.planned_ahead and not (setup.turn_away and setup.replay == "worker-first"):
         yield from play_orders(setup, policy, budgets, replication)
     else:
         for budget in budgets:
@@ -157,3 +300,248 @@ def _checked(setup: CrowdReplaySetup, budgets: Sequence[int], replications: int)
         Schedule.of(record, max(budgets))  # refuses a record without times
     whole("seed", setup.seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     return whole("replications", replications, 1, "Give at least one replication, e.g. --replications 50.")
+
+
+def play_orders(
+    setup: CrowdReplaySetup, rule: Policy, budgets: Sequence[int], replication: int
+) -> Iterator[tuple[int, CrowdLabels, int]]:
+    """Labels in random order: the policy's decisions between two refits are one kernel call.
+
+    Yields (budget, labels given, arrivals turned away) for the rising ``budgets`` of one campaign.
+    """
+    labels, task_first = setup.record.labels, setup.replay == "task-first"
+    K, C = labels.tasks, labels.answers
+    rows, world = _recorded_world(setup, budgets[-1], replication)
+    settings = CrowdSettings(rule, setup.turn_away, task_first, resolves=RESOLVES, seed=setup.seed)
+    policy = CrowdAllocator(
+        np.full((K, C), 1.0 / C), budgets[-1], settings,
+        workers=labels.workers, prior=setup.prior, arrivals=len(setup.record), replication=replication,
+    )  # fmt: skip
+    run, history = new_crowd_run(world, np.zeros((0, C)), setup.seed, replication), policy.campaign.history
+    step = max(1, int(REFIT_SHARE * K))
+    next_fit, next_solve, over = step, 0, False
+    for budget in budgets:
+        while not over and policy.given < budget:
+            over = play_crowd(
+                world, run, policy.campaign, policy.plan, setup.turn_away, setup.seed, replication,
+                min(budget, next_fit),
+            )  # fmt: skip
+            policy.given = int(history.size[0])
+            if not task_first:
+                policy.arrivals = float(len(setup.record) - run.counters[ARRIVED])
+            if policy.given >= next_fit:
+                next_fit = policy.given + step
+                policy.refit()
+                # Task first everybody is the same mixture of workers: the plan moves slowly, and ten are enough.
+                if policy.due and (not task_first or policy.given >= next_solve):
+                    policy.resolve()
+                    next_solve = policy.given + budgets[-1] // RESOLVES
+                else:
+                    policy.rebin()
+        n = policy.given
+        given = CrowdLabels(
+            rows[history.task[:n]], history.worker[:n].copy(), history.answer[:n].copy(), K, labels.workers, C
+        )
+        yield budget, given, 0 if task_first else int(run.counters[TURNED_AWAY])
+
+
+def _recorded_world(setup: CrowdReplaySetup, budget: int, replication: int) -> tuple[Ints, CrowdWorld]:
+    """The tasks in random order, and the record with tasks numbered by it, labels and workers in random order."""
+    record, labels, seed = setup.record, setup.record.labels, setup.seed
+    place, none = record.rows_by_task(), np.zeros(0, dtype=np.int64)
+    rows, order = np.zeros(labels.tasks, dtype=np.int64), np.zeros_like(place)
+    draw_recorded(place, record.counts, seed, replication, RANDOM, rows, order)
+    rank = np.argsort(rows)
+    own = np.argsort(labels.worker, kind="stable")
+    start = np.searchsorted(labels.worker[own], np.arange(labels.workers + 1)).astype(np.int64)
+    if setup.replay != "task-first":
+        order = order[:0]
+    drawn = RecordedCrowd(
+        rank[labels.task], labels.worker, labels.answer, order, own, start, np.zeros(len(record), dtype=np.int64),
+        np.zeros(budget, dtype=np.int64),
+    )  # fmt: skip
+    arrivals = labels.worker[draw_arrivals(len(record), seed, replication)]
+    at_once = Timing(np.zeros(1), np.ones(1), np.inf, np.inf, True)
+    channels, nowhere = np.zeros((0, labels.answers, labels.answers)), np.zeros(0)
+    return rows, CrowdWorld(none, arrivals, channels, none, nowhere, nowhere, budget, at_once, drawn)
+
+
+def labels_by_equal_workers(
+    record: CrowdRecord, policy: Policy, budgets: Sequence[int], seed: int, replication: int
+) -> Iterator[tuple[int, CrowdLabels, int]]:
+    """Which labels a policy for equal workers takes, task first, at once; Beta(1, 1) and the threshold 1/2.
+
+    The draws are those of ``simulation.replay``: what the policy decides there is how many labels each task gets, and
+    these are the first of the task's drawn order. So its labels can be read out with the workers who gave them.
+    """
+    labels = record.labels
+    if labels.answers != 2:
+        raise InputError(
+            f"policy {policy.name!r} is for two answers, and the labels have {labels.answers}.",
+            "Use crowd, crowd-uncertainty or uniform.",
+        )
+    place = record.rows_by_task()
+    answers = np.where(place >= 0, labels.answer[np.maximum(place, 0)], -1)
+    recorded = Recorded(tuple(map(str, range(labels.tasks))), answers, record.counts, record.gold)
+    setup = ReplaySetup(recorded, arrival_rate=ARRIVALS, completion_rate=AT_ONCE_RATE, seed=seed)
+    drawn = setup.drawn(replication)
+    by_task = np.where(drawn >= 0, np.take_along_axis(place, np.maximum(drawn, 0), axis=1), -1)
+    for sweep in budget_sweeps(setup, policy, budgets):
+        _, ends = sweep.play(seed, replication, 1, labels.tasks)
+        for budget, taken in zip(sweep.budgets, labels_at(ends[0]), strict=True):
+            some = by_task[np.arange(place.shape[1])[None, :] < taken[:, None]]
+            yield (
+                budget,
+                CrowdLabels(
+                    labels.task[some], labels.worker[some], labels.answer[some], labels.tasks, labels.workers, 2
+                ),
+                0,
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Arrivals of a record by their times: rows of the record, the batch of each row, and each batch's budget."""
+
+    arrivals: Ints
+    batch: Ints
+    seconds: Floats
+    budgets: Ints
+
+    @classmethod
+    def of(cls, record: CrowdRecord, budget: int) -> Schedule:
+        """From the record's own times; ``budget`` is shared out by the batches' tasks."""
+        if record.started is None or record.submitted is None:
+            raise InputError(
+                "the labels have no times at which they were begun and handed in.",
+                "Name the columns with --assigned-column and --submitted-column, or replay worker-first.",
+            )
+        seconds = record.submitted - record.started
+        unknown = int(np.count_nonzero(~np.isfinite(seconds) | (seconds < 0)))
+        if unknown:
+            raise InputError(
+                f"{unknown:,} of {len(record):,} labels lack a time or were handed in before they were begun.",
+                "Leave these labels out, or replay worker-first.",
+            )
+        batch = np.zeros(len(record), dtype=np.int64)
+        if record.batch is not None:
+            batch = np.unique(record.batch, return_inverse=True)[1].astype(np.int64)
+        pairs = np.unique(np.stack([batch, record.labels.task], axis=1), axis=0)
+        tasks = np.bincount(pairs[:, 0])
+        order = np.argsort(record.started, kind="stable").astype(np.int64)
+        return cls(order, batch, seconds, shared_out(budget, tasks, np.bincount(batch)))
+
+
+def shared_out(budget: int, tasks: Ints, most: Ints) -> Ints:
+    """Whole numbers in proportion to ``tasks``, at most ``most`` each, that sum to ``budget``."""
+    out = np.zeros(len(tasks), dtype=np.int64)
+    while out.sum() < budget:
+        open_ = out < most
+        exact = (budget - out.sum()) * tasks * open_ / (tasks * open_).sum()
+        more = np.floor(exact).astype(np.int64)
+        left = int(budget - out.sum() - more.sum())
+        more[np.argsort(-(exact - more), kind="stable")[:left]] += 1
+        out = np.minimum(out + more * open_, most)
+    return out
+
+
+class TimedCampaign:
+    """Recorded labels with their own times: one policy over all batches, each with a view of its own.
+
+    ========= =====================================================================================================
+    arrival   each recorded label is one: its worker asks at the moment at which they began it
+    eligible  tasks of the arrival's batch that this worker labelled in it and has not been given yet
+    answer    the recorded one; it comes in as long after the arrival as the recorded label took
+    batch     a batch has its own tasks, its share of the budget and its own prices; workers are learnt across batches
+    ========= =====================================================================================================
+
+    The budget is shared out among the batches by their numbers of tasks. A policy knows how many arrivals a batch still
+    has, but not whose. Without turning workers away every arrival is served until the batch's budget is gone. Batches
+    may overlap in time; labels in flight are integrated out (``kernels.crowd_choice``).
+    Guarantee: deterministic, no chance at all; no answer is used before it was handed in.
+    """
+
+    def __init__(self, setup: CrowdReplaySetup, rule: Policy, budget: int) -> None:
+        self.record, self.setup = setup.record, setup
+        self.schedule = Schedule.of(setup.record, budget)
+        labels = setup.record.labels
+        settings = CrowdSettings(rule, setup.turn_away, resolves=RESOLVES, seed=setup.seed)
+        self.whole = CrowdAllocator(
+            np.full((labels.tasks, labels.answers), 1.0 / labels.answers), budget, settings,
+            workers=labels.workers, prior=setup.prior, arrivals=len(setup.record),
+        )  # fmt: skip
+        self.rows: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for row, (worker, batch) in enumerate(zip(labels.worker.tolist(), self.schedule.batch.tolist(), strict=True)):
+            self.rows[worker, batch].append(row)
+        self.views: dict[int, CrowdAllocator] = {}
+        self.pending: list[tuple[float, int, int, int]] = []
+        self.step, self.next_fit = 1, 1
+        self.turned_away = 0
+
+    def play(self) -> None:
+        """All arrivals, and then all labels in flight."""
+        started, worker = self.record.started, self.record.labels.worker
+        assert started is not None
+        left = np.bincount(self.schedule.batch)
+        for row in self.schedule.arrivals.tolist():
+            now, batch = float(started[row]), int(self.schedule.batch[row])
+            self._come_in(now)
+            view = self.views.get(batch)
+            if view is None:
+                view = self.views[batch] = self._open(batch)
+            self._arrive(view, batch, int(worker[row]), now)
+            left[batch] -= 1
+            if left[batch] == 0:
+                del self.views[batch]
+        self._come_in(np.inf)
+
+    def labels(self) -> CrowdLabels:
+        """The labels given, in the order in which their workers were given the tasks."""
+        history, labels = self.whole.campaign.history, self.record.labels
+        n = int(history.size[0])
+        return CrowdLabels(
+            history.task[:n].copy(), history.worker[:n].copy(), history.answer[:n].copy(),
+            labels.tasks, labels.workers, labels.answers,
+        )  # fmt: skip
+
+    def _open(self, batch: int) -> CrowdAllocator:
+        view, rows = copy(self.whole), np.flatnonzero(self.schedule.batch == batch)
+        tasks = np.unique(self.record.labels.task[rows])
+        bins = new_bins(self.record.labels.tasks, len(self.whole.campaign.bins.head))
+        for x in tasks:
+            put(bins, x, 0, 0, MOST_PLANS)
+        view.campaign = self.whole.campaign._replace(bins=bins, kind=np.zeros_like(self.whole.campaign.kind))
+        view.budget, view.given = int(self.schedule.budgets[batch]), 0
+        view.arrivals = float(len(rows))
+        self.step = max(1, int(TIMED_REFIT_SHARE * len(tasks)))
+        view.resolve()
+        return view
+
+    def _arrive(self, view: CrowdAllocator, batch: int, worker: int, now: float) -> None:
+        if view.given >= view.budget:
+            return
+        rows = self.rows[worker, batch]
+        tasks = self.record.labels.task[rows]
+        x = view.ask(worker, tasks)
+        view.arrived(worker)
+        if x is None:
+            self.turned_away += 1
+            return
+        row = rows.pop(int(np.flatnonzero(tasks == x)[0]))
+        entry = view.assign(x, worker)
+        heappush(self.pending, (now + float(self.schedule.seconds[row]), entry, row, batch))
+
+    def _come_in(self, now: float) -> None:
+        while self.pending and self.pending[0][0] <= now:
+            _, entry, row, batch = heappop(self.pending)
+            view = self.views.get(batch, self.whole)
+            view.tell(entry, int(self.record.labels.answer[row]))
+            self.next_fit -= 1
+            if self.next_fit <= 0:
+                self.next_fit = self.step
+                view.refit()
+                for other in self.views.values():
+                    if other.due:
+                        other.resolve()
+                    else:
+                        other.rebin()

@@ -11,18 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.policy import PolicyArrays
-from nextlabel.kernels.rollout import ProblemArrays, rollout
 from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")
-NOTHING = np.zeros((0, 0), dtype=np.int64)
+#: Plays replications first .. first + count - 1; of each array that it returns the rows are replications.
+Chunk = Callable[[int, int], tuple[Any, ...]]
 #: Chunks per worker, at least: enough for a moving progress bar and an even load.
 CHUNKS_A_WORKER = 8
 #: Seconds that a chunk should take, and how many times larger than those before it may be.
@@ -48,50 +46,13 @@ class Engine:
             )
 
 
-def run_chunk(
-    arrays: ProblemArrays,
-    tables: PolicyArrays,
-    gap: GapTables,
-    recorded: Ints,
-    seed: int,
-    first: int,
-    count: int,
-    keep: bool,
-) -> tuple[Floats, Ints]:
-    """Replications first .. first + count - 1; module level, so that a cluster's workers can import it."""
-    out = np.zeros((count, 5))
-    final = np.zeros((count, len(arrays.root)), dtype=np.int64) if keep else NOTHING
-    rollout(arrays, tables, gap, recorded, seed, first, out, final)
-    return out, final
-
-
-def run(
-    engine: Engine,
-    arrays: ProblemArrays,
-    tables: PolicyArrays,
-    gap: GapTables,
-    replications: int,
-    seed: int,
-    *,
-    recorded: Ints = NOTHING,
-    keep: bool = False,
-    progress: Progress | None = None,
-) -> tuple[Floats, Ints]:
-    """(replications, 5) outcomes, and the final node of every task if ``keep``."""
-    chunk = partial(run_chunk, arrays, tables, gap, recorded, seed, keep=keep)
-    out, final = run_chunks(engine, chunk, replications, progress)
-    return out, final if keep else NOTHING
-
-
-def run_chunks(
-    engine: Engine, chunk: Callable[[int, int], tuple[Floats, Ints]], replications: int, progress: Progress | None
-) -> tuple[Floats, Ints]:
-    """``chunk(first, count)`` over all replications, the pieces put together in order."""
+def run_chunks(engine: Engine, chunk: Chunk, replications: int, progress: Progress | None) -> tuple[Any, ...]:
+    """``chunk(first, count)`` over all replications, the pieces of each array put together in order."""
     from joblib import Parallel, delayed
 
     even = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
     pace = ChunkPacing(even if engine.kind == "dask" else 1, even)
-    done: list[tuple[Floats, Ints]] = []
+    done: list[tuple[Any, ...]] = []
     ready = 0
     with _backend(engine) as options:
         call = delayed(chunk if engine.kind == "dask" else partial(pace.timed, chunk))
@@ -101,7 +62,7 @@ def run_chunks(
             ready += len(part[0])
             if progress is not None:
                 progress(ready / replications)
-    return np.concatenate([d[0] for d in done]), np.concatenate([d[1] for d in done])
+    return tuple(np.concatenate(parts) for parts in zip(*done, strict=True))
 
 
 class ChunkPacing:
@@ -118,7 +79,7 @@ class ChunkPacing:
             yield first, count
             first += count
 
-    def timed(self, chunk: Callable[[int, int], tuple[Floats, Ints]], first: int, count: int) -> tuple[Floats, Ints]:
+    def timed(self, chunk: Chunk, first: int, count: int) -> tuple[Any, ...]:
         """Run a chunk and learn from it."""
         begin = perf_counter()
         out = chunk(first, count)

@@ -6,35 +6,46 @@ of the states that 100,000 priors have, so the index of a state is worked out wh
 
 Priors that are one family with one parameter, a model's score, are ranked by the tables of GRID priors: a task's score
 is interpolated between the two around its own. Its answers and its reward are those of its own prior.
-Cost: as much room as ``policies.own_priors`` allows for the tables, and 100 bytes per task.
+One campaign passes through several budgets: the rule looks at the task alone, so that what it does does not depend on
+the budget. The value of budget b is read when worker b has been served: the sum over tasks of E[R after the labels in
+flight that will be in in time].
+Guarantee: unbiased for each budget; budgets share their randomness.
+Cost: as much room as ``policies.own_priors`` allows for the tables, 100 bytes per task, and the rewards of the tasks
+that moved between two budgets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import beta_beliefs
 from nextlabel.beliefs.fact import coin_beliefs
-from nextlabel.beliefs.lattice import Lattice
+from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OwnPriors, Snapshots, rollout_own_priors
+from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN, OwnPriors, class_worth, first_answers
+from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, affordable_limits, class_arrays
-from nextlabel.policies.rollout_arrays import make_timing
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.simulation.ranked_by import rank_by
+from nextlabel.policies.rollout_arrays import Rollout, make_timing, no_tables
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.scores import prior_of_score
+from nextlabel.problem.task_class import TaskClass
+from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
 from nextlabel.solve.progress import Progress, on_all_cores
 
 #: Classes whose lattices are made at once, and tasks whose rewards are.
 CHUNK, AT_ONCE = 64, 1 << 16
+#: Cells of the grid of priors by which scores are ranked.
+GRID = 400
 
 
 class ClassTables(ClassView):
@@ -113,34 +124,115 @@ def own_prior_tables(
     )
 
 
-def own_priors_chunk(
-    problem: Problem, tasks: OwnPriors, wait: bool, seed: int, first: int, count: int
-) -> tuple[Floats, Ints]:
-    """Replications first .. first + count - 1.
+class RankedBy(NamedTuple):
+    """Classes with tables, and for each task its class, its share and its own prior (``kernels.own_priors``)."""
 
-    Indices found on the way are kept in the scores, where other chunks may find them: each has one value only.
-    """
-    out = np.zeros((count, 5))
-    cost = problem.label_cost
-    index = tasks.score.shape[1] == 1
-    least = cost - TIED if cost > 0 and index else -np.inf  # only the index is in the unit of a price
-    tasks = tasks._replace(score=np.require(tasks.score, requirements="W"))  # a cluster may send it for reading only
-    timing, taken = make_timing(problem, wait), snapshots(np.zeros(0, dtype=np.int64), 0)
-    if tasks.law == OF_CLASS:
-        rollout_own_priors(tasks, timing, problem.budget, least, seed, first, taken, np.zeros(0, dtype=np.int64), out)
-        return out, np.zeros((0, 0), dtype=np.int64)
-    ends = np.zeros(len(tasks.class_of), dtype=np.int64)
-    every = np.arange(len(ends))
-    for k in range(count):
-        rollout_own_priors(tasks, timing, problem.budget, least, seed, first + k, taken, ends, out[k : k + 1])
-        out[k, 0] = own_rewards(problem.classes[0], tasks, every, ends).sum()
-    return out, np.zeros((0, 0), dtype=np.int64)
+    classes: Sequence[TaskClass]
+    class_of: Ints
+    share: Floats
+    law: int
+    own: Floats
 
 
-def snapshots(budgets: Ints, tasks: int) -> Snapshots:
-    """Room for where so many tasks stand at each of the budgets."""
-    room = np.zeros((2, len(budgets), tasks), dtype=np.int64)
-    return Snapshots(budgets, room[0], room[1], np.zeros((len(budgets), 2), dtype=np.int64))
+def rank_by(problem: Problem) -> RankedBy:
+    """The grid's classes, where there are more scores than it has points, otherwise the problem's own."""
+    scores = scored(problem.classes) if len(problem.classes) > GRID + 1 else None
+    if scores is None:
+        counts = [c.count for c in problem.classes]
+        class_of = np.repeat(np.arange(len(problem.classes)), counts).astype(np.int64)
+        return RankedBy(problem.classes, class_of, np.zeros(0), OF_CLASS, np.zeros((0, 2)))
+    grid = make_score_grid(scores, GRID)
+    cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
+    share = chord_shares(scores.p, grid[cell], grid[cell + 1])
+    if scores.strength is not None:
+        law, own = OWN_BETA, scores.strength * np.column_stack([scores.p, 1.0 - scores.p])
+    else:
+        with np.errstate(divide="ignore"):  # certain answers
+            sure = float(logit(np.float64(scores.accuracy or 0.5)))
+            law, own = OWN_COIN, np.column_stack([logit(scores.p), np.full(len(scores.p), sure)])
+    one, members = scores.pattern, scores.tasks.astype(np.int64)
+    classes = [
+        TaskClass(1, prior_of_score(p, scores.strength, scores.accuracy), one.threshold, one.reward)
+        for p in grid.tolist()
+    ]
+    every = np.repeat(np.arange(len(members)), members)
+    return RankedBy(classes, cell[every].astype(np.int64), share[every], law, np.ascontiguousarray(own[every]))
+
+
+class OwnCampaigns(NamedTuple):
+    """A problem and its tasks, ready to be played with the problem's budget or through several (rising)."""
+
+    problem: Problem
+    tasks: OwnPriors
+    budgets: tuple[int, ...] = ()
+    wait: bool = True
+
+    @classmethod
+    def over_budgets(cls, problem: Problem, policy: Policy, budgets: Sequence[int]) -> OwnCampaigns:
+        """A curve of ``policy``."""
+        largest = problem.with_budget(max(int(budgets[-1]), 1))
+        return cls(largest, own_prior_tables(largest, policy), tuple(map(int, budgets)))
+
+    def rollout(self) -> Rollout:
+        """The arrays of the event loop.
+
+        Indices found on the way are kept in the scores, where other chunks may find them: each has one value only.
+        """
+        problem, tasks = self.problem, self.tasks
+        index = tasks.score.shape[1] == 1  # only the index is in the unit of a price
+        least = problem.label_cost - TIED if problem.label_cost > 0 and index else -np.inf
+        level = level_of(tasks.first)
+        arrays = ProblemArrays(
+            level=level,
+            reward=np.zeros(0),
+            prob=np.zeros((0, tasks.child.shape[1])),
+            child=tasks.child,
+            limit=np.full(len(level), tasks.D),
+            root=np.zeros(len(tasks.class_of), dtype=np.int64),
+            flight=np.zeros(0, dtype=np.int64),
+            budget=problem.budget,
+            timing=make_timing(problem, self.wait),
+        )
+        tables = no_tables((tasks.W + 1, len(level)), np.full(problem.budget, least))
+        tasks = tasks._replace(score=np.require(tasks.score, requirements="W"))  # a cluster may send it read-only
+        return Rollout(arrays, tables, self.budgets, own=tasks, awaited=not self.budgets)
+
+    def play(self, seed: int, first: int, count: int) -> tuple[Floats]:
+        """Replications first .. first + count - 1: ``kernels.rollout.write_outcome`` (count, budgets, 5)."""
+        rollout, K = self.rollout(), len(self.tasks.class_of)
+        if rollout.awaited and self.tasks.law == OF_CLASS:
+            return (rollout.play(seed, first, count)[0],)
+        parts, nodes = [], int(self.tasks.first[-1])
+        for k in range(count):
+            out, ends = rollout.play(seed, first + k, 1, K)
+            worth, before = np.zeros(K), np.full(K, -1)
+            for b, here in enumerate(ends[0] % nodes if rollout.awaited else ends[0]):
+                moved = np.flatnonzero(here != before)
+                worth[moved] = self._worth(moved, here[moved] % nodes, here[moved] // nodes)
+                before = here
+                out[0, b, 0] = worth.sum()
+            parts.append(out)
+        return (np.concatenate(parts),)
+
+    def _worth(self, which: Ints, node: Ints, due: Ints) -> Floats:
+        """E[R after the labels that are due] of some tasks."""
+        tasks, out = self.tasks, np.empty(len(which))
+        if tasks.law == OF_CLASS:
+            class_worth(tasks.first, tasks.child, tasks.facts, tasks.class_of[which], node, due, out)
+            return out
+        first, level = tasks.first, np.searchsorted(tasks.first, node, side="right") - 1
+        for w in np.unique(due).tolist():
+            some = np.flatnonzero(due == w)
+            x, m = which[some], level[some]
+            ones = node[some] - first[m]
+            rows = [own_rewards(self.problem.classes[0], tasks, x, first[m + w] + ones + j) for j in range(w + 1)]
+            zero = np.empty(len(x))
+            for more in range(w - 1, -1, -1):
+                for j in range(more + 1):
+                    first_answers(tasks.law, tasks.own[x], ones + j, m + more, zero)
+                    rows[j] = zero * rows[j] + (1.0 - zero) * rows[j + 1]
+            out[some] = rows[0]
+        return out
 
 
 def own_rewards(pattern: TaskClass, tasks: OwnPriors, which: Ints, nodes: Ints) -> Floats:

@@ -1,18 +1,20 @@
 """Replay recorded labels: what a policy would have made of a crowd that really answered.
 
-========= ========= ============ ==================================================================
-symbol    code      shape        meaning
-========= ========= ============ ==================================================================
---        labels    (N, most)    recorded labels of each task in the order of the file, -1 past its last
---        counts    (N,)         how many there are
---        gold      (N,)         the truth, -1 where it is not known
-I         --        --           P(theta > d) after the labels that came in; the decision is 1{I > 1/2}
-========= ========= ============ ==================================================================
+========= ========= ==================== ==================================================================
+symbol    code      shape                meaning
+========= ========= ==================== ==================================================================
+--        labels    (N, most)            recorded labels of each task in the order of the file, -1 past its last
+--        counts    (N,)                 how many there are
+--        gold      (N,)                 the truth, -1 where it is not known
+--        tally     (reps, B, nodes, 2)  tasks whose truth is 0 or 1, by their labels at the end
+--        ends      (some, B, N)         where each task ends: m (m + 1) / 2 + ones after m labels; -1: not drawn
+I         --        --                   P(theta > d) after the labels that came in; the decision is 1{I > 1/2}
+========= ========= ==================== ==================================================================
 
 A replication draws K of the N tasks and their order, and the order of each task's labels, from the uniforms of (seed,
 replication, task, label): every policy meets the same tasks and the same labels in the same order, whatever the chunks.
 Labels are used without replacement; a task that has none left is no longer offered. Arrivals and durations are those of
-the model. Budgets for which a policy has the same tables are played in one pass (``kernels.replay``); it changes no
+the model. Budgets for which a policy has the same tables are played in one pass (``kernels.rollout``); it changes no
 digit. Guarantee: accuracy against gold on this data set, with the interval of the replay's own randomness only; it
 is no estimate for another crowd, and the bound of the model is no bound for it.
 """
@@ -29,23 +31,35 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, TooLargeError
+from nextlabel.files.gold import Gold
+from nextlabel.files.labels import LabelTable
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.policy import BY_DEFICIT, BY_LEVELS, PolicyArrays
-from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED
-from nextlabel.kernels.replay import Ends, RecordedLabels, replay_budgets
-from nextlabel.kernels.rollout import ProblemArrays
-from nextlabel.policies.base import Policy, Setting
+from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
+from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays, no_gap
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, TaskClass, whole
-from nextlabel.simulation.engine import NOTHING, Engine, run_chunks
+from nextlabel.problem.problem import Problem, whole
+from nextlabel.problem.task_class import TaskClass
+from nextlabel.prose import listed
+from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.solve.progress import Progress, part
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
 #: What a task counts for whose posterior is a coin flip: half a task, or as if it were decided one way.
 TIES = {"half": -1, "positive": 1, "negative": 0}
+#: Labels that one task can be given, and of them in flight when labels come back at once.
+MOST_A_TASK, AT_ONCE = 32, 3
+#: How fast labels come back when they come 'at once': of ten million arrivals one finds the last label not in.
+ARRIVALS, AT_ONCE_RATE = 1.0, 1e7
+#: Cells of the table of recorded labels, one for each task and label of the task with most labels.
+MOST_CELLS = 500_000_000
+#: Ends of tasks that are held at once.
+MOST_ENDS = 20_000_000
+#: The name of fixed overlaps; the policy ``overlap`` is the dynamic one.
+FIXED = "fixed overlap"
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,42 @@ class Recorded:
         return np.asarray((self.labels == 1).sum(axis=1) / self.counts, dtype=np.float64)
 
 
+def to_recorded(
+    table: LabelTable, gold: Gold | None = None, *, by_time: bool = False, any_answers: bool = False
+) -> Recorded:
+    """Labels of each task in the order of the file, or of their submission, with the truth where it is known.
+
+    Most rules count two answers; ``any_answers`` takes more.
+    """
+    if len(table.labels) != 2 and not any_answers:
+        raise InputError(
+            f"the labels are {listed(list(table.labels))}; a replay has two.",
+            "Name the one that counts as 1 with --positive.",
+        )
+    if by_time and (table.submitted_at is None or not np.isfinite(table.submitted_at).all()):
+        raise InputError("not every label has a time of submission.", "Replay them in the order of the file.")
+    counts = table.per_task
+    N, most = len(table.tasks), int(counts.max())
+    if N * most > MOST_CELLS:
+        raise TooLargeError(
+            f"a task has {most:,} labels, and a table of {N:,} tasks with as many does not fit.",
+            "Leave that task out.",
+        )
+    last = (table.submitted_at,) if by_time and table.submitted_at is not None else ()
+    order = np.lexsort((*last, table.task))
+    task = table.task[order]
+    place = task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
+    padded, workers = np.full((N, most), -1, dtype=np.int64), None
+    padded[place] = table.label[order]
+    if table.worker is not None and table.workers:  # a label without a worker gets one of its own
+        workers = np.full((N, most), -1, dtype=np.int64)
+        workers[place] = np.where(table.worker >= 0, table.worker, np.arange(len(table)) + len(table.workers))[order]
+    truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
+    return Recorded(
+        tasks=table.tasks, labels=padded, counts=counts, gold=truth, workers=workers, answers=len(table.labels)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """One policy on recorded labels with one budget."""
@@ -97,29 +147,65 @@ class ReplaySetup:
     order: str = "random"
     seed: int = 0
 
+    @property
+    def depth(self) -> int:
+        """Labels that a task can be given."""
+        return min(MOST_A_TASK, int(self.recorded.counts.max()))
 
-@dataclass(frozen=True, slots=True)
-class BudgetSweep:
-    """One policy and the budgets, rising, that it plays in one pass; ``arrays`` has the last of them."""
+    @property
+    def most_labels(self) -> int:
+        """Labels that can be given in all."""
+        return int(np.minimum(self.recorded.counts, self.depth).sum())
 
-    arrays: ProblemArrays
-    tables: PolicyArrays
-    records: RecordedLabels
-    budgets: tuple[int, ...]
+    @property
+    def kinds(self) -> Ints:
+        """Numbers of labels that tasks have, rising: there is a class of tasks for each."""
+        return np.unique(np.minimum(self.recorded.counts, self.depth))
 
-    def ends(self, nodes: int, keep: bool, seed: int, first: int, count: int) -> Ends:
-        """Replications first .. first + count - 1, on lattices of ``nodes``; ``keep`` the labels of each task."""
-        out = no_ends(count, len(self.budgets), nodes, len(self.arrays.root) if keep else 0)
-        arrays = self.arrays._replace(root=np.zeros_like(self.arrays.root))
-        budgets = np.array(self.budgets, dtype=np.int64)
-        replay_budgets(arrays, self.tables, no_gap(), self.records, budgets, seed, first, out)
+    def problem(self, budget: int, tasks: int | None = None) -> Problem:
+        """One class of tasks for each number of labels that tasks have, in the proportions of the data."""
+        many = np.unique(np.minimum(self.recorded.counts, self.depth), return_counts=True)[1]
+        share = 1.0 if tasks is None else tasks / len(self.recorded)
+        counts = np.maximum(1, np.round(many * share)).astype(np.int64)
+        classes = tuple(TaskClass(int(c), self.prior, self.threshold) for c in counts)
+        return Problem(classes, budget, self.arrival_rate, self.completion_rate)
+
+    def lattices(self, budget: int, tasks: int | None = None) -> Setting:
+        """Lattices for that budget."""
+        problem = self.problem(budget, tasks)
+        return Setting.of(problem, self.depth, AT_ONCE if problem.rho < 1e-3 else MOST_IN_FLIGHT)
+
+    def drawn(self, replication: int) -> Ints:
+        """(N, most) which of a task's labels comes first, second ... in a replication; -1 past the task's last."""
+        N, most = self.recorded.labels.shape
+        rows, places = np.zeros(N, dtype=np.int64), np.zeros((N, most), dtype=np.int64)
+        which, order = np.tile(np.arange(most), (N, 1)), ORDERS[self.order]
+        draw_recorded(which, self.recorded.counts, self.seed, replication, order, rows, places)
+        out = np.empty_like(places)
+        out[rows] = places
         return out
 
 
-def no_ends(count: int, budgets: int, nodes: int, tasks: int) -> Ends:
-    """Room for what a replay counts."""
-    shapes = (count, budgets, nodes, 2), (count, budgets), (count, budgets), (count, budgets, tasks)
-    return Ends(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """One rule over rising budgets (for overlaps: over rising numbers of labels per task)."""
+
+    name: str
+    budgets: Ints
+    tally: Ints
+    used: Ints
+    most: Ints
+    ends: Ints
+
+    @property
+    def taken(self) -> Ints:
+        """(some, B, N) labels of each task, in the replications whose tasks were followed."""
+        return labels_at(self.ends)
+
+
+def labels_at(ends: Ints) -> Ints:
+    """Labels of tasks that end there."""
+    return np.asarray((np.sqrt(8 * ends + 1).astype(np.int64) - 1) // 2)
 
 
 def replay(
@@ -144,54 +230,115 @@ def replay(
     _check(recorded, K, budgets, setup.order, ties)
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
-    kinds, classes = _classes(setup, K)
-    most = int(kinds[-1])
-    problems = [Problem(classes, b, setup.arrival_rate, setup.completion_rate) for b in sorted(set(budgets))]
-    settings = [Setting.of(problem, most, most) for problem in problems]
-    depth = max(setting.depth for setting in settings)  # nodes are numbered alike, however deep the lattice
-    credit = credits(decisions_of(setup.prior, setup.threshold, depth), ties)
+    credit = credits(decisions_of(setup.prior, setup.threshold, setup.depth), ties)
     out = []
     for k, given in enumerate(policies):
-        policy = make_policy(given)
-        sweeps = budget_sweeps(policy, settings, setup, kinds, K)
-        found: dict[int, Floats] = {}
-        for c, one in enumerate(sweeps):
-            mine = part(part(progress, k, len(policies)), c, len(sweeps))
-            result, _ = run_chunks(engine or Engine(), partial(replay_chunk, one, credit, seed), count, mine)
-            found.update((b, result[:, at]) for at, b in enumerate(one.budgets))
-        out += [_replayed(policy.name, b, found[b]) for b in budgets]
+        policy, mine = make_policy(given), part(progress, k, len(policies))
+        found = replay_policy(setup, policy, sorted(set(budgets)), count, tasks=K, engine=engine, progress=mine)
+        right = accuracy_of_tally(found.tally, credit)
+        for b in budgets:
+            at = found.budgets.tolist().index(b)
+            used, most = float(found.used[:, at].mean()), int(found.most[:, at].max())
+            out.append(Replayed(policy.name, b, Estimate.of(right[:, at]), right[:, at].copy(), used, most))
     return out
 
 
-def replay_chunk(sweep: BudgetSweep, credit: Floats, seed: int, first: int, count: int) -> tuple[Floats, Ints]:
-    """Replications first .. first + count - 1: accuracy, labels used, most labels of one task for each budget."""
-    ends = sweep.ends(len(credit), False, seed, first, count)
-    return np.stack([accuracy_of_ends(ends.tasks, credit), ends.used, ends.most], axis=-1), NOTHING
+def replay_policy(
+    setup: ReplaySetup,
+    policy: Policy,
+    budgets: Sequence[int],
+    replications: int,
+    *,
+    tasks: int | None = None,
+    keep: int = 0,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Outcomes:
+    """One policy over rising ``budgets``; in ``keep`` replications the tasks are followed one by one."""
+    sweeps = budget_sweeps(setup, policy, budgets, tasks)
+    parts = [
+        run_chunks(
+            engine or Engine(), partial(replay_chunk, setup, sweep, keep), replications, part(progress, c, len(sweeps))
+        )
+        for c, sweep in enumerate(sweeps)
+    ]
+    return Outcomes(policy.name, np.array(budgets), *(np.concatenate(one, axis=1) for one in zip(*parts, strict=True)))
+
+
+def replay_overlaps(
+    setup: ReplaySetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
+) -> Outcomes:
+    """The same draws with a fixed number of labels for every task, or all of a task that has fewer."""
+    found = run_chunks(engine or Engine(), partial(overlap_chunk, setup, overlaps, keep), replications, None)
+    return Outcomes(FIXED, np.array(overlaps), *found)
 
 
 def budget_sweeps(
-    policy: Policy, settings: Sequence[Setting], setup: ReplaySetup, kinds: Ints, K: int
-) -> list[BudgetSweep]:
-    """Neighbouring budgets, a setting each, with the same tables are one sweep; ``kinds``: labels that tasks have."""
-    out: list[BudgetSweep] = []
-    for setting in settings:
+    setup: ReplaySetup, policy: Policy, budgets: Sequence[int], tasks: int | None = None
+) -> list[Rollout]:
+    """Neighbouring budgets with the same tables are one rollout."""
+    out: list[Rollout] = []
+    kinds, K = setup.kinds, len(setup.recorded) if tasks is None else tasks
+    for budget in budgets:
+        setting = setup.lattices(budget, tasks)
+        together: tuple[int, ...] = (int(budget),)
         tables = make_policy_arrays(setting, policy)
         arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
-        budgets: tuple[int, ...] = (setting.problem.budget,)
-        if out and same_choices(out[-1].tables, tables):
-            budgets = out.pop().budgets + budgets
-        records = recorded_labels(setup, kinds, [view.nodes for view in setting.views])
-        out.append(BudgetSweep(arrays._replace(root=np.zeros(K, dtype=np.int64)), tables, records, budgets))
+        if out and same_choices(out[-1].policy, tables):
+            together = out.pop().budgets + together
+        recorded = _from_record(setup, kinds, [view.nodes for view in setting.views])
+        arrays = arrays._replace(root=np.zeros(K, dtype=np.int64))
+        out.append(Rollout(arrays, tables, together, recorded=recorded))
     return out
 
 
-def recorded_labels(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> RecordedLabels:
-    """Labels, truth, and where a task with so many labels starts; ``kinds`` are the numbers that count."""
+def _from_record(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> RecordedLabels:
+    """The labels, and where a task with so many of them starts; ``kinds`` are the numbers that count."""
     recorded = setup.recorded
     start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
     begin = np.cumsum([0, *sizes[:-1]])
     start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, kinds[-1]))]
-    return RecordedLabels(recorded.labels, recorded.counts, recorded.gold, start, ORDERS[setup.order])
+    return RecordedLabels(recorded.labels, recorded.counts, start, ORDERS[setup.order])
+
+
+def replay_chunk(
+    setup: ReplaySetup, sweep: Rollout, keep: int, first: int, count: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Replications first .. first + count - 1: tally, labels used, most labels of one task, ends of those kept."""
+    N, parts = len(setup.recorded), []
+    size = max(1, MOST_ENDS // (N * len(sweep.budgets)))
+    for at in range(first, first + count, size):
+        out, ends = sweep.play(setup.seed, at, min(size, first + count - at), N)
+        used, most = out[:, :, 1].astype(np.int64), out[:, :, 2].astype(np.int64)
+        parts.append((_tally(setup, ends), used, most, ends[: max(keep - at, 0)]))
+    tally, used, most, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return tally, used, most, ends
+
+
+def overlap_chunk(
+    setup: ReplaySetup, overlaps: Sequence[int], keep: int, first: int, count: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The same for overlaps."""
+    recorded = setup.recorded
+    taken = np.minimum(recorded.counts[:, None], np.asarray(overlaps, dtype=np.int64))
+    parts = []
+    for replication in range(first, first + count):
+        said = np.take_along_axis(recorded.labels, np.maximum(setup.drawn(replication), 0), axis=1) == 1
+        ones = np.concatenate([np.zeros((len(recorded), 1), dtype=np.int64), np.cumsum(said, axis=1)], axis=1)
+        ends = (taken * (taken + 1) // 2 + np.take_along_axis(ones, taken, axis=1)).T[None]
+        parts.append((_tally(setup, ends), ends[: max(keep - replication, 0)]))
+    tally, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return tally, np.tile(taken.sum(axis=0), (count, 1)), np.tile(taken.max(axis=0), (count, 1)), ends
+
+
+def _tally(setup: ReplaySetup, ends: Ints) -> Ints:
+    """(count, B, nodes, 2) tasks with known truth by where they end."""
+    depth, gold = setup.depth, setup.recorded.gold
+    nodes, (count, B, _) = (depth + 1) * (depth + 2) // 2, ends.shape
+    known = np.flatnonzero(gold >= 0)
+    where = (np.arange(count * B).reshape(count, B, 1) * nodes + ends[:, :, known]) * 2 + gold[known]
+    cells = np.bincount(where[ends[:, :, known] >= 0], minlength=count * B * nodes * 2)
+    return cells.reshape(count, B, nodes, 2)
 
 
 def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
@@ -203,11 +350,6 @@ def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _replayed(name: str, budget: int, found: Floats) -> Replayed:
-    accuracies, used, most = found[:, 0].copy(), found[:, 1], found[:, 2]
-    return Replayed(name, budget, Estimate.of(accuracies), accuracies, float(used.mean()), int(most.max()))
-
-
 def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
     if order not in ORDERS:
         raise InputError(f"order {order!r} is not known.", f"Use one of {', '.join(ORDERS)}.")
@@ -217,13 +359,6 @@ def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties:
         raise InputError(f"{K} tasks are asked for, but {len(recorded)} are recorded.", "Ask for fewer tasks.")
     if not budgets:
         raise InputError("no budget is given.", "Give at least one number of labels.")
-
-
-def _classes(setup: ReplaySetup, K: int) -> tuple[Ints, tuple[TaskClass, ...]]:
-    """Numbers of labels that occur, and a class of tasks for each, in the proportions of the data."""
-    kinds, many = np.unique(setup.recorded.counts, return_counts=True)
-    counts = np.maximum(1, np.round(many * (K / len(setup.recorded)))).astype(np.int64)
-    return kinds, tuple(TaskClass(int(c), setup.prior, setup.threshold) for c in counts)
 
 
 def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
@@ -243,8 +378,8 @@ def credits(decision: Ints, ties: str) -> Floats:
     return np.where(said[..., None] < 0, 0.5, said[..., None] == np.arange(2))
 
 
-def accuracy_of_ends(ends: Ints, credit: Floats) -> Floats:
+def accuracy_of_tally(tally: Ints, credit: Floats) -> Floats:
     """Accuracy from (..., nodes, 2) counts of ends."""
-    known = ends.sum(axis=(-2, -1))
-    right = np.einsum("...nt,nt->...", ends, credit)
+    known = tally.sum(axis=(-2, -1))
+    right = np.einsum("...nt,nt->...", tally, credit)
     return np.asarray(right / np.where(known > 0, known, np.nan), dtype=np.float64)

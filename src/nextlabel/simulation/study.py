@@ -17,8 +17,9 @@ to 16 classes; the gap is available with ``pending="wait"``.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -27,16 +28,26 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.gap import GapTables
-from nextlabel.policies.base import Policy, Setting
+from nextlabel.kernels.own_priors import no_own_priors
+from nextlabel.kernels.policy import PolicyArrays
+from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
+from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import make_gap, make_policy_arrays, make_problem_arrays, make_timed_gap, no_gap
+from nextlabel.policies.resolve import Resolve, Solved
+from nextlabel.policies.rollout_arrays import (
+    Rollout,
+    join_scores,
+    make_gap,
+    make_policy_arrays,
+    make_problem_arrays,
+    make_timed_gap,
+    no_gap,
+)
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, in_units, whole
-from nextlabel.simulation.adaptive import run_adaptive_chunk
-from nextlabel.simulation.engine import Engine, run, run_chunks
-from nextlabel.simulation.own_priors import own_prior_tables, own_priors_chunk
+from nextlabel.simulation.engine import Chunk, Engine, run_chunks
+from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.deadline import can_be_timed, timed_values
@@ -65,6 +76,28 @@ class PolicyResult:
     table_seconds: float
     seconds: float
 
+    @classmethod
+    def of(
+        cls, name: str, tasks: int, bound: Bound, rewards: Floats, gaps: Floats | None, labels: Floats, most: Floats,
+        cap_binds: bool, seconds: tuple[float, float],
+    ) -> PolicyResult:  # fmt: skip
+        """From one number of each kind per replication: rewards, gaps (None: not known), labels, most of one task."""
+        noise = 0.0 if gaps is None else float(gaps.var())
+        return cls(
+            name=name,
+            per_task=Estimate.of(rewards, tasks),
+            gap=None if gaps is None else Estimate.of(gaps, tasks),
+            gap_percent=None if gaps is None or bound.value == 0.0 else Estimate.of(gaps, abs(bound.value) / 100.0),
+            variance_ratio=None if gaps is None else float(rewards.var()) / noise if noise > 0 else float("inf"),
+            labels_used=float(labels.mean()),
+            most_labels=int(most.max()),
+            cap_binds=cap_binds,
+            rewards=rewards,
+            gaps=np.zeros(0) if gaps is None else gaps,
+            table_seconds=seconds[0],
+            seconds=seconds[1],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -78,12 +111,12 @@ class Study:
     pending: str
 
     def __str__(self) -> str:
-        from nextlabel.simulation.summary import study_text
+        from nextlabel.simulation.report import study_text
 
         return study_text(self)
 
     def _repr_html_(self) -> str:
-        from nextlabel.simulation.summary import study_html
+        from nextlabel.simulation.report import study_html
 
         return study_html(self)
 
@@ -151,79 +184,62 @@ def simulate(
             "turning away and channels are for problems with workers who differ, and this one has none.",
             "Add workers to the problem, or leave them out.",
         )
-    if len(problem.classes) > FEW_CLASSES:
-        bound = bound or upper_bound(problem, prices)
-        return _simulate_many(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
-    setting = Setting.of(problem, most_labels)
-    arrays = make_problem_arrays(setting, pending == "wait")
-    if bound is None:
-        bound = upper_bound(problem, prices)
-    gap, correction = _gap(setting, bound) if pending == "wait" else (no_gap(), 0.0)
-    results = []
-    for k, policy in enumerate(chosen):
-        begin = perf_counter()
-        mine = part(progress, k, len(chosen))
-        if isinstance(policy, Resolve):
-            chunk = partial(run_adaptive_chunk, setting, policy, policy.prepare(setting), arrays, gap, seed)
-            solved = perf_counter()
-            out, _ = run_chunks(engine, chunk, count, mine)
-        else:
-            tables = make_policy_arrays(setting, policy)
-            solved = perf_counter()
-            out, _ = run(engine, arrays, tables, gap, count, seed, progress=mine)
-        seconds = perf_counter() - solved
-        results.append(_result(policy.name, setting, bound, gap, correction, out, solved - begin, seconds))
+    bound = bound or upper_bound(problem, prices)
+    play = _ranked if len(problem.classes) > FEW_CLASSES else _grouped
+    results = play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
     if progress is not None:
         progress(1.0)
     return Study(problem, bound, tuple(results), count, seed, pending)
 
 
-def _simulate_many(
-    original: Problem,
-    policies: Sequence[Policy],
-    count: int,
-    seed: int,
-    engine: Engine,
-    pending: str,
-    bound: Bound,
-    most_labels: int | None,
-    progress: Progress | None,
-) -> Study:
+def _grouped(
+    problem: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, pending: str, bound: Bound,
+    most_labels: int | None, progress: Progress | None,
+) -> list[PolicyResult]:  # fmt: skip
+    """Few kinds of tasks: groups of equal state, the gap by its martingale."""
+    setting, results = Setting.of(problem, most_labels), []
+    arrays = make_problem_arrays(setting, pending == "wait")
+    gap, correction = _gap(setting, bound) if pending == "wait" else (no_gap(), 0.0)
+    measured = len(gap.price) > 0 or len(gap.timed.tau) > 0
+    for k, policy in enumerate(policies):
+        begin = perf_counter()
+        chunk: Chunk
+        if isinstance(policy, Resolve):
+            chunk = partial(resolve_chunk, setting, policy, policy.prepare(setting), arrays, gap, seed)
+        else:
+            chunk = partial(Rollout(arrays, make_policy_arrays(setting, policy), gap=gap).play, seed)
+        solved = perf_counter()
+        out = run_chunks(engine, chunk, count, part(progress, k, len(policies)))[0][:, 0]
+        results.append(
+            PolicyResult.of(
+                policy.name, problem.tasks, bound, out[:, 0] - problem.label_cost * out[:, 1],
+                out[:, 3] - correction if measured else None, out[:, 1], out[:, 2],
+                bool(out[:, 2].max() >= setting.depth < problem.budget), (solved - begin, perf_counter() - solved),
+            )
+        )  # fmt: skip
+    return results
+
+
+def _ranked(
+    original: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, pending: str, bound: Bound,
+    most_labels: int | None, progress: Progress | None,
+) -> list[PolicyResult]:  # fmt: skip
     """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
-    results = []
     problem, unit = in_units(original)
+    results, wait = [], pending == "wait"
     for k, policy in enumerate(policies):
         begin = perf_counter()
         tasks = own_prior_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)), most_labels)
         solved = perf_counter()
-        chunk = partial(own_priors_chunk, problem, tasks, pending == "wait", seed)
-        out, _ = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))
+        chunk = partial(OwnCampaigns(problem, tasks, wait=wait).play, seed)
+        out = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))[0][:, 0]
         rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
-        gaps = bound.value - rewards
-        comparable = pending == "wait"
-        most = int(out[:, 2].max())
-        results.append(
-            PolicyResult(
-                name=policy.name,
-                per_task=Estimate.of(rewards, problem.tasks),
-                gap=Estimate.of(gaps, problem.tasks) if comparable else None,
-                gap_percent=_percent(gaps, bound) if comparable else None,
-                variance_ratio=1.0 if comparable else None,
-                labels_used=float(out[:, 1].mean()),
-                most_labels=most,
-                cap_binds=most >= tasks.D < problem.budget,
-                rewards=rewards,
-                gaps=gaps,
-                table_seconds=solved - begin,
-                seconds=perf_counter() - solved,
-            )
-        )
-    return Study(original, bound, tuple(results), count, seed, pending)
-
-
-def _percent(gaps: Floats, bound: Bound) -> Estimate | None:
-    """The gap in percent of the bound's size; None where the bound is 0."""
-    return Estimate.of(gaps, abs(bound.value) / 100.0) if bound.value != 0.0 else None
+        result = PolicyResult.of(
+            policy.name, problem.tasks, bound, rewards, bound.value - rewards if wait else None, out[:, 1], out[:, 2],
+            bool(out[:, 2].max() >= tasks.D < problem.budget), (solved - begin, perf_counter() - solved),
+        )  # fmt: skip
+        results.append(replace(result, variance_ratio=1.0 if wait else None))
+    return results
 
 
 def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
@@ -246,32 +262,45 @@ def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     return make_gap(setting, parts, price), own - bound.value
 
 
-def _result(
-    name: str,
-    setting: Setting,
-    bound: Bound,
-    gap: GapTables,
-    correction: float,
-    out: Floats,
-    table_seconds: float,
-    seconds: float,
-) -> PolicyResult:
-    K = setting.problem.tasks
-    rewards, gaps = out[:, 0] - setting.problem.label_cost * out[:, 1], out[:, 3] - correction
-    measured = len(gap.price) > 0 or len(gap.timed.tau) > 0
-    most = int(out[:, 2].max())
-    noise = float(gaps.var())
-    return PolicyResult(
-        name=name,
-        per_task=Estimate.of(rewards, K),
-        gap=Estimate.of(gaps, K) if measured else None,
-        gap_percent=_percent(gaps, bound) if measured else None,
-        variance_ratio=(float(rewards.var()) / noise if noise > 0 else float("inf")) if measured else None,
-        labels_used=float(out[:, 1].mean()),
-        most_labels=most,
-        cap_binds=most >= setting.depth < setting.problem.budget,
-        rewards=rewards,
-        gaps=gaps if measured else np.zeros(0),
-        table_seconds=table_seconds,
-        seconds=seconds,
-    )
+def resolve_chunk(
+    setting: Setting, policy: Resolve, solved: Solved, arrays: ProblemArrays, gap: GapTables, seed: int, first: int,
+    count: int,
+) -> tuple[Floats]:  # fmt: skip
+    """Replications of a policy that solves again: some arrivals, a look at the states, new tables."""
+    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), no_own_priors()
+    every, U = policy.interval(setting), arrays.budget
+    for rep in range(count):
+        mine = copy.copy(solved)
+        scores = policy.update(setting, mine, policy.fresh(setting), U, arrays.timing.horizon)
+        tables = _late_tables(setting, policy, scores, 0)
+        run = new_run(arrays, tables, own)
+        start_run(arrays, own, arrays.root, run, seed, first + rep)
+        ell = 0
+        while True:
+            run.given[:] = 0.0
+            over = advance(arrays, tables, gap, own, run, seed, first + rep, min(ell + every, U))
+            ell = int(run.counters[1])
+            left = arrays.timing.horizon - float(run.clock[0])
+            if over or ell >= U or left <= 0.0:
+                break
+            scores = policy.update(setting, mine, _occupied(setting, run), U - ell, left)
+            tables = _late_tables(setting, policy, scores, ell)
+        if not over:
+            advance(arrays, tables, gap, own, run, seed, first + rep, U + 1)
+        write_outcome(arrays, own, nothing, run, out[rep, 0])
+    return (out,)
+
+
+def _late_tables(setting: Setting, policy: Resolve, scores: list[ScoreTables], ell: int) -> PolicyArrays:
+    """Tables whose plan starts at arrival ``ell``."""
+    tables = join_scores(setting, policy, scores)
+    planned = np.zeros((setting.problem.budget, tables.planned.shape[1]))
+    planned[ell:] = tables.planned
+    return tables._replace(planned=planned)
+
+
+def _occupied(setting: Setting, run: CampaignRun) -> list[Floats]:
+    """[c][w, node] number of tasks in each state."""
+    sizes = [view.nodes for view in setting.views]
+    table = run.members.reshape((setting.flight + 1, sum(sizes))).astype(np.float64)
+    return list(np.split(table, np.cumsum(sizes)[:-1], axis=1))

@@ -66,8 +66,9 @@ def test_work_in_flight_sends_the_next_worker_elsewhere(rule: str) -> None:
 
 
 def test_an_unknown_rule_is_refused() -> None:
-    with pytest.raises(InputError, match="rule 'best' is not known"):
-        CrowdSettings("best")
+    for rule, why in (("best", "'best' is not known"), ("index", "takes workers to be alike")):
+        with pytest.raises(InputError, match=why):
+            CrowdAllocator(even(6), 60, CrowdSettings(rule), workers=3)
 
 
 @pytest.mark.parametrize(("hold", "moves"), [(np.inf, False), (120.0, True)])

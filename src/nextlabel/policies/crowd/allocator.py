@@ -1,4 +1,4 @@
-"""The policy ``crowd`` one decision at a time: ask who gets which task, tell what came back, refit, solve again.
+"""Policies that know workers, one decision at a time: ask who gets which task, tell what came back, refit, ask anew.
 
 ====== ========== =========================================================================================
 symbol code       meaning
@@ -28,7 +28,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_bins import IN_FLIGHT, put
+from nextlabel.kernels.crowd_bins import put
 from nextlabel.kernels.crowd_campaign import (
     CrowdCampaign,
     assign,
@@ -39,16 +39,19 @@ from nextlabel.kernels.crowd_campaign import (
     next_among,
     next_for_anyone,
     next_task,
+    rebin_all,
     task_bins,
 )
 from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
+from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.chain import Chain, belief_grid
+from nextlabel.policies.crowd.policies import CrowdView
 from nextlabel.policies.crowd.solver import GAP, LEARNT_GAP, MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
 from nextlabel.policies.crowd.types import CrowdTypes, group_workers, same_channels
+from nextlabel.policies.registry import make_policy
 
-RULES = ("crowd", "crowd-uncertainty", "uniform")
 #: Sweeps of a refit at most, and the rise of the evidence per label at which it ends.
 SWEEPS, RISE = 30, 1e-5
 #: Labels that a worker is given before they may be turned away; as many per worker are the cold start.
@@ -64,16 +67,12 @@ class CrowdSettings:
     relaxation is solved again while the budget is spent.
     """
 
-    rule: str = "crowd"
+    rule: str | Policy = "crowd"
     turn_away: bool = False
     task_first: bool = False
     named: bool = True
     resolves: int = 40
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise InputError(f"rule {self.rule!r} is not known.", f"Known rules: {', '.join(RULES)}.")
 
 
 class CrowdAllocator:
@@ -103,6 +102,7 @@ class CrowdAllocator:
         if channels is None and workers is None:
             raise InputError("neither channels nor a number of workers is given.", "Give one of them.")
         self.settings = settings or CrowdSettings()
+        self.policy = make_policy(self.settings.rule)
         self.learnt = channels is None
         people = int(workers) if channels is None and workers is not None else len(np.asarray(channels))
         self.prior = prior or CrowdPrior.default(answers)
@@ -112,9 +112,8 @@ class CrowdAllocator:
             arrivals = np.inf if self.supply is None else float(self.supply.sum())
         self.arrivals = float(arrivals)
         self.cost = np.zeros(people) if cost is None else np.asarray(cost, dtype=np.float64)
-        by_count = self.settings.rule == "uniform"
-        self.grid = np.arange(1024.0) if by_count else belief_grid(answers)
-        options = np.array([self.learnt, self.settings.named, by_count, TRIAL_LABELS if self.learnt else 0])
+        self.grid = np.arange(1024.0) if self.policy.by_count else belief_grid(answers)
+        options = np.array([self.learnt, self.settings.named, self.policy.by_count, TRIAL_LABELS if self.learnt else 0])
         groups = 2 * len(self.grid) * MOST_PLANS
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, groups, self.prior.pseudo, self.prior.share, float(self.prior.hold), options
@@ -127,6 +126,7 @@ class CrowdAllocator:
         self.gold = np.full(tasks, -1, dtype=np.int64)
         self._start = plan_start(self.settings.seed, replication)
         self._types: CrowdTypes | None = None
+        self._before: CrowdTypes | None = None
         self._plans: Ints | None = None
         self.next_due = 0
         self.plan: CrowdPlan = ranked_plan(self.grid, -self.grid)
@@ -214,45 +214,53 @@ class CrowdAllocator:
             odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
             state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
 
+    def rebin(self) -> None:
+        """After a refit: tasks go to the bins of their new beliefs and keep their plans."""
+        rebin_all(self.campaign, self.plan)
+
     def resolve(self) -> None:
-        """Group workers, solve the relaxation for the tasks as they stand, and hand every task a plan."""
+        """Ask the policy anew, for the tasks as they stand, and hand every task a plan."""
         target = np.zeros(len(self.gold), dtype=np.int64)
         task_bins(self.campaign, self.grid, target)
-        if self.settings.rule == "crowd":
-            self._solve()
-        else:
-            rank = -np.maximum(self.grid, 1.0 - self.grid) if self._by_odds else -self.grid
-            self.plan = ranked_plan(self.grid, rank)
+        self.plan = self.policy.plan(self)
         self._start += 0.5
         follow_plans(self.campaign.bins, self.plan, target, self._start)
         spread = self.budget / self.settings.resolves
         self.next_due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
 
     @property
-    def _by_odds(self) -> bool:
-        return self.settings.rule != "uniform" and self.campaign.state.belief.shape[1] == 2
+    def certainty(self) -> Floats:
+        """(G,) the chance that the likeliest answer is right."""
+        return np.maximum(self.grid, 1.0 - self.grid) if self.campaign.state.belief.shape[1] == 2 else self.grid
 
-    def _solve(self) -> None:
+    def view(self) -> CrowdView:
+        """Tasks and workers as a policy sees them; workers are grouped anew.
+
+        Where the task is chosen before anyone knows who will label it, there is one type: whoever comes.
+        """
         types, supply, cost = self._group()
-        chain = Chain(types.channels)
-        members = np.zeros(len(self.grid))
+        chain, share = Chain(types.channels), types.share
+        members, left = np.zeros(len(self.grid)), float(max(self.budget - self.given, 0))
         count_members(self.campaign, self.grid, members)
-        left = float(max(self.budget - self.given, 0))
+        tables = chain.tables
         if self.settings.task_first:
-            tables = chain.mixed(types.share)
+            tables, share = chain.mixed(types.share), np.ones(1)
             cost, supply = np.array([float(types.share @ cost)]), np.array([left])
-            self.campaign.kind[:] = 0
-        else:
-            tables = chain.tables
-            self.campaign.kind[:] = types.kind
-        start = self._plans
-        if start is not None and self.learnt and not self.settings.task_first and self._types is not None:
-            start = _renamed(start, self._types.channels, types.channels)
-        solver = RelaxationSolver(tables, chain.reward, cost, start)
+        self.campaign.kind[:] = 0 if self.settings.task_first else types.kind
+        self._before, self._types = self._types, types
+        return CrowdView(self.grid, chain.reward, *tables, share, cost, supply, members, left)
+
+    def relaxation(self) -> CrowdPlan:
+        """The plan of the relaxation for the tasks as they stand."""
+        view, start = self.view(), self._plans
+        if start is not None and self.learnt and not self.settings.task_first and self._before is not None:
+            assert self._types is not None
+            start = _renamed(start, self._before.channels, self._types.channels)
+        solver = RelaxationSolver((view.to, view.weight), view.reward, view.cost, start)
         more = self._generosity
-        found = solver.solve(members, more * left, more * supply, LEARNT_GAP if self.learnt else GAP)
-        self._types, self._plans = types, found.plans
-        self.plan = crowd_plan(self.grid, found, solver.losses(found), chain.reward, finish=self._finishes_first)
+        found = solver.solve(view.members, more * view.left, more * view.supply, LEARNT_GAP if self.learnt else GAP)
+        self._plans = found.plans
+        return crowd_plan(self.grid, found, solver.losses(found), view.reward, finish=self._finishes_first)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
@@ -307,9 +315,3 @@ def _renamed(plans: Ints, before: Floats, now: Floats) -> Ints:
     distance = np.abs(before[:, None] - now[None]).sum(axis=(2, 3))
     nearest = np.append(np.argmin(distance, axis=1), -1)
     return np.asarray(nearest[plans])
-
-
-def in_flight(campaign: CrowdCampaign) -> int:
-    """Number of labels given out and not come in."""
-    n = int(campaign.history.size[0])
-    return int(np.count_nonzero(campaign.history.answer[:n] == IN_FLIGHT))

@@ -139,6 +139,13 @@ def ranked_plan(grid: Floats, rank: Floats) -> CrowdPlan:
     return _ordered(grid, wants, chance, rank, np.zeros((1, G)), np.zeros(1))
 
 
+def scored_plan(grid: Floats, score: Floats) -> CrowdPlan:
+    """A plan for rules that give a worker of type m the task with the largest ``score[m]`` (M, G), if it is above 0."""
+    most = score.max(axis=1)
+    wants = np.full((MOST_PLANS, len(grid)), -1, dtype=np.int64)
+    return _ordered(grid, wants, np.ones(MOST_PLANS), score.max(axis=0), most[:, None] - score, most)
+
+
 def _ordered(grid: Floats, wants: Ints, chance: Floats, surplus: Floats, losses: Floats, refuse: Floats) -> CrowdPlan:
     """With the groups that want each type by falling surplus, and the bins by rising loss."""
     M, plans = len(losses), len(wants)

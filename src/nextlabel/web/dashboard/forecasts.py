@@ -27,9 +27,9 @@ from nextlabel.campaigns.stored_tables import TableStore, load_or_solve_index
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import NextlabelError
 from nextlabel.policies.base import Policy
-from nextlabel.policies.budget_rollout import BudgetRollout, curve_budgets, patient_index
 from nextlabel.policies.index import Index
 from nextlabel.policies.own_priors import FEW_CLASSES
+from nextlabel.policies.rollout_arrays import Rollout, curve_budgets, patient_index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.scores import beta_of_score
 from nextlabel.solve.curve import bound_curve
@@ -167,8 +167,8 @@ def make_curve(tasks: int, answers: int, kinds: tuple[float, ...]) -> BudgetCurv
     solved = curve_budgets(problem.budget)
     try:
         bound = bound_curve(problem).value(solved)
-        rollout = BudgetRollout.of(problem, patient_index(problem), solved)
-        simulated = (rollout.run(0, 0, REPLICATIONS)[:, :, 0] / sample).mean(axis=0)
+        rollout = Rollout.over_budgets(problem, patient_index(problem), solved.tolist())
+        simulated = (rollout.play(0, 0, REPLICATIONS)[0][:, :, 0] / sample).mean(axis=0)
     except NextlabelError as error:
         return BudgetCurve((), (), (), tasks, False, f"There is no curve: {error.message}")
     budgets = np.round(solved * (tasks / sample)).astype(np.int64)

@@ -1,0 +1,294 @@
+"""A plan in rows, tables and sentences: the answers, what 'right' means in them, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nextlabel.beliefs.prior import Prior
+from nextlabel.planning.result import Plan
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.scores import ScoreClasses
+from nextlabel.problem.tables import answers_text
+from nextlabel.problem.task_class import TaskClass
+from nextlabel.reporting.artifacts import Row, text_table
+
+#: The price is told as what so many labels buy.
+MORE = 100
+#: Rows of the curve that are printed.
+PRINTED = 12
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
+def curve_rows(plan: Plan) -> list[Row]:
+    """One row per budget."""
+    K = plan.problem.tasks
+    return [
+        {
+            "budget": int(U),
+            "labels_per_task": float(U) / K,
+            plan.policy: float(plan.index[k]),
+            "half_width": float(plan.half_width[k]),
+            "simulated": float(plan.simulated[k]),
+            "bound": float(plan.bound[k]),
+            "price": float(plan.price[k]),
+            f"next_{MORE}_labels": plan.next_labels(int(U), MORE),
+            "labels_used": float(plan.labels_used[k]),
+        }
+        for k, U in enumerate(plan.budgets)
+    ]
+
+
+def overlap_rows(plan: Plan) -> list[Row]:
+    """Fixed overlap, and the index's budget for the same value."""
+    rows = []
+    for m, value in zip(plan.overlaps, plan.overlap, strict=True):
+        labels = m * plan.problem.tasks
+        like = plan.budget_like(m)
+        saved = None if like is None or like > labels else 100.0 * (1.0 - like / labels)
+        rows.append(
+            {"overlap": m, "labels": labels, "value": float(value), "index_budget": like, "saved_percent": saved}
+        )
+    return rows
+
+
+def printed_curve(plan: Plan) -> Table:
+    """The curve at about a dozen budgets."""
+    rows = curve_rows(plan)
+    stride = max(1, -(-len(rows) // PRINTED))
+    header = ["labels", "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
+    return header, [
+        [
+            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
+            f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
+        ]
+        for k, row in enumerate(rows)
+        if k % stride == 0 or k == len(rows) - 1
+    ]  # fmt: skip
+
+
+def whole_curve(plan: Plan) -> Table:
+    """The curve at every budget."""
+    header = ["labels", "per task", f"{plan.policy} policy", "±", "bound", f"next {MORE} labels buy"]
+    return header, [
+        [
+            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f}",
+            f"{row['half_width']:.4f}", f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
+        ]
+        for row in curve_rows(plan)
+    ]  # fmt: skip
+
+
+def overlap_table(plan: Plan) -> Table:
+    """Fixed overlaps, and what the index policy needs for the same value."""
+    return ["labels per task", "labels", "value", f"{plan.policy} policy needs", "saved"], [
+        [
+            str(row["overlap"]), f"{row['labels']:,}", f"{row['value']:.4f}",
+            "" if row["index_budget"] is None else f"{row['index_budget']:,}",
+            "" if row["saved_percent"] is None else f"{row['saved_percent']:.0f}%",
+        ]
+        for row in overlap_rows(plan)
+    ]  # fmt: skip
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan in plain text: the curve, and the answers in words."""
+    from nextlabel.planning.report import sentences
+
+    title = f"Plan for {plan.problem.tasks:,} tasks, up to {plan.budgets[-1]:,} labels"
+    return text_table(title, *printed_curve(plan), *sentences(plan))
+
+
+def _decimals(number: float | None) -> str:
+    """Two decimals, nothing where there is no number."""
+    return "" if number is None else f"{number:.2f}"
+
+
+#: A supply whose price is below this is not short.
+NOT_SHORT = 1e-7
+
+
+def supply_rows(plan: Plan) -> list[Row]:
+    """One row for each type of workers, at the curve's last budget."""
+    if plan.supply_prices is None:
+        return []
+    horizon = plan.problem.horizon
+    return [
+        {
+            "type": m + 1,
+            "workers": worker.count,
+            "answers": answers_text(worker),
+            "supply": None if np.isinf(worker.labels(horizon)) else worker.labels(horizon),
+            "supply_price": float(plan.supply_prices[-1, m]),
+        }
+        for m, worker in enumerate(plan.problem.workers)
+    ]
+
+
+def supply_sentences(plan: Plan) -> list[str]:
+    """Which supply is short at the curve's last budget, and what more of it would add to the bound."""
+    rows = supply_rows(plan)
+    if not rows:
+        return []
+    gain = "tasks right" if plan.problem.is_accuracy else "in value"
+    short = [row for row in rows if row["supply_price"] > NOT_SHORT]
+    if not short:
+        return [f"With {plan.budgets[-1]:,} labels no type of workers is in short supply."]
+    parts = [f"type {row['type']} ({row['answers']}) up to {MORE * row['supply_price']:.2f} {gain}" for row in short]
+    return [
+        f"With {plan.budgets[-1]:,} labels in all, {MORE} more in the supply of a type would add: {'; '.join(parts)}"
+        + ("." if len(short) == len(rows) else "; the others nothing.")
+    ]
+
+
+def supply_table(plan: Plan) -> tuple[list[str], list[list[str]]] | None:
+    """The rows as a table of words; None where nothing is said about workers."""
+    rows = supply_rows(plan)
+    if not rows:
+        return None
+    return ["type", "workers", "answers", "supply", f"{MORE} more are worth"], [
+        [
+            str(row["type"]), f"{row['workers']:,}", row["answers"],
+            "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
+            f"{MORE * row['supply_price']:.2f}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def right_means(problem: Problem) -> str:
+    """What it is to be right, or worth something, under the problem's model."""
+    if not problem.is_accuracy:
+        return "The value of a task is the reward that it is expected to bring under the model."
+    if problem.workers:
+        return (
+            "'Right' means that the decision is the task's truth, if workers answer as their channels say and "
+            "independently of each other given the truth."
+        )
+    classes = problem.classes[:1] if isinstance(problem.classes, ScoreClasses) else problem.classes
+    kinds = list(dict.fromkeys(_meaning(entry) for entry in classes))
+    return f"'Right' means that the decision {' or, by the kind of task, '.join(kinds)}."
+
+
+def _meaning(entry: TaskClass) -> str:
+    prior: Prior = entry.prior
+    if prior.kind == "one-coin":
+        return "is the task's truth, if every answer is right with the same probability"
+    if prior.thresholded:
+        return (
+            "is what the crowd would say if it were asked without end: 1 if more than "
+            f"{entry.threshold:.4g} of its answers would be 1. Where the whole crowd is wrong, that is not the truth"
+        )
+    return (
+        "is the answer that the crowd would give most often if it were asked without end. Where the whole crowd is "
+        "wrong, that is not the truth"
+    )
+
+
+def sentences(plan: Plan) -> list[str]:
+    """The answers in words."""
+    out, name = [], policy_name(plan)
+    if plan.target is not None:
+        if plan.needed_by_any is None:
+            out.append(
+                f"If {plan.model}, no policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}."
+            )
+        elif plan.needed is None:
+            out.append(f"The {name} does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
+            out.append(f"If {plan.model}, no policy needs fewer than {plan.needed_by_any:,}.")
+        else:
+            low, high = plan.needed_low, plan.needed_high
+            spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
+            what = target_in_words(plan)
+            out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the {name}{spread}.")
+            out.append(f"If {plan.model}, no policy gets there with fewer than {plan.needed_by_any:,}.")
+    out.append(right_means(plan.problem))
+    if plan.problem.finite:
+        value, most = plan.index[-1], plan.bound[-1]
+        reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"
+        out.append(
+            f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; if "
+            f"{plan.model}, no policy has more than {most:.4f}."
+        )
+    for row in overlap_rows(plan):
+        if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
+            out.append(
+                f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
+                f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
+            )
+    return out + supply_sentences(plan) + _money(plan) + _chance(plan) + _sample(plan)
+
+
+def policy_name(plan: Plan) -> str:
+    """The policy that was simulated, in words."""
+    return f"{plan.policy} policy"
+
+
+def _money(plan: Plan) -> list[str]:
+    if plan.money is None:
+        return []
+    m = plan.money
+    stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
+    return [
+        f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
+        f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
+        f"task is worth it buys "
+        f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.model}, "
+        f"no policy with up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
+    ]
+
+
+def _chance(plan: Plan) -> list[str]:
+    if plan.above_bound == 0:
+        return []
+    most = float((plan.simulated - plan.bound).max())
+    return [
+        f"At {plan.above_bound} of {len(plan.budgets)} budgets the simulation came out above the bound, by at most "
+        f"{most:.1g}, with intervals of ±{float(plan.half_width.max()):.1g}: that is chance, and the bound is shown "
+        "there."
+    ]
+
+
+def _sample(plan: Plan) -> list[str]:
+    if plan.sample == 1:
+        return []
+    return [
+        f"One in {plan.sample} tasks was simulated, evenly over their priors, with as many labels and workers per "
+        "task; the bound is that of all tasks."
+    ]
+
+
+def assumptions(plan: Plan) -> list[str]:
+    """What the numbers rest on."""
+    problem = plan.problem
+    more = len(problem.classes) - 1
+    out = [
+        f"{problem.tasks:,} tasks; prior {problem.classes[0].prior.describe()}{f' and {more:,} more' if more else ''}.",
+        "Workers of one task answer independently given the task, and each answer costs one label.",
+        f"The {policy_name(plan)} decides who labels what; labels that come late count when they come"
+        + (", if before the deadline." if problem.finite else "."),
+        f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved "
+        f"if {plan.model}, not simulated.",
+    ]
+    out += _sample(plan)
+    if plan.assumes:
+        out.append(f"The bound assumes: {plan.assumes}")
+    if problem.finite and plan.policy == "index":
+        out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")
+    return out
+
+
+def target_in_words(plan: Plan) -> str:
+    """The target in words."""
+    return f"{plan.target:g} of the tasks right" if plan.problem.is_accuracy else f"a value of {plan.target:g} per task"
+
+
+def _unit(plan: Plan) -> str:
+    """What earns money."""
+    return "right task" if plan.problem.is_accuracy else "unit of value"
+
+
+def _in_time(plan: Plan) -> str:
+    return " in that time" if plan.problem.finite else ""

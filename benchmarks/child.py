@@ -63,7 +63,7 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
 
     import nextlabel as nl
     from nextlabel.policies.index import Index
-    from nextlabel.policies.own_priors import AHEAD
+    from nextlabel.policies.rollout_arrays import AHEAD
     from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))

@@ -33,7 +33,7 @@ from nextlabel.kernels.crowd_rollout import (
     score_crowd,
 )
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.types import CrowdTypes
+from nextlabel.policies.crowd.relaxation import CrowdTypes
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.task_class import TaskClass
 from nextlabel.problem.workers import WorkerType

@@ -62,3 +62,12 @@ def test_bound_from_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     entered = files_entered(command)
     assert 10 < len(entered) <= 30, sorted(entered)
+
+
+def test_backtest(tmp_path: Path) -> None:
+    labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
+    said = [f"{task},w{(task + k) % 5},{int((task + k) % 4 == 0)}" for task in range(20) for k in range(4)]
+    labels.write_text("task,worker,label\n" + "\n".join(said) + "\n")
+    gold.write_text("task,label\n" + "\n".join(f"{task},{task % 2}" for task in range(20)) + "\n")
+    entered = files_entered(lambda: nl.backtest(labels, gold, labels_per_task=[2], replications=2))
+    assert 20 < len(entered) <= 60, sorted(entered)

@@ -14,9 +14,9 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.policies.base import ClassView, Setting
 from nextlabel.policies.exact_value import policy_value
+from nextlabel.policies.lagrangian import Resolve
 from nextlabel.policies.okg import OKGIdle
 from nextlabel.policies.registry import POLICIES
-from nextlabel.policies.resolve import Resolve
 from nextlabel.problem.problem import Problem, TaskClass, in_units, reward_unit
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import Bound, upper_bound

@@ -19,8 +19,8 @@ from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.own_priors import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import AHEAD, class_arrays
 from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.policies.rollout_arrays import AHEAD, class_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.task_class import TaskClass
 from nextlabel.simulation import study as study_module

@@ -10,8 +10,8 @@ from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.kernels.limit_index import new_workspace
 from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN, OwnPriors, first_answer, task_score
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import DEPTHS, affordable_limits
 from nextlabel.policies.registry import make_policy
+from nextlabel.policies.rollout_arrays import DEPTHS, affordable_limits
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.scores import score_classes
 from nextlabel.simulation import own_priors

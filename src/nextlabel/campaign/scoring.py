@@ -31,8 +31,8 @@ from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.policies.registry import make_policy
+from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState

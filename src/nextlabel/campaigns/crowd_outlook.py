@@ -1,6 +1,6 @@
 """What a campaign with the policy ``crowd`` will come to, by what it has learnt of its workers.
 
-    forecast   what the policy's plan (``policies.crowd.solver``) is worth with the labels left, workers as learnt so
+    forecast   what the policy's plan (``crowd.relaxation``) is worth with the labels left, workers as learnt so
                far who keep coming as they have; its price is what one more label adds, in items right
     at most    the bound of ``solve.crowd.from_labels``: no rule is expected to do better with these workers, if they
                answer independently of each other; for small campaigns, because it takes a minute
@@ -19,9 +19,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaign.predictions import PREFIX
-from nextlabel.policies.crowd.chain import Chain
-from nextlabel.policies.crowd.solver import LEARNT_GAP, RelaxationSolver
-from nextlabel.policies.crowd.types import group_workers
+from nextlabel.policies.crowd.relaxation import LEARNT_GAP, Chain, RelaxationSolver, group_workers
 
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 5, 6

@@ -32,11 +32,9 @@ from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
-from nextlabel.policies.lagrangian import Lagrangian
-from nextlabel.policies.own_priors import FEW_CLASSES
+from nextlabel.policies.lagrangian import Lagrangian, Resolve
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.resolve import Resolve
-from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
+from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, whole

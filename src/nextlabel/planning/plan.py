@@ -36,8 +36,7 @@ from nextlabel.planning.result import Money, Plan, needed_labels
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import FEW_CLASSES
-from nextlabel.policies.rollout_arrays import POINTS, curve_budgets, patient_index
+from nextlabel.policies.rollout_arrays import FEW_CLASSES, POINTS, curve_budgets, patient_index
 from nextlabel.problem.problem import LARGEST, Problem, whole
 from nextlabel.problem.state import fresh_groups
 from nextlabel.simulation.curve import ValueCurve, sample_tasks, value_curve

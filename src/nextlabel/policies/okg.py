@@ -1,15 +1,39 @@
-"""Optimistic knowledge gradient (Chen, Lin and Zhou 2013): the largest gain that the luckier answer could bring.
+"""Knowledge gradients: the gain of one label, expected, or with the luckier answer.
 
-    score = max(R1, R2),  R1 = R(a+1,b) - R(a,b),  R2 = R(a,b+1) - R(a,b).
+    kg    largest p R1 + (1-p) R2
+    okg   largest max(R1, R2)                (optimistic: Chen, Lin and Zhou 2013)
+    R1 = R(a+1,b) - R(a,b),  R2 = R(a,b+1) - R(a,b)
 
-As published it does not see labels in flight. Two fair forms: ``okg-idle`` prefers tasks with nothing in flight,
-``okg-pending`` takes the expectation of the score over the outcomes of the labels in flight.
+With whole-number priors the gain of ``kg`` is 0 off ties, so that a fixed order of ties starves all tasks but one:
+``kg-random`` breaks ties by lot. As published neither sees labels in flight. Two fair forms of ``okg``: ``okg-idle``
+prefers tasks with nothing in flight, ``okg-pending`` takes the expectation over the outcomes of the labels in flight.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from nextlabel.arrays import Floats
 from nextlabel.policies.base import ClassView, StaticPolicy
+
+
+class KG(StaticPolicy):
+    """Ties to the lowest state."""
+
+    name = "kg"
+    in_flight = "nothing"
+    random_ties = False
+
+    def score(self, view: ClassView) -> Floats:
+        """sum_j p_j R(child_j) - R, whatever is in flight."""
+        return view.whatever_in_flight(np.sum(view.lattice.prob * view.gains, axis=1))
+
+
+class KGRandom(KG):
+    """Ties by lot."""
+
+    name = "kg-random"
+    random_ties = True
 
 
 class OKG(StaticPolicy):

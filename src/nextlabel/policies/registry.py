@@ -12,12 +12,10 @@ from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import Crowd, CrowdUncertainty, WorkerPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.kg import KG, KGRandom
-from nextlabel.policies.lagrangian import Lagrangian
-from nextlabel.policies.okg import OKG, OKGIdle, OKGPending
+from nextlabel.policies.lagrangian import Lagrangian, Resolve
+from nextlabel.policies.okg import KG, OKG, KGRandom, OKGIdle, OKGPending
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.random import Random
-from nextlabel.policies.resolve import Resolve
 from nextlabel.policies.thompson import Thompson
 from nextlabel.policies.thresholding import APT, LSA
 from nextlabel.policies.ucb import UCB1Tuned, UCB1TunedLiteral

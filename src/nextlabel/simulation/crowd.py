@@ -58,9 +58,7 @@ from nextlabel.kernels.crowd_rollout import (
 )
 from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.chain import Chain, belief_grid
-from nextlabel.policies.crowd.solver import RelaxationSolver
-from nextlabel.policies.crowd.types import group_workers
+from nextlabel.policies.crowd.relaxation import Chain, RelaxationSolver, belief_grid, group_workers
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.engine import Engine, run_chunks

@@ -53,7 +53,7 @@ from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.recorded import RANDOM, draw_recorded
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.solver import MOST_PLANS
+from nextlabel.policies.crowd.relaxation import MOST_PLANS
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import whole

@@ -18,9 +18,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.policies.base import Policy, Setting
-from nextlabel.policies.own_priors import FEW_CLASSES
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
+from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.estimate import Z95
 from nextlabel.problem.problem import Problem, whole
 from nextlabel.problem.rates import PiecewiseRate

@@ -10,7 +10,7 @@ One campaign passes through several budgets: the rule looks at the task alone, s
 the budget. The value of budget b is read when worker b has been served: the sum over tasks of E[R after the labels in
 flight that will be in in time].
 Guarantee: unbiased for each budget; budgets share their randomness.
-Cost: as much room as ``policies.own_priors`` allows for the tables, 100 bytes per task, and the rewards of the tasks
+Cost: as much room as ``affordable_limits`` allows for the tables, 100 bytes per task, and the rewards of the tasks
 that moved between two budgets.
 """
 
@@ -34,8 +34,15 @@ from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import AHEAD, FEW_CLASSES, affordable_limits, class_arrays
-from nextlabel.policies.rollout_arrays import Rollout, make_timing, no_tables
+from nextlabel.policies.rollout_arrays import (
+    AHEAD,
+    FEW_CLASSES,
+    Rollout,
+    affordable_limits,
+    class_arrays,
+    make_timing,
+    no_tables,
+)
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.task_class import TaskClass

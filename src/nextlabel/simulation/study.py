@@ -32,10 +32,10 @@ from nextlabel.kernels.own_priors import no_own_priors
 from nextlabel.kernels.policy import PolicyArrays
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.own_priors import FEW_CLASSES
+from nextlabel.policies.lagrangian import Resolve, Solved
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.resolve import Resolve, Solved
 from nextlabel.policies.rollout_arrays import (
+    FEW_CLASSES,
     Rollout,
     join_scores,
     make_gap,

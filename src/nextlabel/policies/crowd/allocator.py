@@ -10,7 +10,7 @@ N_m    supply     of them of type m: known, or the share of those who came, time
 
 ``settings.turn_away`` off: every arrival is given something, so that of type m only N_m U / N can label before the
 budget is spent; the relaxation is solved with that supply. Where channels are learnt, workers are grouped into types by
-what is known of them so far (``policies.crowd.types``); the share of arrivals by workers not seen yet is that of those
+what is known of them so far (``group_workers``); the share of arrivals by workers not seen yet is that of those
 seen once (Good and Turing), and a stranger has the crowd's mean channel. Labels on tasks that nobody else labels say
 nothing about a worker, so tasks that were begun are finished first, at the start with a generous price, and nobody is
 turned away before ``TRIAL_LABELS`` labels.
@@ -46,10 +46,20 @@ from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.base import Policy
-from nextlabel.policies.crowd.chain import Chain, belief_grid
 from nextlabel.policies.crowd.policies import CrowdView
-from nextlabel.policies.crowd.solver import GAP, LEARNT_GAP, MOST_PLANS, RelaxationSolver, crowd_plan, ranked_plan
-from nextlabel.policies.crowd.types import CrowdTypes, group_workers, same_channels
+from nextlabel.policies.crowd.relaxation import (
+    GAP,
+    LEARNT_GAP,
+    MOST_PLANS,
+    Chain,
+    CrowdTypes,
+    RelaxationSolver,
+    belief_grid,
+    crowd_plan,
+    group_workers,
+    ranked_plan,
+    same_channels,
+)
 from nextlabel.policies.registry import make_policy
 
 #: Sweeps of a refit at most, and the rise of the evidence per label at which it ends.

@@ -16,7 +16,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.crowd_choice import CrowdPlan
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.crowd.solver import ranked_plan, scored_plan
+from nextlabel.policies.crowd.relaxation import ranked_plan, scored_plan
 
 if TYPE_CHECKING:
     from nextlabel.policies.crowd.allocator import CrowdAllocator

@@ -28,8 +28,7 @@ from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import NextlabelError
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
-from nextlabel.policies.own_priors import FEW_CLASSES
-from nextlabel.policies.rollout_arrays import Rollout, curve_budgets, patient_index
+from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.scores import beta_of_score
 from nextlabel.solve.curve import bound_curve

@@ -117,4 +117,4 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="rise"):
         value_curve(problem, "index", [5, 5])
     with pytest.raises(InputError, match="no curve"):
-        value_curve(problem, "lagrangian", [5, 10])
+        value_curve(problem, "resolve", [5, 10])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from nextlabel.arrays import Floats
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
+from nextlabel.policies.crowd.policies import CrowdView, WorkerPolicy
 
 
 def coins(*accuracies: float) -> Floats:
@@ -82,3 +85,35 @@ def test_a_crowd_that_is_known_is_not_learnt(hold: float, moves: bool) -> None:
             allocator.tell(allocator.assign(task, worker), task % 2)
     allocator.refit()
     assert (allocator.campaign.state.pseudo[0, 0] > usual.pseudo[0, 0]) == moves
+
+
+class BestFirst(WorkerPolicy):
+    """One's own: scores handed over as they are."""
+
+    name = "best-first"
+
+    def __init__(self, scores: Callable[[CrowdView], Floats]) -> None:
+        self.scores_of = scores
+
+    def score(self, view: CrowdView) -> Floats:
+        return self.scores_of(view)
+
+
+def test_a_policy_of_ones_own_says_who_gets_what() -> None:
+    """Only the second type of worker is of use, and only on tasks that are not yet certain."""
+    beliefs = np.array([[0.5, 0.5], [0.02, 0.98]])
+    rule = BestFirst(lambda view: np.where(view.reward < 0.9, 1.0, -1.0) * np.array([[-1.0], [1.0]]))
+    channels = np.concatenate([coins(0.6), coins(0.9)])
+    allocator = CrowdAllocator(
+        beliefs, 2, CrowdSettings(rule, turn_away=True), channels=channels, supply=np.array([50.0, 50.0])
+    )
+    assert allocator.ask(0) == 1 and allocator.ask(1) == 0
+    gain = CrowdAllocator(beliefs, 2, CrowdSettings(BestFirst(lambda view: view.after(view.reward) - view.reward)),
+                          channels=channels)  # fmt: skip
+    assert gain.ask(0) == gain.ask(1) == 0
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((1, 3)), np.zeros(5)])
+def test_scores_of_another_shape_are_refused(wrong: Floats) -> None:
+    with pytest.raises(InputError, match=r"best-first.*one row for each type"):
+        CrowdAllocator(even(6), 60, CrowdSettings(BestFirst(lambda view: wrong)), workers=3)

@@ -28,10 +28,9 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.no_delay import no_delay
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.relaxed import after_labels, no_delay_values, stack_classes
 from nextlabel.solve.truncation import SETTLED, Cut, all_columns, over_own_lattice
 
 #: Arrivals left that are swept at once before the limit is tried.
@@ -64,10 +63,9 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     off = make_grid(stack.first, cut.cap, cut.flight).off
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
-    S = np.empty((3, stack.nodes))
-    no_delay(stack.arrays, lowest, np.zeros(stack.depth + 1), S, np.empty((1, 4)))
     most = max(flight, cut.flight) + 1
-    free, ended = _after_flight(S[0], stack, most), _after_flight(stack.reward[0], stack, most)
+    free = after_labels(stack.arrays, no_delay_values(stack.arrays, lowest), most)
+    ended = after_labels(stack.arrays, stack.reward[0], most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
     if len(prices) > 1:
         V = _sweep(problem, stack, cut, prices + cost, limit)
@@ -136,14 +134,3 @@ def _sweep(problem: Problem, stack: LatticeStack, cut: Cut, prices: Floats, limi
     steps = no_deadline(problem.peak_rate, problem.completion_rate, grid.W)
     sweep_rows(stack.arrays, grid, steps, np.ascontiguousarray(prices[::-1, None]), rows, False, block, V, N)
     return V[:, :, 0]
-
-
-def _after_flight(values: Floats, stack: LatticeStack, flight: int) -> Floats:
-    """(flight + 1, nodes) E[values after w more labels]; the last level keeps its value."""
-    inner = int(stack.first[stack.depth])
-    rows = [values.copy()]
-    for _ in range(flight):
-        row = rows[-1].copy()
-        row[:inner] = np.sum(stack.prob[0, :inner] * rows[-1][stack.child[:inner]], axis=1)
-        rows.append(row)
-    return np.stack(rows)

@@ -42,16 +42,14 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices, make_grid
-from nextlabel.kernels.no_delay import no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem, in_units, whole
 from nextlabel.problem.state import Groups, check_groups
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.per_arrival import BATCHES, BatchSearch, Sweeps, make_batches
-from nextlabel.solve.relaxed import ENDLESS, stack_classes
+from nextlabel.solve.relaxed import ENDLESS, after_labels, no_delay_values, plain_lattices, stack_classes
 from nextlabel.solve.truncation import all_columns, make_cut
 
 
@@ -60,7 +58,7 @@ class OutsideTasks:
 
     def __init__(self, problem: Problem, depth: int) -> None:
         self.problem, self.depth = problem, depth
-        self._lattices: dict[int, Lattice] = {}
+        self._lattices: dict[int, Lattices] = {}
 
     def worth(self, groups: Groups, lowest: float) -> tuple[float, float]:
         """At most, going on without delay at the lowest price, and at least, without another label."""
@@ -68,32 +66,19 @@ class OutsideTasks:
         for c in np.unique(groups.entry):
             some = Groups(*(column[groups.entry == c] for column in groups))
             own = self._lattice(int(c), int((some.levels(self.problem.answers) + some.w).max()))
-            S = np.empty((3, own.nodes))
-            one = Lattices(own.first, own.child, own.reward[None], own.ceiling[None], own.prob[None])
-            no_delay(one, lowest, np.zeros(own.depth + 1), S, np.empty((1, 4)))
-            high, low = S[0], own.reward
-            for w in range(int(some.w.max()) + 1):
-                if w > 0:
-                    high = one_label_on(own, high)
-                    low = low if self.problem.finite else one_label_on(own, low)
-                here = some.w == w
-                above += float(some.members[here] @ high[some.node[here]])
-                below += float(some.members[here] @ low[some.node[here]])
+            most = int(some.w.max())
+            high = after_labels(own, no_delay_values(own, lowest), most)
+            low = after_labels(own, own.reward[0], 0 if self.problem.finite else most)
+            above += float(some.members @ high[some.w, some.node])
+            below += float(some.members @ low[np.minimum(some.w, len(low) - 1), some.node])
         return above, below
 
-    def _lattice(self, c: int, depth: int) -> Lattice:
+    def _lattice(self, c: int, depth: int) -> Lattices:
         """The lattice of a class, at least so deep."""
         kept = self._lattices.get(c)
-        if kept is None or kept.depth < depth:
-            kept = self._lattices[c] = self.problem.classes[c].lattice(max(depth, self.depth))
+        if kept is None or len(kept.first) - 2 < depth:
+            kept = self._lattices[c] = plain_lattices([self.problem.classes[c]], max(depth, self.depth))
         return kept
-
-
-def one_label_on(lattice: Lattice, values: Floats) -> Floats:
-    """Expected values after one label more; the last level keeps its own."""
-    out, inner = values.copy(), int(lattice.first[lattice.depth])
-    out[:inner] = np.sum(lattice.prob[:inner] * values[lattice.child[:inner]], axis=1)
-    return out
 
 
 #: No further round is made when ``gap`` is at most this share of the value, or of all that labels could add.

@@ -23,27 +23,29 @@ matter, and looser with a short horizon. Cost: one pass over the classes for all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from scipy.special import pdtr, pdtrc
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
-from nextlabel.kernels.no_delay import no_delay
-from nextlabel.problem.problem import Problem, TaskClass, in_units
+from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.grouping import group, score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
-from nextlabel.solve.progress import Progress, on_all_cores
-from nextlabel.solve.relaxed import ENDLESS, chunks, counts_of, highest_price, stack_classes
-from nextlabel.solve.truncation import no_delay_depth
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, plain_lattices
+from nextlabel.solve.truncation import Cut, make_timeline, no_delay_depth
 
 #: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
 REFINEMENTS = 2
+#: Arrivals that nobody waits for.
+MANY_ARRIVALS = 1_000_000_000
 #: Scores whose beliefs are computed at once.
 AT_ONCE = 1 << 14
 #: Labels of one task that are looked at, for few classes: low prices buy many.
@@ -115,40 +117,14 @@ def bound_curve(problem: Problem, progress: Progress | None = None) -> BoundCurv
     depth = min(no_delay_depth(problem), NOT_SO_DEEP)
     if few:
         depth = max(no_delay_depth(problem), min(DEEP, problem.budget, deepest(problem.answers)))
-    sums = NoDelaySums(problem, depth)
+    # With so many arrivals every task is worth what it is without delay.
+    endless = replace(problem, budget=MANY_ARRIVALS, arrival_rate=1.0, horizon=inf)
+    sums = RelaxedProblem(endless, Cut(1, 1, depth), make_timeline(endless))
     lines = trace(sums, fine_prices(sums.top, PRICES if few else FEW_PRICES), progress)
     lines = refine_corners(sums, lines, REFINEMENTS if few else 0, 0.0)
     lines.sums[0] += above
     by_row = np.array([unit, 1.0, unit])[:, None]
     return BoundCurve(original, PriceLines(unit * lines.prices, by_row * lines.sums, unit * lines.scale))
-
-
-class NoDelaySums:
-    """Evaluates the no-delay problem, a chunk of classes at a time, however many arrivals there are."""
-
-    def __init__(self, problem: Problem, depth: int) -> None:
-        self.problem, self.depth, self.tasks = problem, depth, problem.tasks
-        self.top = highest_price(problem.classes)
-
-    def at(self, prices: Floats, progress: Progress | None = None) -> Floats:
-        """(3, P) S, L and what the end of the lattices may have added to S."""
-        totals = np.zeros((3, len(prices)))
-        pieces, paid = chunks(self.problem.classes), prices + self.problem.label_cost
-        for part in on_all_cores(lambda piece: _chunk(piece, self.depth, paid), pieces, progress):
-            totals += part
-        return totals
-
-
-def _chunk(classes: Sequence[TaskClass], depth: int, prices: Floats) -> Floats:
-    """S, L and what the end of the lattices may have added, over the tasks of some classes, at every price."""
-    stack = stack_classes(classes, depth, ENDLESS)
-    counts = counts_of(classes)
-    out, work = np.empty((len(classes), 4)), np.empty((3, stack.nodes))
-    totals = np.zeros((3, len(prices)))
-    for p, lam in enumerate(prices):
-        no_delay(stack.arrays, float(lam), np.zeros(depth + 1), work, out)
-        totals[:, p] = counts @ out[:, 0], counts @ out[:, 1], counts @ (stack.spread * out[:, 3])
-    return totals
 
 
 def overlap_values(problem: Problem, labels: Ints) -> Floats:
@@ -187,9 +163,5 @@ def many_lattices(problem: Problem, depth: int) -> Iterator[tuple[Floats, Floats
             yield found.tasks[here], worth, ceiling, prob
         return
     for some in chunks(problem.classes):
-        if len(some) == 1:  # a stack of one would be lumped
-            one = some[0].lattice(depth)
-            yield counts_of(some), one.reward[None], one.ceiling[None], one.prob[None]
-        else:
-            stack = stack_classes(some, depth, ENDLESS)
-            yield counts_of(some), stack.reward, stack.ceiling, stack.prob
+        lattices = plain_lattices(some, depth)
+        yield counts_of(some), lattices.reward, lattices.ceiling, lattices.prob

@@ -46,12 +46,11 @@ from scipy.special import pdtr, pdtrc
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.deadline import backward_deadline, integrate
-from nextlabel.kernels.inputs import Grid, Lattices
-from nextlabel.kernels.no_delay import no_delay
 from nextlabel.problem.problem import Problem, TaskClass, in_units, whole
 from nextlabel.problem.state import Groups, check_groups, fresh_groups
 from nextlabel.solve.batched import BatchPrices, PriceSolver
-from nextlabel.solve.truncation import make_cut
+from nextlabel.solve.relaxed import after_labels, no_delay_values
+from nextlabel.solve.truncation import arrivals_by_time, make_cut
 
 #: Steps of the search for prices, and at most: they are doubled until that takes off less than this share of the value.
 STEPS, MOST_STEPS, STEP_TOLERANCE = 512, 8192, 2e-5
@@ -157,9 +156,7 @@ class _Sweep:
         self.solver = PriceSolver(problem, closed=True)
         self.tasks, self.outside = self.solver.place(groups)
         self.in_flight = groups.in_flight
-        starts, rates = problem.rate_pieces
-        self._knots = np.append(starts, problem.horizon)
-        self._come = np.append(0.0, np.cumsum(rates * np.diff(self._knots)))
+        self._knots, self._come = arrivals_by_time(problem)
         # With nothing to give out no label is bought at a price that none is worth.
         self._at, self._worth = np.zeros(1), np.full(1, 1.0 + float(self.solver.stack.spread.max()))
         self._edges: dict[int, Floats] = {}
@@ -232,15 +229,16 @@ class _Sweep:
     def _after(self, level: int) -> Floats:
         """(B, W+1, nodes) what the edge is worth at a level of the price."""
         if level not in self._edges:
-            self._edges[level] = no_delay_after(self.solver.stack.arrays, self.solver.sweeps.grid, exp(LEVEL * level))
+            stack, grid = self.solver.stack, self.solver.sweeps.grid
+            classes = [stack.some(slice(b, b + 1)) for b in range(len(self.tasks))]
+            after = [after_labels(one, no_delay_values(one, exp(LEVEL * level)), grid.W) for one in classes]
+            self._edges[level] = np.stack(after)[:, :, : int(stack.first[grid.C + 1])]
         return self._edges[level]
 
 
 def per_label_in_time(problem: Problem, found: BatchPrices, unit: float = 1.0) -> tuple[Floats, Floats]:
     """Times, and prices there for each label that comes in, p(t) / q(t): they are smooth up to the deadline."""
-    starts, rates = problem.rate_pieces
-    knots = np.append(starts, problem.horizon)
-    come = np.append(0.0, np.cumsum(rates * np.diff(knots)))
+    knots, come = arrivals_by_time(problem)
     at = np.interp(np.cumsum(found.size), come, knots)  # the workers of a batch come at its end
     chance = -np.expm1(-problem.completion_rate * (problem.horizon - at))
     sure = chance > SURE
@@ -263,24 +261,6 @@ def charged(price: Floats, come: Floats, left: int) -> float:
     mean = np.cumsum(come[order])
     given = left * pdtrc(left - 1, mean) + mean * pdtr(left - 2, mean) if left > 1 else min(left, 1) * -np.expm1(-mean)
     return float(given @ -np.diff(price[order], append=0.0))
-
-
-def no_delay_after(lattices: Lattices, grid: Grid, lowest: float) -> Floats:
-    """(B, W+1, nodes) P^j S at the lowest price of a label that comes in."""
-    B, nodes = lattices.reward.shape
-    inner = int(lattices.first[-2])
-    reach = int(lattices.first[grid.C + 1])
-    out = np.empty((B, grid.W + 1, nodes))
-    for b in range(B):
-        S = np.empty((3, nodes))
-        one = Lattices(*lattices[:2], *(part[b : b + 1] for part in lattices[2:]))
-        no_delay(one, lowest, np.zeros(len(lattices.first) - 1), S, np.empty((1, 4)))
-        out[b, 0] = S[0]
-        for j in range(1, grid.W + 1):
-            out[b, j] = out[b, j - 1]
-            later = out[b, j - 1][lattices.child[:inner]]
-            out[b, j, :inner] = np.sum(lattices.prob[b, :inner] * later, axis=1)
-    return out[:, :, :reach]
 
 
 #: Layers, and steps between all of them at most: with more arrivals there is no martingale.
@@ -350,9 +330,7 @@ def _steps(problem: Problem, cap: int) -> float:
 def _charge(problem: Problem, tau: Floats, price: Floats, rate: Floats) -> float:
     """int r(t) p(t) P(fewer than U workers before t) dt, by Gauss' rule between layers."""
     at, by = np.polynomial.legendre.leggauss(6)
-    starts, rates = problem.rate_pieces
-    knots = np.append(starts, problem.horizon)
-    come = np.append(0.0, np.cumsum(rates * np.diff(knots)))
+    knots, come = arrivals_by_time(problem)
     share = 0.5 * (1.0 + at)
     h = np.diff(tau)
     left = tau[:-1, None] + h[:, None] * share

@@ -33,7 +33,7 @@ from nextlabel.problem.state import fresh_groups
 from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
-from nextlabel.solve.truncation import Cut, make_cut
+from nextlabel.solve.truncation import Cut, arrivals_by_time, make_cut
 
 #: Labels in flight and arrivals of the problem that is solved, at most; fewer arrivals if the states are many.
 MOST_IN_FLIGHT, MOST_ARRIVALS, LEAST_ARRIVALS, MOST_WORK = 64.0, 1024, 96, 500_000
@@ -96,12 +96,11 @@ def labels_given(problem: Problem) -> tuple[float, float, float]:
     """Labels that will be given out, labels in flight meanwhile, and the chance that one in flight then comes in."""
     if not problem.finite:
         return float(problem.budget), problem.rho, 1.0
-    come, mu, T = problem.mean_arrivals, problem.completion_rate, problem.horizon
-    given = min(float(problem.budget), max(come, 1.0))
-    starts, rates = problem.rate_pieces
-    knots = np.append(starts, T)
-    over = float(np.interp(given, np.append(0.0, np.cumsum(rates * np.diff(knots))), knots))
-    return given, max(come, 1e-9) / (mu * T), float(-np.expm1(-mu * max(T - over, 0.0)))
+    mean, mu, T = problem.mean_arrivals, problem.completion_rate, problem.horizon
+    given = min(float(problem.budget), max(mean, 1.0))
+    knots, come = arrivals_by_time(problem)
+    over = float(np.interp(given, come, knots))
+    return given, max(mean, 1e-9) / (mu * T), float(-np.expm1(-mu * max(T - over, 0.0)))
 
 
 def scale_of(problem: Problem, given: float, rho: float) -> float:

@@ -48,6 +48,30 @@ def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> Latt
     return stack.ended() if depth >= budget else stack
 
 
+def plain_lattices(classes: Sequence[TaskClass], depth: int) -> Lattices:
+    """The lattices of some classes, node by node: a stack of one would be lumped."""
+    if len(classes) > 1:
+        return stack_classes(classes, depth, ENDLESS).arrays
+    one = classes[0].lattice(depth)
+    return Lattices(one.first, one.child, one.reward[None], one.ceiling[None], one.prob[None])
+
+
+def no_delay_values(one: Lattices, lam: float) -> Floats:
+    """(nodes,) S of one class at price ``lam``."""
+    work = np.empty((3, one.reward.shape[1]))
+    no_delay(one, lam, np.zeros(len(one.first) - 1), work, np.empty((1, 4)))
+    return np.asarray(work[0])
+
+
+def after_labels(one: Lattices, values: Floats, most: int) -> Floats:
+    """(most + 1, nodes) E[values after w more labels], w = 0, 1, ..; the last level keeps its value."""
+    inner = int(one.first[-2])
+    rows = np.repeat(values[None], most + 1, axis=0)
+    for w in range(1, most + 1):
+        rows[w, :inner] = np.sum(one.prob[0, :inner] * rows[w - 1][one.child[:inner]], axis=1)
+    return rows
+
+
 def counts_of(classes: Sequence[TaskClass]) -> Floats:
     """Number of tasks of each class."""
     return np.array([c.weight for c in classes], dtype=np.float64)

@@ -53,7 +53,6 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
@@ -64,6 +63,7 @@ from nextlabel.problem.state import Groups, check_groups
 from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.progress import Progress, on_all_cores
+from nextlabel.solve.relaxed import plain_lattices
 
 #: Priors from which tasks are grouped, and priors that stand for them, over all levels and for each at least.
 MANY_PRIORS, PRIORS, LEAST_PRIORS = 1000, 1200, 64
@@ -291,17 +291,8 @@ def deepest_useful(answers: int, reach: int) -> int:
 def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> PlacedTasks:
     """Lattices of that depth with the tasks at their nodes, or where the labels in flight may take them."""
     classes, groups = chunk.classes, chunk.groups
-    first, child, _ = simplex(classes[0].answers, depth)
-    if len(classes) == 1:  # a stack of one would be lumped
-        one = classes[0].lattice(depth)
-        reward, ceiling, prob = one.reward[None], one.ceiling[None], one.prob[None]
-    else:
-        stack = stack_lattices(
-            [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
-        )
-        reward, ceiling, prob = stack.reward, stack.ceiling, stack.prob
-    lattices = Lattices(first, child, reward, ceiling, prob)
-    weight = np.zeros(reward.shape)
+    lattices = plain_lattices(classes, depth)
+    weight = np.zeros(lattices.reward.shape)
     for w in range(int(groups.w.max()) if sure else 0, -1, -1):
         here = groups.w == w if sure else slice(None)
         np.add.at(weight, (groups.entry[here], groups.node[here]), groups.members[here])

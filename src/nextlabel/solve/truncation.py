@@ -129,14 +129,20 @@ def enough_time(problem: Problem) -> tuple[Problem, float]:
     wanted = U + 8.0 * U**0.5 + 40.0
     if not problem.finite or problem.mean_arrivals <= wanted:
         return problem, 0.0
-    starts, rates = problem.rate_pieces
-    knots = np.append(starts, problem.horizon)
-    come = np.append(0.0, np.cumsum(rates * np.diff(knots)))
+    knots, come = arrivals_by_time(problem)
+    rates = problem.rate_pieces[1]
     horizon = float(np.interp(wanted, come, knots)) + (np.log(U) + 32.0) / mu
     if horizon >= problem.horizon:
         return problem, 0.0
     late = float(pdtr(U - 1, wanted)) + float(np.exp(-32.0))
     return replace(problem, horizon=inf if len(rates) == 1 else horizon), late
+
+
+def arrivals_by_time(problem: Problem) -> tuple[Floats, Floats]:
+    """Times from 0 to T between which workers come at one rate, and those expected up to each."""
+    starts, rates = problem.rate_pieces
+    knots = np.append(starts, problem.horizon)
+    return knots, np.append(0.0, np.cumsum(rates * np.diff(knots)))
 
 
 def arrival_chances(problem: Problem) -> Floats:

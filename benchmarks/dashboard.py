@@ -31,7 +31,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from nextlabel.web.pages import mount_pages
 
 LABELS, WORKERS = 3000, 40

@@ -9,7 +9,9 @@ import numpy as np
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel, new_model
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.policies.allocation import Outlook
 
 LABELS = ("a", "b", "c")
 WORKERS = tuple(f"w{k}" for k in range(5))
@@ -32,18 +34,23 @@ def say(task: str, worker: str, rng: np.random.Generator) -> str:
     return LABELS[right]
 
 
+def read_anew(state: CampaignState) -> CrowdModel:
+    """A model that has read the log alone."""
+    model = CrowdModel(state.row.config, state.row.rules.core)
+    model.catch_up(state)
+    return model
+
+
 def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
     """The model that the process has, or one that has read the log alone."""
 
     def look(commands: Commands) -> CrowdModel:
         commands.crowd_snapshot()
-        ledger = commands.ledger
-        assert ledger.crowd is not None
+        state = commands.state
+        assert state.crowd is not None
         if not fresh:
-            return ledger.crowd
-        model = new_model(ledger.row)
-        model.catch_up(ledger)
-        return model
+            return state.crowd
+        return read_anew(state)
 
     return service.run(id, look)
 
@@ -58,16 +65,18 @@ def assert_same(one: CrowdModel, other: CrowdModel) -> None:
     assert np.array_equal(one.crowd.campaign.bins.members, other.crowd.campaign.bins.members)
     for worker in (*WORKERS, "somebody new"):
         for must in (True, False):
-            assert one.choose(worker, must) == other.choose(worker, must), worker
+            outlook = Outlook(0, 1, must_serve=must)
+            assert one.choose(worker, outlook) == other.choose(worker, outlook), worker
 
 
 def assert_same_as_fresh(service: CampaignService, id: str) -> None:
-    """The model of the process is the one that the log alone leads to, whatever is being learnt just now."""
+    """The model of the process is the one that the log alone leads to, and the one from a snapshot of it."""
 
     def look(commands: Commands) -> None:
-        model, fresh = commands.crowd(), new_model(commands.ledger.row)
-        fresh.catch_up(commands.ledger)
-        assert_same(model, fresh)
+        model, restored = commands.crowd(), new_model(commands.state)
+        restored.catch_up(commands.state)
+        assert_same(model, read_anew(commands.state))
+        assert_same(model, restored)
 
     service.run(id, look)
 

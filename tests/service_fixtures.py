@@ -22,7 +22,7 @@ from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.routes import log, work
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from nextlabel.web.worker import steps as worker_steps
 
 #: Seconds after which a test that waits gives up: far more than the slowest machine needs.

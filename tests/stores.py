@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,8 +14,7 @@ from typing import Any
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.open import open_store
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import SqlStore, open_store
 
 KINDS = ("memory", "sqlite", "postgresql")
 START = 1_800_000_000.0
@@ -97,7 +97,7 @@ def everything(store: Any, id: str) -> dict[str, Any]:
     return {
         "row": store.row(id),
         "tasks": tasks,
-        "groups": store.groups(id),
+        "groups": dict(Counter(task.group for task in tasks if task.gold is None)),
         "classes": list(store.classes(id)),
         "leases": sorted(store.leases(id, [task.number for task in tasks]), key=lambda lease: lease.seq),
         "workers": store.workers(id),

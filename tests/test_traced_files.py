@@ -14,6 +14,7 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.cli.app import main
+from service_fixtures import PATIENCE_S, on_sqlite
 
 SOURCE = str(Path(nl.__file__).parent)
 
@@ -62,6 +63,33 @@ def test_bound_from_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     entered = files_entered(command)
     assert 10 < len(entered) <= 30, sorted(entered)
+
+
+def test_ask_over_http(tmp_path: Path) -> None:
+    """One ask with the policy crowd on SQLite, in all threads of the service; no refit is due meanwhile."""
+    entered: set[str] = set()
+    asking = threading.Event()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and asking.is_set() and frame.f_code.co_filename.startswith(SOURCE):
+            entered.add(frame.f_code.co_filename[len(SOURCE) + 1 :])
+
+    threading.setprofile(note)
+    try:
+        with on_sqlite(tmp_path) as service:
+            service.campaign("demo", tasks=200, policy="crowd", budget=10_000)
+            with service.worker("ann") as worker:
+                for _ in range(12):
+                    lease = worker.post("/campaigns/demo/ask").json()["lease"]
+                    assert worker.post(f"/leases/{lease['id']}/tell", json={"label": "yes"}).status_code == 200
+                service.campaign_service.table_cache.refit_later("demo").result(PATIENCE_S)
+                asking.set()
+                reply = worker.post("/campaigns/demo/ask")
+                asking.clear()
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+    assert reply.json()["lease"]["task"]
+    assert 15 < len(entered) <= 25, sorted(entered)
 
 
 def test_backtest(tmp_path: Path) -> None:

@@ -6,10 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 from benchmarks.live.crowd import Account
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.links import LinkSigner
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
+
+#: Tasks that a worker holds in one transaction.
+HELD_AT_ONCE = 1000
 
 
 def prepare(url: str, tasks: int, budget: int, workers: int, **settings: object) -> tuple[str, dict[str, str]]:
@@ -36,6 +41,24 @@ def prepare_many(
         made[id] = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
     campaign_service.close()
     return made
+
+
+def hold_everything(url: str, worker: str) -> None:
+    """Give the worker every task of all campaigns; each is passed on at once."""
+    campaign_service = CampaignService(open_store(url))
+
+    def hold(commands: Commands) -> int:
+        for held in range(HELD_AT_ONCE):
+            lease = commands.ask(worker)
+            if not isinstance(lease, Lease):
+                return held
+            commands.release(lease.id)
+        return HELD_AT_ONCE
+
+    for row in campaign_service.store.campaigns():
+        while campaign_service.run(row.id, hold) == HELD_AT_ONCE:
+            pass
+    campaign_service.close()
 
 
 @dataclass(frozen=True)
@@ -93,7 +116,7 @@ def snapshot(campaign_service: CampaignService, id: str) -> dict[str, list[objec
     return {
         "row": [store.row(id)],
         "tasks": tasks,
-        "groups": sorted(store.groups(id).items()),
+        "groups": sorted(campaign_service.groups(id).items()),
         "leases": sorted(leases, key=lambda lease: lease.seq),
         "workers": store.workers(id, 10**6),
     }

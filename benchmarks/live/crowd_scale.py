@@ -13,7 +13,8 @@ from time import perf_counter
 
 import numpy as np
 
-from nextlabel.campaigns.crowd_kernels import exercise
+from nextlabel.campaigns.table_cache import exercise
+from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.growing import GrowingCrowd
 
 
@@ -47,11 +48,11 @@ def main() -> None:
         begun = perf_counter()
         while done < labels:
             worker = int(rng.integers(given.workers))
-            task = crowd.choose(worker)
-            assert task is not None
-            crowd.lease(task, worker)
+            task = crowd.choose(worker, Outlook(done, budget - done))
+            assert isinstance(task, int)
+            crowd.assign(done, task, worker)
             right = rng.random() < skill[worker]
-            crowd.label(done, int(truth[task] if right else 1 - truth[task]))
+            crowd.complete(done, int(truth[task] if right else 1 - truth[task]))
             done += 1
         if labels:
             show(f"choose, lease and label, up to {labels:,}", (perf_counter() - begun) / (given.labels // 2))

@@ -22,7 +22,7 @@ from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 TASKS, BUDGET, COME = 200, 800, 600
 POLICIES = ("auto", "index")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 POLICY = "okg-pending"
 

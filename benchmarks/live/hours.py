@@ -14,11 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nextlabel.campaign.hours import COUNT, HOUR, expected_between
-from nextlabel.campaign.rates import expected_arrivals
+from nextlabel.campaign.rates import COUNT, HOUR, expected_arrivals, expected_between
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 MIDNIGHT, DEADLINE = 1_800_057_600.0, 84
 RATES = tuple((30.0 if 8 <= h < 20 else 2.0) / HOUR for h in range(COUNT))

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.live.server import Server
 from nextlabel.arrays import Floats
 from nextlabel.service.access import first_token
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 #: Seconds between two looks at whether a refit is there, or a campaign ready.
 LOOK_S = 0.02

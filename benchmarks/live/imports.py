@@ -28,7 +28,7 @@ from benchmarks.live.http import Connection
 from benchmarks.live.server import Server
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 WORKERS, THINK_S, WARM_UP_S = 8, 0.05, 10.0
 HEADER = (

@@ -16,7 +16,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.links import LinkSigner
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 PACKAGE = str(Path(nextlabel.__file__).parent) + "/"
 

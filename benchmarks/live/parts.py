@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, select
 
 import nextlabel as nl
 from nextlabel.beliefs.beta import Beta
@@ -15,11 +15,11 @@ from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
+from nextlabel.campaigns.table_cache import NoTableStore, load_or_solve_index
 from nextlabel.policies.index import Index, solve_table
-from nextlabel.store import statements
-from nextlabel.store.prepared import Runner
 from nextlabel.store.sql import SqlStore
+from nextlabel.store.statements import Runner
+from nextlabel.store.tables import tasks as task_table
 
 RHOS = (0.25, 1.0, 4.0, 16.0, 32.0)
 ROUNDS, EACH = 5, 2000
@@ -53,11 +53,14 @@ def statement() -> None:
         campaign_service = CampaignService(store)
         campaign_service.create(CampaignSettings(10, policy="okg"), tasks=["a"] * 100)
         which = {"campaign": 1, "number": 50}
+        by_number = select(task_table).where(
+            task_table.c.campaign == bindparam("campaign"), task_table.c.number == bindparam("number")
+        )
 
         def timed(connection: Connection) -> tuple[float, float]:
             run = Runner(connection)
-            found = best(lambda: connection.execute(statements.task_by_number, which).one() and None)
-            bare = best(lambda: run.one(statements.task_by_number, which) and None)
+            found = best(lambda: connection.execute(by_number, which).one() and None)
+            bare = best(lambda: run.one(by_number, which) and None)
             run.close()
             return found, bare
 

@@ -27,8 +27,7 @@ from benchmarks.live.ratios import HERE, environment
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.open import open_store
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import SqlStore, open_store
 
 #: Words at random, as many as a language has that people use: repeated sentences would be compressed to nothing.
 WORDS = tuple("".join(Random(k).choices("etaoinshrdlucmfwypvbgk", k=2 + k % 9)) for k in range(4000))

@@ -35,13 +35,10 @@ from random import Random
 from statistics import median
 from typing import Any
 
-import sqlalchemy as sa
-
 from benchmarks.__main__ import others, processor
 from benchmarks.live.crowd import Account, crowd, label_of
 from benchmarks.live.http import BROKEN, Connection
 from benchmarks.live.server import Server
-from nextlabel.store.engine import checked_url, make_engine
 
 HERE = Path(__file__).parents[2]
 CASES = ("sqlite", "postgres", "campaigns", "held", "held_postgres")
@@ -116,36 +113,22 @@ def environment(tree: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{HERE}"}
 
 
-def hold_everything(url: str, worker: str) -> None:
-    """Let a worker have held every task of a campaign, as if each had been passed on to others."""
-    engine = make_engine(checked_url(url))
-    with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO leases (campaign, id, task, worker, status, leased_at, expires_at, seq, ended_at) "
-                "SELECT campaign, 'held-' || number, number, :worker, 'released', 1.0, 2.0, 0, 1.5 FROM tasks"
-            ),
-            {"worker": worker},
-        )
-        connection.execute(
-            sa.text(
-                "INSERT INTO workers (campaign, worker, given, labels, late, expired, released, seconds, last_at) "
-                "SELECT campaign, :worker, count(*), 0, 0, 0, count(*), 0.0, 1.0 FROM tasks GROUP BY campaign"
-            ),
-            {"worker": worker},
-        )
-    engine.dispose()
+def hold_everything(tree: Path, url: str) -> None:
+    """Let a worker have held every task of the campaigns, each of which is passed on to others."""
+    code = "import sys; from benchmarks.live.campaign import hold_everything; hold_everything(sys.argv[1], sys.argv[2])"
+    subprocess.run([sys.executable, "-c", code, url, GREEDY], env=environment(tree), check=True)
 
 
 @contextmanager
 def started(trees: dict[str, Path], urls: dict[str, str], campaigns: int, tasks: int, workers: int,
-            change: Callable[[str], None] = lambda url: None) -> Iterator[list[Subject]]:  # fmt: skip
+            change: Callable[[Path, str], None] | None = None) -> Iterator[list[Subject]]:  # fmt: skip
     """A service of each version; ``change`` is applied to each database before."""
     subjects: list[Subject] = []
     try:
         for name, tree in trees.items():
             tokens = made_by(tree, urls[name], campaigns, tasks, workers)
-            change(urls[name])
+            if change is not None:
+                change(tree, urls[name])
             server = Server(urls[name], environment=environment(tree))
             subjects.append(Subject(name, server, tokens, []))
             server.start()
@@ -248,9 +231,9 @@ def compare(case: str, trees: dict[str, Path], folder: Path, options: argparse.N
         urls = {name: new_database(folder, f"{case}_{name}") for name in trees}
     shape = {"sqlite": (1, 20_000, 64), "postgres": (1, 20_000, 64), "campaigns": (options.campaigns, 40, 32),
              "held": (1, options.tasks, 16), "held_postgres": (1, options.tasks, 16)}[case]  # fmt: skip
-    change: Callable[[str], None] = lambda url: None  # noqa: E731
+    change: Callable[[Path, str], None] | None = None
     if held:
-        change = lambda url: hold_everything(url, GREEDY)  # noqa: E731
+        change = hold_everything
     load = many_campaigns if case == "campaigns" else one_campaign
     with started(trees, urls, *shape, change) as subjects:
         greedy: dict[str, list[Figures]] = {subject.name: [] for subject in subjects}
@@ -282,7 +265,7 @@ def _held_lines(case: str, subject: Subject, greedy: list[Figures]) -> list[str]
 def token_of(tree: Path, url: str, id: str) -> str:
     """A link's token for the greedy worker."""
     code = (
-        "import sys; from nextlabel.service.links import LinkSigner; from nextlabel.store.open import open_store; "
+        "import sys; from nextlabel.service.links import LinkSigner; from nextlabel.store.sql import open_store; "
         f"print(LinkSigner.of(open_store(sys.argv[1])).worker_token(sys.argv[2], {GREEDY!r}))"
     )
     command = [sys.executable, "-c", code, url, id]

@@ -33,7 +33,7 @@ from benchmarks.live.server import free_port
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.routes import work
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 VARIANTS = ("FastAPI", "route class", "WorkRouter")
 WORKERS = (1, 8, 64)

@@ -18,7 +18,7 @@ import numpy as np
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 PAIRS, WORKERS = 400, 8
 

@@ -36,7 +36,7 @@ from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 TASKS, BUDGET, LEASE_S = 8_000, 30_000, 20.0
 #: Seconds between two asks of a worker, reads of a requester, changes, and imports.
@@ -65,7 +65,7 @@ def prepare(url: str, labels: int) -> str:
 def answer(commands: Commands, numbers: range) -> None:
     """Labels of workers in turn, as they were given before the soak."""
     for number in numbers:
-        lease = commands.ask(f"{commands.ledger.row.id}-early{number % 12}")
+        lease = commands.ask(f"{commands.state.row.id}-early{number % 12}")
         assert isinstance(lease, Lease)
         commands.tell(lease.id, "yes" if number % 3 else "no")
 

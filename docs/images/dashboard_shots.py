@@ -29,7 +29,7 @@ from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.service.access import first_token  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
 from nextlabel.service.settings import ServiceSettings  # noqa: E402
-from nextlabel.store.open import open_store  # noqa: E402
+from nextlabel.store.sql import open_store  # noqa: E402
 from nextlabel.web.pages import mount_pages  # noqa: E402
 
 DESKTOP = {"width": 1280, "height": 900}

@@ -21,7 +21,7 @@ from browser import at, launched  # noqa: E402
 from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.integrations.label_studio.api import LabelStudio  # noqa: E402
 from nextlabel.integrations.label_studio.connection import Wishes, connect  # noqa: E402
-from nextlabel.store.open import open_store  # noqa: E402
+from nextlabel.store.sql import open_store  # noqa: E402
 
 #: Colours that are enough for flat pictures.
 COLOURS = 128

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from nextlabel.campaign.outside_answers import Skipped
     from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
     from nextlabel.campaign.results import Result
-    from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
-    from nextlabel.campaigns.certificate import Certificate
+    from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
     from nextlabel.campaigns.facade import Campaign
     from nextlabel.campaigns.status import CampaignStatus
     from nextlabel.campaigns.worker_reports import WorkerReport
@@ -189,7 +188,7 @@ _HOME = {
     "audit": "nextlabel.crowd.audit",
     "Audit": "nextlabel.crowd.audit",
     "AuditItem": "nextlabel.campaign.replies",
-    "AuditedAccuracy": "nextlabel.campaigns.audited_accuracy",
+    "AuditedAccuracy": "nextlabel.campaigns.certificate",
     "backtest": "nextlabel.backtesting.backtest",
     "Backtest": "nextlabel.backtesting.result",
     "BacktestOptions": "nextlabel.backtesting.options",

@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.backtest import backtest
-from nextlabel.backtesting.figure import backtest_page
 from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.pilot import hold_out
 from nextlabel.backtesting.readout import accuracy_of, decisions, with_all_labels
-from nextlabel.backtesting.report import assumptions, headline, point_rows, saving_rows, sentences, verdicts
+from nextlabel.backtesting.report import (
+    assumptions,
+    backtest_report,
+    headline,
+    point_rows,
+    saving_rows,
+    sentences,
+    verdicts,
+)
 from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
@@ -185,7 +192,7 @@ def test_rte_words(on_rte: Backtest) -> None:
     assert "which tasks these happened to be" in rests
     assert len(point_rows(on_rte, asked=True)) == 2 * (6 * 4 + 4 + 1)
     assert {row["overlap"] for row in saving_rows(on_rte)} == {3, 5, 7}
-    page = backtest_page(on_rte, "nextlabel backtest x.csv", ["x.csv: 1 row read."])
+    page = backtest_report(on_rte, [{"sentences": ["x.csv: 1 row read."]}]).page("nextlabel backtest x.csv")
     assert page.count("<img") == 3 and 'src="http' not in page and "nextlabel backtest x.csv" in page
 
 

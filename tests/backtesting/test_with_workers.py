@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.backtest import backtest
-from nextlabel.backtesting.figure import backtest_page
 from nextlabel.backtesting.options import BacktestOptions, default_replications
 from nextlabel.backtesting.readout import by_scores, collected_labels, everything, votes_of
-from nextlabel.backtesting.report import assumptions, sentences, verdicts
+from nextlabel.backtesting.report import assumptions, backtest_report, sentences, verdicts
 from nextlabel.backtesting.result import Backtest
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
@@ -84,7 +83,7 @@ def test_what_it_rests_on_is_said(found: Backtest) -> None:
     assert "from the labels that a rule collected and nothing else; gold only judges" in rests
     assert "cover the order of the labels and which tasks these happened to be" in rests
     assert "from all labels, which favours the rules that use it" in rests
-    page = backtest_page(found, "nextlabel backtest x.csv", [])
+    page = backtest_report(found).page("nextlabel backtest x.csv")
     assert page.count("<img") == 3 and "against a fixed overlap read out by majority" in page
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
-from nextlabel.campaign.clock import MOST_AHEAD_S, MOST_BEHIND_S
+from nextlabel.campaign.commands import MOST_AHEAD_S, MOST_BEHIND_S
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.errors import ClockError
 from nextlabel.store.sql import ServerClock, SqlStore
-from nextlabel.store.statements import server_time
 from stores import KINDS, START, Clock, everything, opened, service_of_store, simple
 
 YEAR = 365 * 86_400.0
@@ -144,7 +144,7 @@ def test_postgresql_is_asked_for_the_time(tmp_path: Path, monkeypatch: pytest.Mo
         service = CampaignService(store)
         id = service.create(simple(20), tasks=["a"]).id
         with store.engine.connect() as connection:
-            right = float(connection.execute(server_time).scalar_one())
+            right = float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
         monkeypatch.setattr("time.time", lambda: right + YEAR)
         store.clock.hear(right + YEAR)  # as a process would that never heard the server
         lease = service.ask(id, "ann")

@@ -6,24 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from nextlabel.campaign.hours import (
+from nextlabel.campaign.rates import (
     COUNT,
     DAYS,
     HOUR,
     NOTHING_SEEN,
+    expected_arrivals,
     expected_between,
     expected_late,
+    labels_before_deadline,
+    labels_in_time,
+    rate_before_deadline,
     rate_until,
     rates_by_hour,
     with_arrival,
     with_turned_away,
     workers_seen,
 )
-from nextlabel.campaign.rates import expected_arrivals, labels_before_deadline, labels_in_time, rate_before_deadline
-from nextlabel.campaign.rules import Rules, rules_from_json, rules_to_json
+from nextlabel.campaign.rows import Rules, rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import Clock, service_of_store
 
 #: Midnight, and workers per hour by day, from 8 to 20, and by night.

@@ -10,23 +10,22 @@ import pytest
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.chance import TIES, chance, draw_key
 from nextlabel.campaign.policy_tables import load_of, table_problem
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.table_cache import NoTableStore, TableCache, load_or_solve_index
 from nextlabel.kernels.choice import break_tie, score_groups
 from nextlabel.kernels.levels import score_by_levels
 from nextlabel.kernels.policy import BY_LEVELS, scores_by_state
 from nextlabel.kernels.random import TIE, stream_key, uniform
+from nextlabel.policies.allocation import TIES, chance, draw_key
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import Clock
 
 LIVE = sorted(name for name, policy in POLICIES.items() if policy.live)
@@ -141,7 +140,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
                 state[x] = withdraw(state[x])
                 out -= 1
     assert choices > 60
-    assert [task.state for task in campaign_service.store.tasks(id, -1, 1000)] == state
+    assert [(task.node, task.w) for task in campaign_service.store.tasks(id, -1, 1000)] == state
 
 
 def _choice(tables, by_state, level, child, count, free, n: int, ell: int, number: int) -> int:

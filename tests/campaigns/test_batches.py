@@ -61,12 +61,6 @@ class TestBatches:
                 service.add_tasks(id, tasks("b"), "known")
             service.rebuild(id)
 
-    def test_batches_of_older_logs_are_taken_as_known(self, service: CampaignService) -> None:
-        id = service.create(simple()).id
-        with service.store.transaction(id) as ledger:
-            ledger.save_batch("old", intake.BatchRow(7, None))
-        assert service.add_tasks(id, tasks("a"), "old").known == 7
-
     def test_create_with_other_tasks_under_the_same_id(self, service: CampaignService) -> None:
         first = service.create(simple(), "demo", tasks("a", "b"))
         assert service.create(simple(), "demo", tasks("a", "b")) == first

@@ -68,7 +68,7 @@ def test_the_same_campaign_is_still_the_same_after_a_change(service: CampaignSer
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(values: dict[str, Any], says: str) -> None:
-    from nextlabel.store.open import open_store
+    from nextlabel.store.sql import open_store
 
     service = CampaignService(open_store("memory:"))
     id = start(service)

@@ -12,8 +12,7 @@ from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.files.write import export_text
-from nextlabel.store.open import open_store
-from plain_overview import PlainOverview
+from nextlabel.store.sql import open_store
 from stores import everything, simple
 
 
@@ -55,10 +54,10 @@ def test_another_answer_replaces_it(service: CampaignService) -> None:
     lease = held(service, id, "ann")
     service.tell(lease, "yes", comment="first")
     service.undo(lease)
-    assert service.store.overview.comments(id, None, 5)[0].comment == "first"  # the page shows it again
+    assert service.store.leases(id, commented=True)[0].comment == "first"  # the page shows it again
     service.tell(lease, "no")
     assert [one.comment for one in service.labels(id)] == [None]
-    assert service.store.overview.comments(id, None, 5) == []
+    assert service.store.leases(id, commented=True) == []
     assert service.verify(id).right
 
 
@@ -67,12 +66,13 @@ def test_the_last_comments_are_read_alike_from_all_stores(service: CampaignServi
     for worker in ("ann", "bob"):
         for n in range(3):
             service.tell(held(service, id, worker), "yes", comment=f"{worker} {n}" if n else None)
-    quick, plain = service.store.overview, PlainOverview(service.store)
+    every = service.store.leases(id)[::-1]
     for worker, limit, said in (
         (None, 3, ["bob 2", "bob 1", "ann 2"]), ("ann", 9, ["ann 2", "ann 1"]), ("cat", 9, []),
     ):  # fmt: skip
-        found = quick.comments(id, worker, limit)
-        assert [lease.comment for lease in found] == said and found == plain.comments(id, worker, limit)
+        found = service.store.leases(id, commented=True, worker=worker, limit=limit)
+        assert [lease.comment for lease in found] == said
+        assert found == [one for one in every if one.comment and worker in (None, one.worker)][:limit]
 
 
 @pytest.mark.parametrize("comment", ["x" * (LONGEST_COMMENT + 1), "a\x00b", "\ud800", 7])

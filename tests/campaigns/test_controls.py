@@ -10,10 +10,12 @@ import pytest
 
 from nextlabel.campaign import controls
 from nextlabel.campaign.controls import FIRST, SPACING, START, worth_of_control
+from nextlabel.campaign.records import ImportRow
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.store import sql
 from stores import Clock, everything, opened, service_of_store, simple
 
 
@@ -28,7 +30,7 @@ def tasks(many: int, known: int) -> list[dict[str, Any]]:
 def test_controls_are_given_at_first_and_cost_nothing(service: CampaignService) -> None:
     id = service.create(simple(40), tasks=tasks(20, 6)).id
     row = service.store.row(id)
-    assert (row.tasks, row.controls, sum(service.store.groups(id).values())) == (20, 6, 14)
+    assert (row.tasks, row.controls, sum(service.groups(id).values())) == (20, 6, 14)
     for worker in ("ann", "bob", "cy"):
         given = []
         for _ in range(FIRST + 4):
@@ -88,13 +90,49 @@ def test_many_tasks_with_known_answers_are_imported(service: CampaignService, mo
     monkeypatch.setattr(imports, "STEP", 2)
     id = service.create(simple(30), tasks=tasks(7, 3)).id
     row = service.store.row(id)
-    assert (row.tasks, row.controls, sum(service.store.groups(id).values())) == (7, 3, 4)
+    assert (row.tasks, row.controls, sum(service.groups(id).values())) == (7, 3, 4)
     with pytest.raises(ConflictError):
         service.add_tasks(id, [{"id": "t0", "text": "item 0", "gold": "yes"}])  # it is known to be no
     assert service.add_tasks(id, [{"id": "t0", "text": "item 0"}]).known == 1
     with pytest.raises(InputError, match="gold answer of task 1"):
         service.add_tasks(id, [{"id": "x", "text": "x", "gold": "perhaps"}])
     assert service.verify(id).right
+
+
+def test_a_campaign_goes_on_while_tasks_with_known_answers_are_imported(
+    service: CampaignService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Controls that nobody can get yet do not make the tasks that are there look finished."""
+    monkeypatch.setattr(campaigns_service, "AT_ONCE", 0)
+    monkeypatch.setattr(imports, "STEP", 2)
+    id = service.create(simple(30), tasks=[{"id": f"first {k}"} for k in range(2)]).id
+    seen = []
+
+    def look(row: ImportRow, published: int) -> None:
+        lease = service.ask(id, f"ann {len(seen)}")
+        assert lease
+        service.release(lease.id)
+        seen.append(service.store.row(id).controls)
+
+    service.add_tasks(id, tasks(7, 5), progress=look)
+    assert len(seen) > 6 and not any(seen)
+    row = service.store.row(id)
+    assert (row.tasks, row.controls, row.state) == (9, 5, "open")
+    assert "closed" not in {event.kind for event in service.store.events(id)}
+    before = everything(service.store, id)
+    assert service.verify(id).right
+    service.rebuild(id)
+    assert everything(service.store, id) == before
+
+
+def test_many_answers_at_once(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More ids than a statement takes parameters (PostgreSQL: 65,535)."""
+    id = service.create(simple(30), tasks=tasks(25, 0)).id
+    with pytest.raises(NotFoundError, match="no task 't25'"):
+        service.set_gold(id, {f"t{k}": "no" for k in range(70_000)})
+    monkeypatch.setattr(sql, "KEYS_AT_ONCE", 10)
+    assert service.set_gold(id, {f"t{k}": "no" for k in range(25)}) == 25
+    assert service.store.row(id).controls == 25
 
 
 def test_what_a_control_is_worth() -> None:

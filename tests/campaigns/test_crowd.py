@@ -14,11 +14,11 @@ from live_crowds import LABELS, WORKERS, assert_same, assert_same_as_fresh, mode
 from nextlabel.campaign import crowd_snapshot
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
-from nextlabel.campaigns.audited_accuracy import audited_accuracy
+from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import Clock, opened, service_of_store
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import START as BEGIN
 from stores import Clock, service_of_store
 

@@ -18,7 +18,7 @@ from nextlabel.campaign.settings import CampaignSettings, SettingOptions
 from nextlabel.campaigns import certificates
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 
 def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> nl.Campaign:

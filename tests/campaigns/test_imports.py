@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nextlabel.campaign import intake
-from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.records import ImportRow
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns.service import CampaignService
@@ -40,7 +40,6 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Campaign
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "CHUNK", 10)
-    monkeypatch.setattr(imports, "RANKED", 10)
     monkeypatch.setattr(imports, "CLEARED", 2)
     monkeypatch.setattr(service_module, "AT_ONCE", 20)
 
@@ -73,7 +72,7 @@ def contents(service: CampaignService, id: str) -> dict[str, Any]:
     row, store = service.store.row(id), service.store
     return {
         "tasks": [(t.number, t.key, t.payload, t.class_number, t.node, t.w, t.labels) for t in store.tasks(id)],
-        "groups": store.groups(id),
+        "groups": service.groups(id),
         "classes": list(store.classes(id)),
         "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.rules.ranked, row.rules.limits),
     }
@@ -123,7 +122,7 @@ def test_nobody_sees_half_an_import(service: CampaignService) -> None:
 
     def look(row: ImportRow, published: int) -> None:
         assert service.store.row(id).tasks == 2 and len(service.store.tasks(id)) == 2
-        assert sum(service.store.groups(id).values()) == 2 and len(service.store.classes(id)) == 1
+        assert sum(service.groups(id).values()) == 2 and len(service.store.classes(id)) == 1
         assert service.store.tasks_by_key(id, ["t0", "t500"]).keys() == {"t500"}
         lease = service.ask(id, f"ann {len(seen)}")
         assert lease and lease.task in ("t500", "t501")
@@ -207,26 +206,23 @@ def test_a_small_addition_after_a_kill_finishes_the_import_first(service: Campai
     assert service.verify(id).right
 
 
-def test_tasks_that_are_there_are_ranked_in_steps_too(
-    service: CampaignService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(intake, "RANKED_AT_ONCE", 15)
+def test_tasks_that_are_there_are_ranked_with_those_that_make_the_priors_many(service: CampaignService) -> None:
     id = service.create(simple(budget=500), "demo", tasks(18)).id
-    assert service.ask(id, "ann")
+    held = service.ask(id, "ann")
+    assert held
     for k in range(4):
         service.add_tasks(id, scored(17, first=17 * k))
-    rules = service.store.row(id).rules
-    assert rules.ranked and rules.unranked_from is None
-    assert [event.kind for event in service.store.events(id)].count("tasks_ranked") == 9
-    assert all(task.score is not None for task in service.store.tasks(id) if task.w == 0)
-    assert service.ask(id, "bob") and service.verify(id).right
+        assert service.store.row(id).rules.ranked == (k == 3)
+    given = {service.release(service.ask(id, "bob").id).task for _ in range(86)}  # type: ignore[union-attr]
+    assert len(given) == 86 and service.ask(id, "bob").reason == "nothing_left_for_you"  # type: ignore[union-attr]
+    assert service.tell(held.id, "yes").counted and service.verify(id).right
 
 
 CHILD = """
 import os, signal, sys
 from nextlabel.campaign import intake
 from nextlabel.campaigns import service
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 intake.CHUNK, service.AT_ONCE = 10, 20
 def progress(row, published):
     if row.state == "publishing" and published == 20:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from live_crowds import read_anew
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.outside_answers import SKIPPED
@@ -12,6 +13,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.policies.allocation import Outlook
 from stores import everything
 
 TASKS = 12
@@ -42,9 +44,7 @@ def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
     service.set_answer(id, "ann", lease.task, "no")
 
     def models(commands: Commands) -> tuple[CrowdModel, CrowdModel]:
-        streamed, read = commands.crowd(), CrowdModel(commands.ledger.row.config)
-        read.catch_up(commands.ledger)
-        return streamed, read
+        return commands.crowd(), read_anew(commands.state)
 
     streamed, read = service.run(id, models)
     for name in ("belief", "logp", "counts"):
@@ -52,7 +52,7 @@ def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
         shorter = min(len(mine), len(theirs))
         assert np.array_equal(mine[:shorter], theirs[:shorter]), name
     for worker in ("ann", "dora", "somebody new"):
-        assert streamed.choose(worker) == read.choose(worker)
+        assert streamed.choose(worker, Outlook(0, 1)) == read.choose(worker, Outlook(0, 1))
     assert service.verify(id).right
     before = everything(service.store, id)
     service.rebuild(id)

@@ -13,9 +13,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.policy_tables import PolicyTables, table_problem
 from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns import stored_tables
-from nextlabel.campaigns.stored_tables import NoTableStore, load_or_solve_index, work_of
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns import table_cache
+from nextlabel.campaigns.table_cache import NoTableStore, TableCache, load_or_solve_index, work_of
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays
@@ -33,7 +32,7 @@ PRIORS = [Beta(1.0 + k / 100, 1.0) for k in range(80)]
 def made(monkeypatch: pytest.MonkeyPatch) -> list[PolicyTables]:
     """Every set of tables that is made."""
     log: list[PolicyTables] = []
-    plain = stored_tables.make_tables
+    plain = table_cache.make_tables
 
     def noted(*arguments: Any) -> Any:
         found = plain(*arguments)
@@ -97,7 +96,7 @@ def test_an_index_is_solved_for_the_limit_at_most(monkeypatch: pytest.MonkeyPatc
         solved.append(problem.rho)
         return small
 
-    monkeypatch.setattr(stored_tables, "solve_table", noted)
+    monkeypatch.setattr(table_cache, "solve_table", noted)
     config = CampaignSettings(10, policy="index")
     for rho in (0.25, MOST_RHO, 128.0, 1e6):
         load_or_solve_index(config, PRIORS[:1], rho, NoTableStore())
@@ -119,7 +118,7 @@ def test_a_campaign_of_many_priors_does_not_hold_up_another(cache: TableCache, m
         progress(0.5)
         return small
 
-    monkeypatch.setattr(stored_tables, "solve_table", slow)
+    monkeypatch.setattr(table_cache, "solve_table", slow)
     greedy = cache.pending(CampaignSettings(10, name="greedy", policy="index"), PRIORS[:64], 1e6)
     assert begun.wait(PATIENCE_S)
     plain = cache.pending(PLAIN, PRIORS[:1], 0.25)

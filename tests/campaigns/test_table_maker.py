@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from nextlabel.campaigns.table_maker import GiveWay, TableMaker
+from nextlabel.campaigns.table_cache import GiveWay, TableMaker
 from nextlabel.errors import UnavailableError
 
 PATIENCE_S = 60.0

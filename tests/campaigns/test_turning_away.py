@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from live_crowds import LABELS, WORKERS, assert_same_as_fresh, say, settings, settled, tasks
+from nextlabel.campaign.commands import PATIENCE_S
 from nextlabel.campaign.replies import NoTask
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.turning_away import PATIENCE_S
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
+from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.growing import GrowingCrowd
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import Clock
 
 GUESSER = WORKERS[-1]
@@ -150,8 +151,8 @@ def test_the_rule_is_the_simulators() -> None:
         said = int(truth[task] if rng.random() < skill[worker] else 1 - truth[task])
         simulated.tell(simulated.assign(task, worker), said)
         simulated.arrived(worker)
-        live.lease(task, numbers[worker])
-        live.label(entry, said)
+        live.assign(entry, task, numbers[worker])
+        live.complete(entry, said)
     live.learn(1, simulated.given, budget - simulated.given, simulated.arrivals)
     simulated.refit()
     simulated._plans = None  # a live plan is solved as if for the first time
@@ -160,6 +161,7 @@ def test_the_rule_is_the_simulators() -> None:
     got: dict[str, list[Any]] = {"simulated": [], "live": []}
     for worker in range(W):
         got["simulated"].append(simulated.ask(worker))
-        got["live"].append(live.choose(numbers[worker], must=simulated.must))
+        chosen = live.choose(numbers[worker], Outlook(0, 1, must_serve=simulated.must))
+        got["live"].append(None if chosen == "turned_away" else chosen)
     assert got["simulated"] == got["live"]
     assert not simulated.must and got["live"][0] is not None and got["live"][4:] == [None, None]

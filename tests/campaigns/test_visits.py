@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.records import Visit
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
 from nextlabel.integrations.prolific import StatusChange

@@ -16,7 +16,7 @@ from benchmarks.live.server import free_port
 
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 TASKS = "id,text,p\na,Great kettle,0.9\nb,It broke,0.2\nc,Well well,0.5\n"
 

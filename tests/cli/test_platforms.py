@@ -10,7 +10,7 @@ import pytest
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 URL = ["--public-url", "https://labels.example.org"]
 

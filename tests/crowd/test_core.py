@@ -9,16 +9,15 @@ import pytest
 
 from labelled_crowds import drawn
 from nextlabel.arrays import Floats, Ints
-from nextlabel.campaign.crowd_model import new_model
-from nextlabel.campaign.crowd_start import CORE_LABELS
-from nextlabel.campaign.rules import rules_from_json, rules_to_json
+from nextlabel.campaign.crowd_model import CORE_LABELS, new_model
+from nextlabel.campaign.rows import rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_state import CrowdState, new_state
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 SWEEPS = 60
 
@@ -99,5 +98,6 @@ def test_campaigns_say_so_in_their_log(labels: tuple[str, ...], core: float) -> 
     row = service.create(CampaignSettings(budget=10, labels=labels), tasks=[{"id": "t"}])
     there = service.store.row(row.id)
     assert there.rules.core == CORE_LABELS == rules_from_json(rules_to_json(there.rules)).core
-    assert new_model(there).crowd.prior.core == core
+    with service.store.transaction(row.id) as state:
+        assert new_model(state).crowd.prior.core == core
     service.close()

@@ -27,7 +27,7 @@ from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Bridge, push_results
 from nextlabel.integrations.label_studio.connection import Wishes, connect, register_webhook
 from nextlabel.integrations.label_studio.project import control_of
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 pytestmark = pytest.mark.label_studio
 ANN, BOB = "ann@example.org", "bob@example.org"

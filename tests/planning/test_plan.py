@@ -16,11 +16,10 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import learn_prior
-from nextlabel.planning.figure import plan_page
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.plan import plan_bounds, with_ample_budget
-from nextlabel.planning.report import curve_rows, overlap_rows, right_means, sentences
+from nextlabel.planning.report import curve_rows, overlap_rows, plan_report, right_means, sentences
 from nextlabel.policies.rollout_arrays import patient_index
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
@@ -184,7 +183,7 @@ def test_targets_that_make_no_sense(target: float) -> None:
 
 def test_the_page_is_whole_and_escapes() -> None:
     plan = make_plan(Problem.identical(40, 1), target=0.8, replications=20)
-    page = plan_page(plan, "nextlabel plan --tasks 40 <script>alert(1)</script>")
+    page = plan_report(plan).page("nextlabel plan --tasks 40 <script>alert(1)</script>")
     assert page.startswith("<!doctype html>")
     assert "<script>" not in page
     assert "http" not in page

@@ -11,43 +11,42 @@ import pytest
 
 from nextlabel.errors import InputError
 from nextlabel.reporting import artifacts
-from nextlabel.reporting.artifacts import check_folder, manifest, text_table, write_files
-from nextlabel.reporting.html import render_page
+from nextlabel.reporting.artifacts import check_folder, manifest, write_files
+from nextlabel.reporting.report import Report, Table
 
 NASTY = "<script>alert('a & b')</script>"
 
 
+def report() -> Report:
+    return Report(
+        title=NASTY,
+        tables=[Table(NASTY, [NASTY, "x"], [[NASTY, "1.25"], ["a", "10.5"]], NASTY, brief=[["a", "10.5"]])],
+        sentences=[NASTY],
+        heading=NASTY,
+        lead=NASTY,
+        facts=[(NASTY, NASTY)],
+        sections={NASTY: [NASTY]},
+        warnings=[NASTY],
+    )
+
+
 def test_everything_on_a_page_is_escaped() -> None:
-    parts = {
-        "boxes": [(NASTY, NASTY)],
-        "sentences": [NASTY],
-        "accuracy_figures": ["data:image/png;base64,AAAA"],
-        "savings_figure": "data:image/png;base64,BBBB",
-        "readouts": [
-            {
-                "name": NASTY,
-                "accuracy": ([NASTY], [[NASTY]]),
-                "overlaps": NASTY,
-                "savings": [(NASTY, [NASTY], [[NASTY]])],
-            }
-        ],
-        "assumptions": [NASTY],
-        "read": [NASTY],
-    }
-    page = render_page("backtest", title=NASTY, lead=NASTY, command=NASTY, **parts)
+    page = report().page(NASTY)
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 17  # every place above, the title and the read-out twice
+    assert page.count("&lt;script&gt;") == 14  # every place above but the title, the heading twice, and the command
     assert page.startswith("<!doctype html>") and page.endswith("</html>\n")
-    assert 'src="data:image/png;base64,AAAA"' in page and "http" not in page
+    assert "1.25" in page and "http" not in page
 
 
-def test_a_page_without_a_part_is_an_error_and_not_a_gap() -> None:
-    with pytest.raises(Exception, match="sentences"):
-        render_page("plan", title="t", lead="l", command="c", boxes=[], warnings=[])
+def test_a_notebook_escapes_and_has_the_brief_rows() -> None:
+    shown = report().notebook()
+    assert "<script" not in shown and shown.count("&lt;script&gt;") == 4
+    assert "10.5" in shown and "1.25" not in shown
 
 
-def test_columns_of_a_text_table_line_up() -> None:
-    text = text_table("Title", ["name", "x"], [["a", "1.25"], ["longer", "10.5"]], "A note.")
+def test_the_columns_of_a_report_in_text_line_up() -> None:
+    table = Table("", ["name", "x"], [["a", "1.25"], ["longer", "10.5"]])
+    text = Report("Title", [table], ["A note."]).text()
     assert text.splitlines() == ["Title", "", "name       x", "------  ----", "a       1.25", "longer  10.5", "A note."]
 
 

@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 from itsdangerous import URLSafeTimedSerializer
 
-from nextlabel.campaign.access import AccessToken, Session
+from nextlabel.campaign.records import AccessToken, Session
 from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.prose import without_passwords
@@ -72,12 +72,12 @@ class TestLeakedDatabase:
         with stolen.engine.connect() as connection:
             tables = sa.inspect(connection).get_table_names()
             cells = {
-                str(cell)
+                cell.hex() if isinstance(cell, bytes) else str(cell)
                 for table in tables
                 for row in connection.execute(sa.text(f"SELECT * FROM {table}"))
                 for cell in row
             }
-        (secret,) = [cell for cell in cells if cell == stolen.setting("link_secret")]
+        (secret,) = [cell for cell in cells if cell == (stolen.get("link_secret") or b"").hex()]
         stamp = hashed("")[:16]
         cookies = [*cells]
         for hash in [token.hash for token in stolen.access.tokens()]:  # as cookies were made before

@@ -175,6 +175,16 @@ class TestWork:
         status = http.get(f"/campaigns/{id}").json()
         assert (status["state"], status["closed_reason"]) == ("closed", "budget_spent")
 
+    def test_a_lease_has_one_id(self, shared: Service, http: httpx.Client) -> None:
+        """The log has the id that it is told by: another way to write its number, or another secret, is no lease."""
+        id = shared.campaign("one_id")
+        lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]["id"]
+        name, number, secret = lease.split("-")
+        for other in (f"{name}-0{number}-{secret}", f"{name}-{number}-{secret.upper()}g", f"{name}-{number}-model",
+                      f"{name}-{number}-0{secret}", f"{name}-{number}", f"{name}-+{number}-{secret}"):  # fmt: skip
+            check_problem(http.post(f"/leases/{other}/tell", json={"label": "yes"}), 404, "no such lease")
+        assert http.post(f"/leases/{lease}/tell", json={"label": "yes"}).json()["status"] == "labelled"
+
     def test_no_such_lease(self, http: httpx.Client) -> None:
         for lease in ("x", "demo-1-abc", "%00-1-a", "nobody-0-aaaaaaaaaaaa"):
             for move in ("tell", "release", "renew", "undo"):
@@ -488,7 +498,7 @@ def test_a_database_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Mon
         def down(*_: object) -> None:
             raise OperationalError("SELECT 1", {}, Exception("password=secret"))
 
-        for name in ("transactions", "ping", "row"):
+        for name in ("transactions", "get", "row"):
             monkeypatch.setattr(service.campaign_service.store, name, down)
         for response in (http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}), http.get("/healthz"),
                          http.get(f"/campaigns/{id}")):  # fmt: skip

@@ -13,7 +13,7 @@ from nextlabel.errors import InputError, TokenError
 from nextlabel.service import access
 from nextlabel.service.access import first_token, hashed, new_token, rotate_secrets
 from nextlabel.service.links import LinkSigner
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from service_fixtures import Service, on_sqlite
 
 REQUESTER_ROUTES = [

@@ -14,12 +14,12 @@ import pytest
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.table_cache import NonBlockingTableCache
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
 from nextlabel.store.engine import busy
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from service_fixtures import QUICK
 
 CONFIG = CampaignSettings(budget=1000, labels=("no", "yes"), policy=str(QUICK["policy"]))
@@ -80,6 +80,14 @@ def test_commands_that_wait_together_are_committed_together(campaign_service: Ca
     assert len({lease.id for lease in leases}) == 50
     assert commits == [1, 50]
     assert [campaign_service.store.row(id).reserved for id in ("one", "two")] == [25, 25]
+
+
+def test_a_campaign_that_is_not_there_keeps_nobody_from_a_common_commit(campaign_service: CampaignService) -> None:
+    calls = [(("one", "none", "two", "nothing")[k % 4], ask(f"w{k}")) for k in range(20)]
+    with queue_of(campaign_service) as (queue, commits):
+        found = asyncio.run(behind_a_door(queue, calls))
+    assert [isinstance(one, NotFoundError) for one in found] == [False, True] * 10
+    assert commits == [1, 10]
 
 
 def test_no_more_than_so_many_at_once(campaign_service: CampaignService) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import pending_tables, refits, table_cache, worker_reports
+from nextlabel.campaigns import refits, table_cache, worker_reports
 from nextlabel.campaigns import service as service_module
 from nextlabel.errors import BusyError
 from nextlabel.web.dashboard.routes.help import NUMBERS
@@ -74,7 +74,7 @@ def test_reading_does_not_wait_for_ever_for_what_is_computed(tmp_path: Path, mon
     """In a new installation kernels are compiled for a minute: requests that wait would take all threads."""
     monkeypatch.setattr(service_module, "READ_PATIENCE_S", 0.05)
     compiled: Future[None] = Future()
-    for module in (pending_tables, refits, service_module, table_cache):  # what goes on in the background waits too
+    for module in (refits, service_module, table_cache):  # what goes on in the background waits too
         monkeypatch.setattr(module, "crowd_compiled", lambda: compiled)
     with on_sqlite(tmp_path) as service, service.http() as http:
         http.post("/campaigns", json={"id": "c", "budget": 4, "policy": "crowd"}).raise_for_status()

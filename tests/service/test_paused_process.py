@@ -18,7 +18,7 @@ from benchmarks.live.server import Server
 
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.engine import LOCK_WAIT_S
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from service_fixtures import PATIENCE_S
 from stores import postgres_url
 
@@ -29,7 +29,7 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import UnavailableError
 from nextlabel.store import engine
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 engine.IDLE_TRANSACTION_S = 15.0  # less to wait for, and time enough for others to be refused
 

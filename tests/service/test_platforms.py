@@ -125,7 +125,8 @@ def test_bonuses_are_a_file(service: Service) -> None:
         assert file.text == "p1,0.15\n" and file.headers["content-type"] == "text/csv; charset=utf-8"
         assert 'filename="paid-prolific-bonuses.csv"' in file.headers["content-disposition"]
         assert http.get(f"/campaigns/{id}/bonuses", params={"platform": "other"}).status_code == 422
-        assert http.get("/campaigns/untouched/bonuses", params={"platform": "mturk"}).status_code == 422
+        unpaid = service.campaign("unpaid")
+        assert http.get(f"/campaigns/{unpaid}/bonuses", params={"platform": "mturk"}).status_code == 422
         viewer = http.get("/campaigns/nobody/visits")
         assert viewer.status_code == 404
 

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, settings
 
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from service_fixtures import QUICK
 
 SERVICE = CampaignService(open_store(f"sqlite:///{Path(mkdtemp()) / 'labels.db'}"))

@@ -13,9 +13,11 @@ import psycopg
 import pytest
 
 from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.scoring import score
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
+from nextlabel.problem.state import TaskState
 from nextlabel.store import engine
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
@@ -286,7 +288,7 @@ def test_undo_while_the_lease_would_still_be_out(campaign_service: CampaignServi
     campaign_service.undo(second.id)
     assert campaign_service.store.row(id).closed_reason is None
     assert before == {(0, 0, 1): 1, (0, 2, 0): 1}
-    assert campaign_service.store.groups(id) == {
+    assert campaign_service.groups(id) == {
         (0, 0, 1): 1,
         (0, 1, 0): 1,
     }  # one 'no' instead of a 'yes', one out again
@@ -420,11 +422,11 @@ def test_rebuild_is_what_was_there(campaign_service: CampaignService) -> None:
 def test_priors_of_their_own(campaign_service: CampaignService) -> None:
     id = campaign_service.create(simple(budget=300, policy="index", lease_seconds=None)).id
     campaign_service.add_tasks(id, [{"id": f"t{k}", "score": 0.5} for k in range(5)])
-    assert campaign_service.store.tasks(id)[0].score is None  # one class: a group
     campaign_service.add_tasks(id, [{"id": f"s{k}", "score": (k + 1) / 102} for k in range(100)])
     tasks = campaign_service.store.tasks(id, -1, 1000)
-    assert all(task.score is not None for task in tasks)
-    best = max(tasks, key=lambda task: (task.score, task.place))
+    config, classes = campaign_service.store.row(id).config, campaign_service.store.classes(id)
+    fresh = TaskState(0, 0)
+    best = max(tasks, key=lambda task: (score(config, classes[task.class_number], 0, fresh), task.place))
     assert ask(campaign_service, id, "ann").task == best.key
     for step in range(60):
         campaign_service.tell(ask(campaign_service, id, f"w{step % 5}").id, "yes" if step % 2 else "no")
@@ -585,10 +587,10 @@ def test_config_round_trip() -> None:
 def test_a_closed_store_keeps_and_finds_nothing(tmp_path: Path) -> None:
     """The thread that makes tables may outlive the store by seconds."""
     with opened("sqlite", tmp_path) as store:
-        store.save_table("a table", b"numbers")
-        assert store.load_table("a table") == b"numbers"
+        store.put("a table", b"numbers")
+        assert store.get("a table") == b"numbers"
         store.close()
-        store.save_table("another", b"numbers")
-        assert store.load_table("a table") is None and store.load_table("another") is None
+        store.put("another", b"numbers")
+        assert store.get("a table") is None and store.get("another") is None
     with opened("sqlite", tmp_path) as store:
-        assert store.load_table("a table") == b"numbers" and store.load_table("another") is None
+        assert store.get("a table") == b"numbers" and store.get("another") is None

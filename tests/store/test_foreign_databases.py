@@ -14,8 +14,7 @@ import nextlabel as nl
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.store.engine import checked_url
-from nextlabel.store.open import open_store
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import SqlStore, open_store
 from stores import postgres_url
 
 #: What other programs may have: tables of their own, some named like ours, and revisions of their own.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from stores import Clock, service_of_store, simple
 
 
 def test_each_store_is_a_database_of_its_own() -> None:
     one, other = open_store("memory:"), open_store(" memory: ", create=False)
-    one.change_setting("name", "one")
-    assert (one.setting("name"), other.setting("name")) == ("one", None)
+    assert one.put("name", b"one") and not one.put("name", b"two")
+    assert (one.get("name"), other.get("name")) == (b"one", None)
     one.close()
     other.close()
 
@@ -22,10 +22,9 @@ def test_a_transaction_reads_its_store_and_others_wait_for_its_end() -> None:
     id = service.create(simple(), tasks=["a", "b"]).id
     seen: list[int] = []
     reader = threading.Thread(target=lambda: seen.append(store.row(id).budget))
-    with store.transaction(id) as ledger:
+    with store.transaction(id) as state:
         assert len(store.tasks(id)) == 2
-        ledger.row.budget = 9
-        ledger.flush()
+        state.record(state.row.last_at, "changed", {"budget": 9})
         reader.start()
         reader.join(0.2)
         assert seen == []
@@ -40,10 +39,8 @@ def test_a_transaction_that_fails_is_undone() -> None:
     id = service.create(simple(), tasks=["a", "b"]).id
     before = store.events(id), store.row(id)
     try:
-        with store.transaction(id) as ledger:
-            ledger.append(ledger.row.last_at, "paused", {})
-            ledger.row.paused = True
-            ledger.flush()
+        with store.transaction(id) as state:
+            state.record(state.row.last_at, "paused", {})
             raise ZeroDivisionError
     except ZeroDivisionError:
         pass

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
-from nextlabel.store.open import open_store
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import SqlStore, open_store
 from nextlabel.store.tables import metadata
 from stores import Clock, opened, service_of_store, simple
 

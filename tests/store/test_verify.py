@@ -66,17 +66,17 @@ def stored(store: SqlStore) -> dict[str, list[Any]]:
 
 
 def damage(store: SqlStore, *statements: str) -> None:
-    with store.engine.execution_options(writes=True).begin() as connection:
+    with store.write() as connection:
         for statement in statements:
             connection.execute(sa.text(statement))
 
 
 DAMAGE = {
-    "workers": ["UPDATE workers SET labels = labels + 3, seconds = 0", "DELETE FROM workers WHERE worker = 'w0-1'"],
+    "workers": ["UPDATE workers SET labels = labels + 3, seconds = 0"],
     "leases": [
         "UPDATE leases SET label = 1 - label, expires_at = 5 WHERE label IS NOT NULL",
         "DELETE FROM leases WHERE task = 3",
-        "UPDATE leases SET task = task + 100 WHERE worker = 'w0-2'",
+        "UPDATE leases SET task = task + 100 WHERE worker = 2",
     ],
     "tasks": [
         "UPDATE tasks SET node = 1, labels = 5, closed_seq = 9 WHERE number IN (1, 5, 7)",
@@ -84,7 +84,6 @@ DAMAGE = {
         "UPDATE tasks SET key = 'other' WHERE number = 4",
         "UPDATE tasks SET key = 't2' WHERE number = 8",
     ],
-    "states": ["UPDATE states SET count = count + 2", "DELETE FROM states WHERE node = 0"],
     "batches": ["UPDATE batches SET tasks = 1"],
     "classes": ["UPDATE classes SET prior = '{}'"],
     "campaigns": ["UPDATE campaigns SET given = 1, late = 4, work_s = 7, last_arrival = NULL"],
@@ -139,6 +138,17 @@ def test_an_event_that_is_missing_is_named(database: SqlStore) -> None:
     service.table_cache.close()
 
 
+def test_a_name_that_is_missing_is_said(database: SqlStore) -> None:
+    """Names of workers stand in no other table."""
+    service = service_of_store(database, Clock())
+    id = campaign(service, False)
+    damage(database, "DELETE FROM workers WHERE worker = 'w0-1'")
+    for read in (database.events, service.verify):
+        with pytest.raises(ConflictError, match="the name of worker 1 is missing"):
+            read(id)
+    service.table_cache.close()
+
+
 def test_a_campaign_that_runs_is_right(database: SqlStore) -> None:
     """Compared with counters that were read before or after, it would not be."""
     service, other = service_of_store(database, Clock()), SqlStore(database.url)
@@ -173,7 +183,7 @@ def test_a_campaign_that_runs_is_right(database: SqlStore) -> None:
 def test_what_runs_meanwhile_is_repaired_too(database: SqlStore) -> None:
     service = service_of_store(database, Clock())
     id = campaign(service, False)
-    damage(database, "UPDATE states SET count = count + 2", "UPDATE workers SET labels = labels + 1",
+    damage(database, "UPDATE tasks SET labels = labels + 2", "UPDATE workers SET labels = labels + 1",
            "UPDATE leases SET leased_at = leased_at - 100", "UPDATE campaigns SET given = given + 5000")  # fmt: skip
     seeds = iter(range(1, 100))
     assert service.verify(id, True, lambda fraction: work(service, id, 3, next(seeds))).repaired
@@ -181,13 +191,13 @@ def test_what_runs_meanwhile_is_repaired_too(database: SqlStore) -> None:
     service.table_cache.close()
 
 
-def test_a_running_service_does_not_write_its_stale_groups_back(database: SqlStore) -> None:
+def test_a_running_service_does_not_write_its_stale_rows_back(database: SqlStore) -> None:
     service, other = service_of_store(database, Clock()), SqlStore(database.url)
     running = service_of_store(other, Clock())
     id = campaign(service, False)
     running.clock = service.clock
-    damage(database, "UPDATE states SET count = count + 2")
-    work(running, id, 1, 1)  # remembers the wrong groups
+    damage(database, "UPDATE tasks SET labels = labels + 2", "UPDATE workers SET labels = labels + 1")
+    work(running, id, 1, 1)  # has read the wrong rows
     assert service.verify(id, repair=True).repaired
     work(running, id, 5, 2)
     assert service.verify(id).right
@@ -207,9 +217,8 @@ def test_the_memory_store_compares_everything_too() -> None:
         service = service_of_store(store, Clock())
         id = campaign(service, False)
         before = everything(store, id)
-        with store.transaction(id) as ledger:
-            ledger.worker("w0-1").labels += 3
-            ledger.save_lease(replace(store.leases(id, [3])[0], expires_at=5.0))
+        damage(store, "UPDATE workers SET labels = labels + 3 WHERE worker = 'w0-1'",
+               "UPDATE leases SET expires_at = 5 WHERE number = 3")  # fmt: skip
         assert service.verify(id).differing == {"leases": 1, "workers": 1}
         assert service.verify(id, repair=True).repaired
         after = everything(store, id)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +39,6 @@ from nextlabel.web.dashboard.routes.create import read_budget, read_time
 from nextlabel.web.dashboard.summaries import summarise_states
 from nextlabel.web.dashboard.view import campaign_view, log_page, payload_summary
 from nextlabel.web.pages import mount_pages
-from plain_overview import PlainOverview
 from service_fixtures import PATIENCE_S, Service, on_sqlite, running
 from stores import KINDS, Clock, opened, service_of_store, simple
 
@@ -449,7 +449,7 @@ class TestCampaign:
         expect(page.locator("[data-part=tiles]")).to_contain_text("no forecast for more than 64 different priors")
         found = summarise_states(
             service.campaign_service.store.row("scored").config, service.campaign_service.store.classes("scored"),
-            service.campaign_service.store.groups("scored"),
+            service.campaign_service.groups("scored"),
         )  # fmt: skip
         assert found is not None
         expect(page.locator("[data-live=accuracy]")).to_have_text(percent(found.accuracy))
@@ -486,7 +486,7 @@ class TestCampaign:
                 assert reply.json() == {"changed": 1, "left": 0}
         service.clock.ahead = 0.0
         lines = log_page(
-            service.campaign_service.store.overview,
+            service.campaign_service.store,
             "eventful",
             service.campaign_service.store.row("eventful").config,
             None,
@@ -748,7 +748,7 @@ class TestAccessible:
 
 
 class TestReads:
-    """The reads of ``campaigns.overview``: the same from every store as from looking at everything."""
+    """What pages read: the same from every store as from looking at everything."""
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_everywhere(self, kind: str, tmp_path: Path) -> None:
@@ -768,23 +768,31 @@ class TestReads:
                     campaign_service.tell(lease.id, "yes" if k % 3 else "no")
                 else:
                     clock.forward(61)
-            fast, plain = store.overview, PlainOverview(store)
+            events, tasks = store.events("c", 0, 1000), store.tasks("c")
+            added = [replace(event, data={}) if event.kind == "tasks_added" else event for event in events]
+            assert store.light_events("c", 1000) == added[::-1] and store.light_events("c", 1000, after=0) == added
+            assert store.light_events("c", 5) == added[:-6:-1] and store.light_events("c", 3, after=4) == added[4:7]
+            assert store.light_events("c", 5, before=2)[0].kind == "created"
+            assert store.tasks_by_number("c", [0, 3, 99]) == {0: tasks[0], 3: tasks[3]}
+            assert store.tasks_by_key("c", ["t5", "t9"]) == {"t5": tasks[5]}
+            every = store.leases("c")
+            assert [lease.id for lease in every] == [lease.id for lease in leases]
             ids = [lease.id for lease in leases]
-            groups = list(store.groups("c"))
-            for look in (fast, plain):
-                seqs = [event.seq for event in look.events_before("c", None, 5)]
-                assert seqs == list(range(store.row("c").seq, store.row("c").seq - 5, -1))
-                assert look.events_before("c", 2, 5)[0].kind == "created"
-            assert fast.events_before("c", None, 1000) == plain.events_before("c", None, 1000)
-            assert fast.tasks_in("c", groups, 4) == plain.tasks_in("c", groups, 4)
-            assert fast.tasks_numbered("c", [0, 3, 99]) == plain.tasks_numbered("c", [0, 3, 99])
-            assert fast.leases_named("c", [*ids, "none"]) == plain.leases_named("c", [*ids, "none"])
-            assert fast.open_leases("c", 10) == plain.open_leases("c", 10)
+            assert store.leases("c", ids=[*ids[2:4], "none", f"{ids[5]}0", "c.99.1"]) == every[2:4]
+            out = [lease for lease in every if lease.status == "leased"]
+            assert store.leases("c", open=True) == sorted(out, key=lambda lease: lease.expires_at)
+            assert store.leases("c", [0, 2]) == [lease for lease in every if lease.task in (0, 2)]
             for one in store.workers("c"):
-                assert fast.recent_answers("c", one.worker, 2) == plain.recent_answers("c", one.worker, 2)
-                assert len(fast.recent_answers("c", one.worker, 100)) == one.labels
+                told = [lease for lease in every if lease.worker == one.worker and lease.label is not None][::-1]
+                found, last = (
+                    campaign_service.run("c", lambda commands: commands.state.recent_answers(one.worker, many))  # noqa: B023
+                    for many in (100, 2)
+                )
+                assert [answer.label for answer in found] == [lease.label for lease in told] and last == found[:2]
+                assert [answer.node for answer in found] == [tasks[lease.task].node for lease in told]
+                assert len(found) == one.labels
             with pytest.raises(NotFoundError):
-                fast.open_leases("none", 1)
+                store.leases("none", open=True)
 
     def test_figures_are_those_of_the_results(self, tmp_path: Path) -> None:
         with opened("sqlite", tmp_path) as store:
@@ -796,14 +804,15 @@ class TestReads:
                 assert lease
                 campaign_service.tell(lease.id, "yes" if k % 3 else "no")
             results, row = list(campaign_service.results("c")), store.row("c")
-            found = summarise_states(row.config, store.classes("c"), store.groups("c"))
+            found = summarise_states(row.config, store.classes("c"), campaign_service.groups("c"))
             assert found is not None
             assert found.accuracy == pytest.approx(np.mean([r.probability for r in results]))
             counts = np.bincount([r.labels for r in results])
             assert found.by_labels == tuple(counts)
             assert sum(found.by_probability) == found.labelled == sum(r.labels > 0 for r in results)
             classes = store.classes("c")
-            tasks = store.overview.tasks_in("c", found.hardest, 100)
+            numbers = campaign_service.run("c", lambda commands: commands.state.tasks_in(found.hardest, 100))
+            tasks = [store.tasks("c")[number] for number in numbers]
             distance = [abs(belief(row.config, classes[t.class_number], t.labels, t.node)[0][1] - 0.5) for t in tasks]
             assert distance == sorted(distance) and len(tasks) == found.labelled
 

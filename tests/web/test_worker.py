@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
-from nextlabel.campaigns.pending_tables import NonBlockingTableCache
+from nextlabel.campaigns.table_cache import NonBlockingTableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
@@ -212,7 +212,7 @@ def test_platforms_join(service: Service) -> None:
     ]:  # fmt: skip
         with httpx.Client(follow_redirects=True) as http:
             assert http.get(join, params={**parameters, "completion": PROLIFIC}).status_code == 200
-        assert service.campaign_service.run(id, lambda commands, worker=worker: commands.ledger.open_leases(worker))  # type: ignore[misc]
+        assert service.campaign_service.run(id, lambda commands, worker=worker: commands.state.open_leases(worker))  # type: ignore[misc]
     with httpx.Client() as http:
         assert "preview" in http.get(join, params={"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}).text
         assert http.get(join).status_code == 422

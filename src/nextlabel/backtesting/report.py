@@ -1,17 +1,25 @@
-"""A backtest in words and tables: what is saved, who is ahead and why, and what the numbers rest on."""
+"""The report of a backtest: what is saved, who is ahead and why, what the numbers rest on, and the figures."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nextlabel.backtesting.pilot import learnt_threshold
 from nextlabel.backtesting.readout import FITS, accuracy_of, with_all_labels
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
-from nextlabel.notebook import table_html
+from nextlabel.problem.tables import prior_table
 from nextlabel.prose import counted, listed
-from nextlabel.reporting.artifacts import Row, text_table
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.report import Report, Table, read_sentences
+from nextlabel.reporting.style import GREY, INK, drawing, finish, in_order, look, panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: The overlap that a verdict is about, if the set has it, and those that the tables and boxes show.
 NAMED, SHOWN = 5, (3, 5, 7)
@@ -431,7 +439,7 @@ def saving_rows(found: Backtest) -> list[Row]:
     return [{name: getattr(one, name) for name in one.__slots__} for one in found.savings]
 
 
-def accuracy_table(found: Backtest, readout: str) -> tuple[list[str], list[list[str]]]:
+def accuracy_table(found: Backtest, readout: str) -> Table:
     """Policies down, asked budgets across; overlaps and the ceiling below."""
     points = [one for one in found.points if one.asked and one.readout == readout]
     budgets = sorted({one.budget for one in points})
@@ -442,7 +450,7 @@ def accuracy_table(found: Backtest, readout: str) -> tuple[list[str], list[list[
         cells = [at.get((name, U)) for U in budgets]
         if any(one is not None for one in cells):
             rows.append([name, *("" if one is None else with_interval(one) for one in cells)])
-    return header, rows
+    return Table(f"Accuracy, read out by {readout}", header, rows, overlap_line(found, readout))
 
 
 def overlap_line(found: Backtest, readout: str) -> str:
@@ -461,7 +469,7 @@ def with_interval(one: PolicyAccuracy) -> str:
     return f"{one.accuracy.mean:.3f} ±" + f"{one.accuracy.half_width:.3f}".lstrip("0")
 
 
-def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], list[list[str]]]:
+def saving_table(found: Backtest, readout: str, other: str) -> Table:
     """Labels saved by a read-out against each overlap read out by another one or the same."""
     mine = against(found, readout, other)
     ks = sorted({one.overlap for one in mine})
@@ -473,14 +481,10 @@ def saving_table(found: Backtest, readout: str, other: str) -> tuple[list[str], 
         for name in found.policies
         if any((name, k) in at for k in ks)
     ]
-    return header, rows
-
-
-def saving_caption(rows: list[list[str]]) -> str:
-    """What the intervals of a table of savings mean."""
+    title = f"Labels saved, read out by {readout}, against a fixed overlap read out by {other}"
     open_end = any("(?" in cell for row in rows for cell in row)
     unknown = " A ? stands where some of the resampled sets do not get there at all." if open_end else ""
-    return f"The interval is 95%, over orders and tasks.{unknown}\n"
+    return Table(title, header, rows, f"The interval is 95%, over orders and tasks.{unknown}")
 
 
 def _saved_cell(one: Saving | None) -> str:
@@ -494,20 +498,187 @@ def _saved_cell(one: Saving | None) -> str:
     return f"{more}{percent_saved(one.saved)} ({low} to {high})"
 
 
-def backtest_text(found: Backtest) -> str:
-    """The backtest in plain text: accuracy by the first read-out, and the answers in words."""
-    title, (header, rows), notes = _summary(found)
-    return text_table(title, header, rows, *notes)
-
-
-def backtest_html(found: Backtest) -> str:
-    """The same as notebooks show it."""
-    title, (header, rows), notes = _summary(found)
-    return table_html(title, header, rows, notes)
-
-
-def _summary(found: Backtest) -> tuple[str, tuple[list[str], list[list[str]]], list[str]]:
-    """Title, table and sentences."""
+def backtest_report(found: Backtest, read: Sequence[Mapping[str, Any]] = ()) -> Report:
+    """The report of a backtest; ``read`` says what was in the files."""
     first = found.readouts[0]
-    title = f"{found.tasks:,} tasks replayed: accuracy, read out by {first}"
-    return title, accuracy_table(found, first), [overlap_line(found, first), *sentences(found)]
+    answers, rests = sentences(found), assumptions(found)
+    facts = [
+        (
+            percent_saved(one.saved),
+            f"fewer labels than {one.overlap} for every task by {one.overlap_readout}, at equal accuracy: {one.policy}",
+        )
+        for one in headline(found)
+        if one.saved is not None and one.saved > 0
+    ]
+    accuracy = (
+        "Accuracy against labels per task with 95% intervals; squares: the same odd number of labels for every task."
+    )
+    saved = "Labels saved at the accuracy of a fixed number of labels for every task, with 95% intervals."
+    return Report(
+        title=f"{found.tasks:,} tasks replayed: accuracy, read out by {first}",
+        tables=[
+            *(accuracy_table(found, name) for name in found.readouts),
+            *(saving_table(found, name, other) for name in found.readouts for other in opponents(found, name)),
+        ],
+        sentences=answers,
+        heading="Backtest of recorded labels",
+        lead=f"{found.tasks:,} tasks replayed under {len(found.policies)} policies.",
+        facts=[*facts, (f"{found.ceilings[first]:.1%}", f"right with all labels, read out by {first}")],
+        figures=[
+            *((partial(panel, draw_accuracy, found, name), accuracy) for name in found.readouts),
+            *([(partial(panel, draw_savings, found), saved)] if _savings(found) else []),
+        ],
+        sections={"What this rests on": rests, "What was read": read_sentences(read)},
+        closing=["", *answers, "", *rests],
+        fields=backtest_fields(found) | {"sentences": answers, "assumptions": rests, "read": read},
+        files=lambda: {
+            "backtest.csv": point_rows(found),
+            "savings.csv": saving_rows(found),
+            "backtest.png": backtest_figure(found),
+        },
+    )
+
+
+def backtest_fields(found: Backtest) -> Row:
+    """The numbers of a backtest."""
+    setting, pilot = found.setting, found.pilot
+    return {
+        "tasks": found.tasks,
+        "labels": int(setting.recorded.counts.sum()),
+        "truth": found.truth,
+        "judged": found.known,
+        "undecided": found.undecided,
+        "pilot": pilot.size,
+        "prior": prior_table(setting.prior),
+        "prior_from": pilot.prior_from,
+        "threshold": setting.threshold,
+        "threshold_from": pilot.threshold_from,
+        "in_flight": found.rho,
+        "order": setting.order,
+        "ties": found.ties,
+        "workers": found.workers,
+        "replay": found.replay,
+        "turn_away": found.turn_away,
+        "ceiling": found.ceilings,
+        "accuracy": point_rows(found),
+        "savings": saving_rows(found),
+        "verdicts": verdict_rows(found),
+        "replications": found.replications,
+        "seed": setting.seed,
+        "seconds": found.seconds,
+    }
+
+
+#: A curve may begin below the panel: nothing is known about workers with fewer labels per task.
+FIRST_SHOWN = 1.5
+#: Labels saved, in percent, at the left end of the panel: an interval without a lower end begins there.
+LEAST_SHOWN = -100.0
+
+
+def backtest_figure(found: Backtest) -> Figure:
+    """Accuracy for each read-out, side by side, and what is saved by the first of them."""
+    with drawing() as plt:
+        many = len(found.readouts) + bool(_savings(found))
+        figure, panels = plt.subplots(1, many, figsize=(4.6 * many, 4.6), squeeze=False, layout="constrained")
+        for axes, readout in zip(panels[0], found.readouts, strict=False):
+            draw_accuracy(axes, found, readout)
+        if _savings(found):
+            draw_savings(panels[0][-1], found)
+        return finish(figure)
+
+
+def draw_accuracy(axes: Any, found: Backtest, readout: str) -> None:
+    """Accuracy of every policy by one read-out, fixed overlaps by it and by majority, and the ceiling."""
+    for name in in_order(found.policies):
+        mine = [one for one in found.points if one.policy == name and one.readout == readout]
+        if not mine:
+            continue
+        x = np.array([one.labels_per_task for one in mine])
+        y = np.array([one.accuracy.mean for one in mine])
+        h = np.array([one.accuracy.half_width for one in mine])
+        style = look(name)
+        axes.fill_between(x, y - h, y + h, color=style["color"], alpha=0.12, linewidth=0, zorder=2)
+        axes.plot(x, y, **style, markevery=[k for k, one in enumerate(mine) if one.asked])
+    _overlaps(axes, found, readout, INK, "white" if readout == USUAL else INK)
+    if readout != USUAL and USUAL in found.readouts:
+        _overlaps(axes, found, USUAL, INK, "white")
+    axes.axhline(found.ceilings[readout], color=INK, linewidth=1.0, linestyle=":", label="all labels")
+    axes.set_xlabel("labels per task")
+    axes.set_ylabel("accuracy" if found.truth == "gold" else "agreement with all labels together")
+    axes.set_title(f"read out by {readout}")
+    axes.tick_params(colors=INK)
+    axes.spines["left"].set_color(GREY)
+    axes.set_ylim(*_limits(found))
+    axes.legend(loc="lower right", fontsize=8)
+
+
+def _overlaps(axes: Any, found: Backtest, readout: str, colour: str, face: str) -> None:
+    fixed = [one for one in found.overlaps if one.readout == readout]
+    axes.errorbar(
+        [one.labels_per_task for one in fixed],
+        [one.accuracy.mean for one in fixed],
+        [one.accuracy.half_width for one in fixed],
+        fmt="s", color=colour, markerfacecolor=face, markersize=7, linewidth=0.8, zorder=6,
+        label=f"fixed overlap, {readout}",
+    )  # fmt: skip
+    for one in fixed:
+        axes.annotate(
+            str(one.budget), (one.labels_per_task, one.accuracy.mean), textcoords="offset points", xytext=(6, -12),
+            color=colour,
+        )  # fmt: skip
+
+
+def draw_savings(axes: Any, found: Backtest) -> None:
+    """Labels saved by the first read-out against overlaps, by majority and by the same read-out."""
+    readout = _savings(found)
+    rows = [
+        (k, other, [one for one in against(found, readout, other) if one.overlap == k])
+        for k in SHOWN
+        for other in opponents(found, readout)
+    ]
+    rows = [row for row in rows if row[2]]
+    names = in_order({one.policy for _, _, some in rows for one in some})
+    named: set[str] = set()
+    for r, (_, _, some) in enumerate(rows):
+        for one in some:
+            if one.saved is None:
+                continue
+            style = look(one.policy)
+            shift = 0.5 * (names.index(one.policy) / (len(names) - 1) - 0.5) if len(names) > 1 else 0.0
+            high = one.saved if one.high is None else one.high
+            if one.low is None:  # some resampled sets do not get there at all: the interval has no lower end
+                ends = (LEAST_SHOWN, 100 * high)
+                axes.plot(LEAST_SHOWN, r + shift, "<", color=style["color"], markersize=5, clip_on=False)
+            else:
+                ends = (100 * one.low, 100 * high)
+            axes.plot(ends, [r + shift] * 2, color=style["color"], linewidth=1.5)
+            label = None if one.policy in named else one.policy
+            named.add(one.policy)
+            axes.plot(100 * one.saved, r + shift, style["marker"], color=style["color"], label=label)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [f"{k} labels,\nby {other}" for k, other, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(left=max(LEAST_SHOWN, axes.get_xlim()[0]), right=100.0)
+    axes.set_xlabel("labels saved, %")
+    axes.set_title(f"saved at equal accuracy, read out by {readout}")
+    if named:
+        axes.legend(loc="best", fontsize=8)
+    else:
+        axes.text(0.5, 0.5, "no policy reaches these accuracies", transform=axes.transAxes, ha="center", color=INK)
+
+
+def _savings(found: Backtest) -> str:
+    """The first read-out that has savings against an overlap that is shown; nothing if none has."""
+    for readout in found.readouts:
+        if any(one.overlap in SHOWN for other in opponents(found, readout) for one in against(found, readout, other)):
+            return readout
+    return ""
+
+
+def _limits(found: Backtest) -> tuple[float, float]:
+    """The same range of accuracies for all panels."""
+    values = [one.accuracy.mean for one in found.points if one.labels_per_task >= FIRST_SHOWN]
+    values += [one.accuracy.mean for one in found.overlaps if one.readout == USUAL or one.budget > 1]
+    values += list(found.ceilings.values())
+    room = 0.06 * (max(values) - min(values) + 0.01)
+    return min(values) - room, max(values) + room

@@ -216,14 +216,14 @@ class Backtest:
     uses_prior: bool = True
 
     def __str__(self) -> str:
-        from nextlabel.backtesting.report import backtest_text
+        from nextlabel.backtesting.report import backtest_report
 
-        return backtest_text(self)
+        return backtest_report(self).text()
 
     def _repr_html_(self) -> str:
-        from nextlabel.backtesting.report import backtest_html
+        from nextlabel.backtesting.report import backtest_report
 
-        return backtest_html(self)
+        return backtest_report(self).notebook()
 
     @property
     def tasks(self) -> int:

@@ -12,23 +12,21 @@ from dataclasses import fields
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from nextlabel.campaign.page_settings import (
+from nextlabel.campaign.setting_checks import (
     check_names_fit,
+    check_turning_away,
+    checked_budget,
     checked_completion_code,
+    checked_deadline,
     checked_display_names,
     checked_instructions,
     checked_language,
-    checked_name,
-    checked_question,
-    checked_show,
-)
-from nextlabel.campaign.setting_checks import (
-    check_turning_away,
-    checked_budget,
-    checked_deadline,
     checked_lease_seconds,
+    checked_name,
     checked_pay,
+    checked_question,
     checked_quota,
+    checked_show,
     checked_switch,
 )
 from nextlabel.campaign.settings import CampaignSettings, tuples_of, unchecked

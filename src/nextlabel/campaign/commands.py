@@ -1,41 +1,84 @@
-"""The commands of a campaign: each reads the ledger, decides, and writes events (``campaign.recording``)."""
+"""The commands of a campaign: each looks at its state, decides, and writes events, which the state follows.
+
+Leases are judged by their times at the beginning of every command, so that nothing has to run in the background.
+``now`` is given (seconds since 1970) and never taken to be behind the last event; nothing is written if it is far
+from that (``campaign.clock``). Which task a worker gets is the allocator's choice (``policies.allocation``); quotas,
+blocks, pauses, control questions, deadlines and rates are decided here.
+
+Turning away (policy ``crowd``, setting ``turn_away``). A worker is turned away if no task wants a label of their type,
+and the task that would lose least by it loses more than turning them away does. Nobody is
+
+- before ``policies.crowd.allocator.TRIAL_LABELS`` labels, controls among them: before that nobody knows them,
+- while they hold a task: that is theirs, and is asked for first,
+- if no more asks are expected than labels are left (``rates.expected_asks``),
+- if others have been waited for in vain: for ``PATIENCE_S`` seconds after somebody was turned away nobody got a task.
+  Then everybody gets one until the next refit, so that a campaign ends as long as anybody comes.
+"""
 
 from __future__ import annotations
 
 import math
 from copy import deepcopy
+from datetime import UTC, datetime
 from typing import Any
 
-from nextlabel.campaign import scoring
 from nextlabel.campaign.amendments import COUNTED, changes_of
-from nextlabel.campaign.choice import choose
-from nextlabel.campaign.clock import doubt_about
-from nextlabel.campaign.comments import checked_comment, comment_data
-from nextlabel.campaign.declaration import LONGEST_WORKER
-from nextlabel.campaign.ids import lease_id
-from nextlabel.campaign.ledger import Ledger
-from nextlabel.campaign.policy_tables import TableSource
-from nextlabel.campaign.projection import apply_event
-from nextlabel.campaign.rates import lease_seconds
-from nextlabel.campaign.recording import Recording
+from nextlabel.campaign.controls import choose_control
+from nextlabel.campaign.crowd_model import CORE_LABELS, CrowdModel, adopted, new_model
+from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.policy_tables import TableSource, load_of
+from nextlabel.campaign.rates import (
+    RATE_MEMORY,
+    arrival_rate,
+    completion_rate,
+    expected_asks,
+    labels_before_deadline,
+    lease_seconds,
+    wanted_rho,
+)
 from nextlabel.campaign.replies import Lease, NoTask, Told
-from nextlabel.campaign.rows import LeaseRow, TaskRow
-from nextlabel.campaign.shown_columns import check_columns, shown_payload
+from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
+from nextlabel.campaign.settings import check_columns, shown_payload
+from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
-from nextlabel.campaign.task_moves import get_lease
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.campaign.worker_commands import check_may_undo, is_blocked
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
+from nextlabel.policies.allocation import Allocator, Outlook, starting_place
+from nextlabel.policies.by_score import ScoreAllocator
+from nextlabel.policies.by_table import TableAllocator
+
+#: Leases that one command expires at most.
+MOST_EXPIRED = 1000
 
 #: The seconds after which it is worth asking again.
 RETRY_RANGE = (1.0, 30.0)
+
+#: Seconds for which better workers are waited for.
+PATIENCE_S = 600.0
+
 #: Tasks whose columns are looked at when others are to be shown.
 SAMPLE = 20
 _TABLES = (dict, list)
 
+#: A task and what the log says about its choice, or why there is none.
+Choice = tuple[int, dict[str, Any]] | Reason
 
-class Commands(Recording):
+#: Seconds that a clock may be behind the last event, as another machine's clock or a corrected one is.
+MOST_BEHIND_S = 60.0
+
+#: Seconds that may pass between two events.
+MOST_AHEAD_S = 30 * 86_400.0
+
+
+class Commands:
     """Commands on one campaign at one time, inside one transaction."""
+
+    def __init__(self, state: CampaignState, tables: TableSource, now: float) -> None:
+        self.state, self.tables = state, tables
+        self.now = max(now, state.row.last_at)
+        self._reading, self._doubt = now, doubt_about(state.row, now)
 
     # Commands of workers
 
@@ -43,28 +86,24 @@ class Commands(Recording):
         """A task for the worker: the lease that is out, or the task where a label is worth most; else the reason."""
         checked_worker(worker)
         self.expire()
-        for lease in self.ledger.open_leases(worker):
-            return self._lease(lease, self.ledger.task(lease.task))
-        row = self.ledger.row
+        for lease in self.state.open_leases(worker):
+            return self._lease(lease)
+        row = self.state.row
         refused = self.refusal(worker)
         if refused is not None:
             return refused
         if row.left == 0:
             return self._refuse("all_leased")
-        chosen = choose(self, worker)
+        chosen = self._choose(worker)
         if isinstance(chosen, str):
-            return self._refuse(chosen, soon=not self.ledger.search_ended())
+            return self._refuse(chosen)
         task, how = chosen
-        until = self.now + lease_seconds(row)
-        if row.deadline is not None:
-            until = min(until, row.deadline)
+        until = self._until()
         id = lease_id(row.id, row.given)
         self.reopen()  # a label may have become worth its price again
-        self.record(
-            "leased",
-            {"lease": id, "task": task.number, "worker": worker, "expires_at": until, "state": list(task.group), **how},
-        )
-        return self._lease(get_lease(self.ledger, id), task)
+        state = list(self.state.group_of(task))
+        self.record("leased", {"lease": id, "task": task, "worker": worker, "expires_at": until, "state": state, **how})
+        return self._lease(self.state.get_lease(id))
 
     def refusal(self, worker: str) -> NoTask | None:
         """Why this worker, who holds nothing, gets no task whichever there are; None if there may be one."""
@@ -73,30 +112,31 @@ class Commands(Recording):
 
     def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
-        answer, said = self.ledger.row.config.answer(label), comment_data(checked_comment(comment))
+        answer, said = self.state.row.config.answer(label), comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")
+        row = self.state.row
         if status is None:
             if lease.label != answer:
-                earlier = self.ledger.row.config.labels[lease.label or 0]
+                earlier = row.config.labels[lease.label or 0]
                 raise ConflictError(
                     f"the lease was answered with {earlier!r} before.", "Undo that answer first, or leave it."
                 )
             return self._told(lease)
-        row, task = self.ledger.row, self.ledger.task(lease.task)
-        most = row.rules.limits_of(task.number).most_labels
-        if task.gold is not None:
-            counted = (lease.free or row.spent < row.budget) and not is_blocked(self, lease.worker)
+        tasks, task, control = self.state.pool.tasks, lease.task, self.state.is_control(lease.task)
+        labels, most = int(tasks.labels[task]), int(tasks.most_labels[task])
+        if control:
+            counted = (lease.free or row.spent < row.budget) and not self.is_blocked(lease.worker)
         elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
-            counted = row.spent < row.budget and task.labels < most
+            counted = row.spent < row.budget and labels < most
         else:
-            counted = row.left > 0 and task.labels + task.w < most and not is_blocked(self, lease.worker)
-        last = counted and task.gold is None and task.labels + 1 >= most and task.closed_seq is None
+            counted = row.left > 0 and labels + int(tasks.w[task]) < most and not self.is_blocked(lease.worker)
+        last = counted and not control and labels + 1 >= most and not self.state.is_full(task)
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
         self.closing_reason()
-        return self._told(get_lease(self.ledger, id))
+        return self.told(id)
 
     def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Told:
         """The worker passes the task on; it does not come back to the same worker."""
@@ -105,24 +145,21 @@ class Commands(Recording):
         lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
             self.record("released", {"lease": id, **said})
-        return self._told(get_lease(self.ledger, id))
+        return self.told(id)
 
     def renew(self, id: str, worker: str | None = None) -> Told:
         """More time for a lease that is out."""
         self.expire()
         lease = self._own_lease(id, worker)
         after(lease.status, "renew")
-        row = self.ledger.row
-        until = self.now + lease_seconds(row)
-        if row.deadline is not None:
-            until = min(until, row.deadline)
+        until = self._until()
         if until > lease.expires_at:
             self.record("renewed", {"lease": id, "expires_at": until})
-        return self._told(get_lease(self.ledger, id))
+        return self.told(id)
 
     def told(self, id: str) -> Told:
         """What has become of a lease."""
-        return self._told(get_lease(self.ledger, id))
+        return self._told(self.state.get_lease(id))
 
     def undo(self, id: str, worker: str | None = None) -> Told:
         """Take an answer back while its lease would still be out; the worker has the task again."""
@@ -131,91 +168,285 @@ class Commands(Recording):
         if lease.status == LEASED:
             return self._told(lease)
         after(lease.status, "undo")
-        check_may_undo(self, lease.worker, lease.dropped)
+        if lease.dropped:
+            raise ConflictError("the label was dropped by the requester: it cannot be undone.", "Leave it as it is.")
+        if self.is_blocked(lease.worker):
+            raise ConflictError("the worker is blocked: the answer stays.", "Ask the requester to restore the worker.")
         self.trust_clock()
         if self.now >= lease.expires_at or self.past_deadline():
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self.record("undone", {"lease": id, "label": lease.label})
         self.reopen()
-        return self._told(get_lease(self.ledger, id))
+        return self.told(id)
 
     # Commands of the requester
 
     def pause(self) -> None:
         """No new leases until ``resume``; those that are out go on."""
         self.expire()
-        if not self.ledger.row.paused:
+        if not self.state.row.paused:
             self.record("paused", {})
 
     def resume(self) -> None:
         """New leases again."""
         self.expire()
-        if self.ledger.row.paused:
+        if self.state.row.paused:
             self.record("resumed", {})
 
     def change(self, **values: Any) -> None:
         """Other settings (``campaign.amendments``); None takes those away that need not be there."""
         self.expire()
-        new = changes_of(self.ledger.row, values)
+        row = self.state.row
+        new = changes_of(row, values)
         if new.get("show") is not None:
-            before = self.ledger.row.config.show or ()
-            check_columns([name for name in new["show"] if name not in before], self._first_payloads())
+            before = row.config.show or ()
+            payloads = [self.state.source.text(number)[1] for number in range(min(row.tasks, SAMPLE))]
+            check_columns([name for name in new["show"] if name not in before], payloads)
         if new:
             self.record("changed", new)
             if not COUNTED.keys().isdisjoint(new):
                 self.reopen()
                 self.closing_reason()
 
-    def _first_payloads(self) -> list[Any]:
-        return [self.ledger.task(number).payload for number in range(min(self.ledger.row.tasks, SAMPLE))]
-
     def reconsider_deadline(self) -> None:
         """After the clock was set: expire what is over, and open a campaign that was closed before its deadline."""
         self.expire()
-        if self.ledger.row.closed_reason == "deadline_passed" and not self.past_deadline():
+        if self.state.row.closed_reason == "deadline_passed" and not self.past_deadline():
             self.reopen()
         self.closing_reason()
 
+    # Which task a worker gets
+
+    def _choose(self, worker: str) -> Choice:
+        """The task and what it was chosen by, or why there is none."""
+        state, row = self.state, self.state.row
+        n, asks = labels_before_deadline(row, self.now), expected_asks(row, self.now)
+        control = choose_control(self, worker) if row.controls else None
+        if control is not None:
+            return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
+        allocator, how = self._allocator()
+        waited = row.config.turn_away and state.crowd is not None and _waited_in_vain(state.crowd, self.now)
+        start = starting_place(row.config.seed, row.given, row.rules.segments)
+        must_serve = asks is None or asks <= row.left or waited
+        outlook = Outlook(row.given, n, row.spent + row.reserved, start, must_serve)
+        task = allocator.choose(state.numbers.get(worker, -1), outlook)
+        if isinstance(task, str) and state.crowd is not None and state.crowd.crowd.tasks < row.tasks:
+            model = self.refit(wait=True)  # there are tasks that it does not know yet
+            task, how = model.crowd.choose(state.numbers.get(worker, -1), outlook), {"model": model.version}
+        if task == "turned_away" and state.crowd is not None and state.crowd.turned_by.get(worker) != how["model"]:
+            self.record("turned_away", {"worker": worker, "model": how["model"], "left": n, "arrivals": asks})
+        if task == "below_price" and row.reserved == 0:
+            return self.close("below_price")
+        if isinstance(task, str):
+            return task
+        return task, {"left": n, **how, **({"waited": True} if waited else {})}
+
+    def _allocator(self) -> tuple[Allocator, dict[str, Any]]:
+        """What chooses the next task, and what the log says of it: the load of its tables or the version of a model."""
+        state, row = self.state, self.state.row
+        if row.config.knows_workers:
+            model = self.crowd()
+            if model.is_due(row):
+                model = self.refit(wait=model.version == 0)
+            return model.crowd, {"model": model.version}
+        if isinstance(state.pool, ScoreAllocator):
+            return state.pool, {}
+        assert isinstance(state.pool, TableAllocator)
+        rho = wanted_rho(row)
+        if rho != row.rho and self.tables.has(row.config, state.classes, load_of(row, self.now, rho)):
+            rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
+            self.record("tuned", {"rho": rho, **rates})
+        state.pool.tables = tables = self.tables.ready(row.config, state.classes, load_of(row, self.now))
+        return state.pool, {"rho": tables.load.rho} if tables.load.tasks == 0 else tables.load._asdict()
+
+    # Writing events
+
+    def begin(self) -> None:
+        """Open the log of a new campaign."""
+        config = self.state.row.config.to_dict()
+        self.record("created", {"config": config, "rate_memory": RATE_MEMORY, "core": CORE_LABELS})
+
+    def settle(self) -> None:
+        """Expire what is over and close the campaign if nothing more can happen."""
+        self.expire()
+        self.closing_reason()
+
+    def record(self, kind: str, data: dict[str, Any]) -> Event:
+        """Write an event; the state follows it, and so does what is known of the crowd."""
+        self.trust_clock()
+        return self.state.record(self.now, kind, data)
+
+    def trust_clock(self) -> None:
+        """Refuse to go on by a clock that is far from the last event."""
+        if self._doubt is not None:
+            raise self._doubt
+
+    def expire(self) -> None:
+        """Leases whose time is over give their reservation back; after the deadline it is over for all of them."""
+        over = math.inf if self.past_deadline() else self.now
+        for lease in self.state.expired(over, MOST_EXPIRED):
+            self.record("expired", {"lease": lease.id})
+
+    def closing_reason(self) -> Reason | None:
+        """Why nobody can get a task, None if somebody can; a lasting reason closes the campaign, in the log too."""
+        row = self.state.row
+        if self.past_deadline():
+            return self.close("deadline_passed")
+        if row.spent >= row.budget:
+            return self.close("budget_spent")
+        if row.tasks == 0:
+            return "preparing"
+        if row.full >= row.tasks - row.controls:
+            return self.close("finished") if row.reserved == 0 else "finished"
+        return "paused" if row.paused else None
+
+    def past_deadline(self) -> bool:
+        """Whether the campaign's deadline is over."""
+        deadline = self.state.row.deadline
+        return deadline is not None and self.now >= deadline
+
+    def close(self, reason: Reason) -> Reason:
+        """Close the campaign, if it is not closed for that reason; returns the reason that stands."""
+        before = self.state.row.closed_reason
+        if before is not None and self._doubt is not None:
+            if before == "deadline_passed" and self._reading < (self.state.row.deadline or 0.0):
+                raise self._doubt  # it was closed by a clock that was ahead
+            return before
+        if before != reason:
+            try:
+                self._learn_all()
+            except TablesPendingError:
+                return reason  # the next command closes it
+            self.record("closed", {"reason": reason})
+        return reason
+
+    def reopen(self) -> None:
+        """Open a campaign that was closed."""
+        if self.state.row.closed_seq is not None:
+            self.record("reopened", {})
+
+    # What is learnt of the crowd
+
+    def crowd(self) -> CrowdModel:
+        """What is known of tasks and workers, up to the last event."""
+        state = self.state
+        if state.crowd is None:
+            self.tables.crowd_ready()
+            self.tables.crowd_loaded(state.row)
+            state.crowd = new_model(state)
+        state.crowd.catch_up(state)
+        if state.crowd.missed is not None and self.tables.refit_later(state.row.id) is None:
+            model = adopted(state.crowd, state)
+            model.take_turns(state.crowd)
+            state.crowd = model
+        return state.crowd
+
+    def crowd_snapshot(self) -> CrowdSnapshot:
+        """What is believed of tasks and workers now (policy crowd); once the campaign is over, from all labels."""
+        model, row = self.crowd(), self.state.row
+        if self._doubt is None and row.tasks and self._is_over and model.has_news(row):
+            later = self.tables.refit_later(row.id)
+            if later is not None:
+                raise TablesPendingError(later)
+        return model.snapshot(self.state)
+
+    def refit(self, wait: bool = False) -> CrowdModel:
+        """Learn workers and tasks anew, and say so in the log; with ``wait`` nothing can go on before.
+
+        Where refits are made in the background, that begins now (``TablesPendingError`` if it must be waited for).
+        """
+        self.trust_clock()
+        later = self.tables.refit_later(self.state.row.id)
+        if later is None:
+            self.record("refitted", self.crowd().refit(self.state, self._labels_to_come, self._asks_to_come))
+        elif wait:
+            raise TablesPendingError(later)
+        return self.crowd()
+
+    def begin_refit(self) -> Event | None:
+        """Say in the log that a refit is begun, if one is wanted and nobody else is at it."""
+        model = self.crowd()
+        if not self.wants_refit(model) or model.missed is not None or model.waits_for_others(self.now):
+            return None
+        return self.record("refitting", model.begin_refit(self.state.row, self._labels_to_come, self._asks_to_come))
+
+    def wants_refit(self, model: CrowdModel) -> bool:
+        """Whether the model is behind: for the next choice, or because the campaign is over."""
+        row = self.state.row
+        return row.tasks > 0 and (model.is_due(row) or (self._is_over and model.has_news(row)))
+
+    @property
+    def _is_over(self) -> bool:
+        row = self.state.row
+        return row.spent >= row.budget or row.full >= row.tasks or self.past_deadline()
+
+    @property
+    def _labels_to_come(self) -> int:
+        return labels_before_deadline(self.state.row, self.now)
+
+    @property
+    def _asks_to_come(self) -> float | None:
+        return expected_asks(self.state.row, self.now)
+
+    def _learn_all(self) -> None:
+        """Final results rest on all labels."""
+        row = self.state.row
+        if row.config.knows_workers and row.tasks and self.crowd().has_news(row):
+            self.refit(wait=True)
+
+    # Workers and leases
+
+    def is_blocked(self, worker: str) -> bool:
+        """Whether a worker gets no task, and no answer of theirs counts."""
+        found = self.state.find_worker(worker)
+        return found is not None and found.standing == "blocked"
+
     def _why_not(self, worker: str) -> Reason | None:
         """Why this worker gets no task although others may."""
-        tally, most = self.ledger.find_worker(worker), self.ledger.row.config.most_labels_per_worker
+        tally, most = self.state.find_worker(worker), self.state.row.config.most_labels_per_worker
         if tally is None:
             return None
         if tally.standing != "active":
             return "worker_blocked" if tally.standing == "blocked" else "worker_paused"
         return "quota_reached" if most is not None and tally.labels >= most else None
 
-    def _refuse(self, reason: Reason, soon: bool = False) -> NoTask:
-        """Why there is no task, and when to ask again; ``soon``: the search for one goes on then."""
+    def _refuse(self, reason: Reason) -> NoTask:
+        """Why there is no task, and when to ask again."""
         retry: float | None = None
         low, high = RETRY_RANGE
         if reason in ("all_leased", "below_price", "finished", "budget_spent"):
-            expiry = self.ledger.next_expiry()
+            expiry = self.state.next_expiry()
             if reason == "all_leased" or expiry is not None:
-                retry = low if soon else min(max((expiry or self.now) - self.now, low), high)
+                retry = min(max((expiry or self.now) - self.now, low), high)
         elif reason in ("paused", "worker_paused", "nothing_left_for_you", "preparing", "turned_away"):
             retry = high
-        return NoTask(self.ledger.row.id, reason, retry and float(math.ceil(retry)))
+        return NoTask(self.state.row.id, reason, retry and float(math.ceil(retry)))
+
+    def _until(self) -> float:
+        """When a lease that is given now expires."""
+        row = self.state.row
+        until = self.now + lease_seconds(row)
+        return until if row.deadline is None else min(until, row.deadline)
 
     def _own_lease(self, id: str, worker: str | None) -> LeaseRow:
         """A lease, of that worker if one is named: another worker's lease does not exist for them."""
-        lease = get_lease(self.ledger, id)
+        lease = self.state.get_lease(id)
         if worker is not None and lease.worker != worker:
-            return get_lease(self.ledger, "")
+            return self.state.get_lease("")
         return lease
 
-    def _lease(self, lease: LeaseRow, task: TaskRow) -> Lease:
+    def _lease(self, lease: LeaseRow) -> Lease:
+        key, payload = self.state.source.text(lease.task)
         # A store may remember the task: what a program does with its payload must not be seen by others.
-        payload = _copied(shown_payload(self.ledger.row.config.show, task.payload))
+        shown = _copied(shown_payload(self.state.row.config.show, payload))
         return Lease(
-            lease.id, self.ledger.row.id, task.key, payload, lease.worker, lease.status, lease.leased_at,
-            lease.expires_at,
-        )  # fmt: skip
+            lease.id, self.state.row.id, key, shown, lease.worker, lease.status, lease.leased_at, lease.expires_at
+        )
 
     def _told(self, lease: LeaseRow) -> Told:
-        name = None if lease.label is None else self.ledger.row.config.labels[lease.label]
+        name = None if lease.label is None else self.state.row.config.labels[lease.label]
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
-        return Told(lease.id, self.ledger.task(lease.task).key, lease.status, name, lease.counted, until)
+        return Told(lease.id, self.state.source.text(lease.task)[0], lease.status, name, lease.counted, until)
 
 
 def _copied(payload: Any) -> Any:
@@ -225,19 +456,36 @@ def _copied(payload: Any) -> Any:
     return deepcopy(payload) if isinstance(payload, _TABLES) else payload
 
 
-def accept_time(ledger: Ledger, tables: TableSource, now: float) -> bool:
+def known_worker(campaign: Commands, worker: str) -> WorkerRow:
+    """The tally of a worker who has had a task, or a NotFoundError."""
+    found = campaign.state.find_worker(worker)
+    if found is None:
+        raise NotFoundError(
+            f"worker {worker[:60]!r} has had no task of campaign {campaign.state.row.id!r}.",
+            "See nextlabel campaign workers for those who have.",
+        )
+    return found
+
+
+def _waited_in_vain(model: CrowdModel, now: float) -> bool:
+    """Whether nobody got a task for so long that the next to come gets one, whoever it is."""
+    since = model.nobody_since
+    return model.serves_all or (since is not None and now - since > PATIENCE_S)
+
+
+def accept_time(state: CampaignState, tables: TableSource, now: float) -> bool:
     """Accept a time at which nothing could be written, and say so in the log; False if there is no doubt about it.
 
     If the campaign's last event is from a clock that was ahead, leases end as if they had been given out now.
     """
-    row = ledger.row
+    row = state.row
     if doubt_about(row, now) is None:
         return False
     data = {"before": row.last_at}
     if now < row.last_at:
         data["expires_at"] = now + lease_seconds(row)
-    apply_event(ledger, ledger.append(now, "clock_accepted", data), scoring.rank)
-    Commands(ledger, tables, now).reconsider_deadline()
+    state.record(now, "clock_accepted", data)
+    Commands(state, tables, now).reconsider_deadline()
     return True
 
 
@@ -248,3 +496,53 @@ def checked_worker(worker: Any) -> str:
             f"a worker's name is a text of 1 to {LONGEST_WORKER} characters.", "Give e.g. the platform's worker id."
         )
     return worker
+
+
+def doubt_about(row: CampaignRow, now: float) -> ClockError | None:
+    """Why nothing may be written at ``now``; None if it may."""
+    if row.seq == 0 or row.last_at - MOST_BEHIND_S <= now <= row.last_at + MOST_AHEAD_S:
+        return None
+    return ClockError(
+        f"the clock says {_written(now)}, {_apart(row.last_at, now)} the last event of campaign {row.id!r} "
+        f"({_written(row.last_at)}).",
+        f"Set the clock right. If it is right, accept it: nextlabel campaign clock {row.id} --accept.",
+    )
+
+
+def _apart(last: float, now: float) -> str:
+    seconds = abs(now - last)
+    for size, unit in ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit} {'after' if now > last else 'before'}"
+    return f"{seconds:.0f} seconds {'after' if now > last else 'before'}"
+
+
+def _written(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:-6] + "Z"
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.0f} s since 1970"
+
+
+def checked_comment(comment: Any) -> str | None:
+    """The comment with lines that end as Unix ends them; None if it is empty."""
+    if comment is None:
+        return None
+    text = comment.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(comment, str) else None
+    if text is None or len(text) > LONGEST_COMMENT or "\x00" in text or not _is_unicode(text):
+        raise InputError(f"a comment is a text of at most {LONGEST_COMMENT} characters.", "Give a shorter text.")
+    return text or None
+
+
+def comment_data(comment: str | None) -> dict[str, str]:
+    """What an event says about a comment: nothing if there is none."""
+    return {} if comment is None else {"comment": comment}
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether there is no half of a pair of surrogates in it, which no database takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -17,24 +17,34 @@ Cost: an event some microseconds; a refit 0.05 to 1 s; a start about 20 us per e
 
 from __future__ import annotations
 
+import io
+import json
+import zlib
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.crowd_log import CrowdLog, limits_between
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot, snapshot_of
-from nextlabel.campaign.crowd_start import start_of, workers_of
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.ids import lease_number
-from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.rows import CampaignRow, lease_number
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import DRAWS
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.policies.allocation import Outlook, Refusal
+from nextlabel.policies.crowd.growing import LEAST, GrowingCrowd
+from nextlabel.version import __version__
 
+#: Snapshots of another format or version are ignored.
+SNAPSHOT = f"crowd 1, nextlabel {__version__}"
 #: Events that are read at once.
 CHUNK = 2000
 #: A refit comes after ``FEWEST`` labels more, or after these shares of the labels given and of the tasks, but after
@@ -45,6 +55,46 @@ FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 
 MOST_POINTS, QUICK_DRAWS = 60, 16
 #: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
 PATIENCE_S = 20.0
+
+
+#: Labels per row that the first idea of the crowd is worth with two answers. With more, each truth has fewer labels to
+#: learn from; held as firmly, good workers would be taken for worse than they are until the end of a campaign.
+HELD = 120.0
+#: Labels per truth that the way of the many is worth for one of them, in new campaigns, and the answers from which on
+#: there is such a core (decision 43).
+CORE_LABELS, CORE_ANSWERS = 12.0, 3
+#: Nobody is taken to be more accurate than this before a label of theirs is seen.
+MOST_ACCURATE = 0.95
+
+
+class CrowdLog(Protocol):
+    """What a model reads: a ledger inside a transaction, or the store outside of one."""
+
+    @property
+    def row(self) -> CampaignRow:
+        """The campaign."""
+        ...
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number."""
+        ...
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
+        ...
+
+    @property
+    def classes(self) -> Sequence[Prior]:
+        """The different priors of the tasks."""
+        ...
+
+    def snapshot(self) -> bytes | None:
+        """A model as it was once (``CrowdModel.dump``), if one is kept."""
+        ...
 
 
 class CrowdModel:
@@ -74,12 +124,13 @@ class CrowdModel:
         self._revised = False
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
+        self._aimed = False
 
     # Following the log ------------------------------------------------------------------------------------------
 
     def catch_up(self, log: CrowdLog) -> None:
         """Bring the model to the last event of the log."""
-        if self.seq == 0:
+        if not self._aimed:
             self._aim_at_last_refit(log)
         end = log.row.seq
         while self.seq < end:
@@ -88,6 +139,7 @@ class CrowdModel:
 
     def _aim_at_last_refit(self, log: CrowdLog) -> None:
         """Of all refits in the log, only the last one needs to be computed."""
+        self._aimed = True
         self.crowd.reserve_tasks(log.row.tasks)
         last = log.last_event("refitted")
         self._target = log.log(last - 1, 1)[0] if last else None
@@ -130,15 +182,15 @@ class CrowdModel:
             self._leased(data)
         elif kind in ("labelled", "late"):
             if data["counted"]:
-                self.crowd.label(lease_number(data["lease"]), data["label"])
+                self.crowd.complete(lease_number(data["lease"]), data["label"])
             elif kind == "labelled":
-                self.crowd.give_up(lease_number(data["lease"]))
+                self.crowd.cancel(lease_number(data["lease"]))
         elif kind in ("expired", "released"):
-            self.crowd.give_up(lease_number(data["lease"]))
+            self.crowd.cancel(lease_number(data["lease"]))
         elif kind == "undone":
-            self.crowd.take_back(lease_number(data["lease"]))
+            self.crowd.reopen(lease_number(data["lease"]))
         elif kind == "unasked":
-            self.crowd.hold(data["task"], self._number_of(data["worker"]))
+            self.crowd.hold(lease_number(data["lease"]), data["task"], self._number_of(data["worker"]))
         elif kind == "withdrawn":
             if data["counted"]:
                 self._change_labels([[data["lease"], data["label"]]], drop=True)
@@ -150,17 +202,17 @@ class CrowdModel:
             self._change_predictions(data["worker"], kind == "predictions_dropped")
         elif kind == "worker_blocked":
             for lease in data["leases"]:
-                self.crowd.give_up(lease_number(lease))
+                self.crowd.cancel(lease_number(lease))
         elif kind == "gold_set":
             for task, answer in data["answers"]:
-                self.crowd.set_gold(task, answer)
+                self.crowd.know(task, answer)
             self._revised = True
         elif kind in ("labels_dropped", "labels_restored"):
             self._change_labels(data["leases"], kind == "labels_dropped")
 
     def _leased(self, data: dict[str, Any]) -> None:
         name = data["worker"]
-        self.crowd.lease(data["task"], self._number_of(name))
+        self.crowd.assign(lease_number(data["lease"]), data["task"], self._number_of(name))
         self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
         version, (last, visits) = data.get("model", 0), self._visits.get(name, (0, 0))
         if version > last:
@@ -203,11 +255,46 @@ class CrowdModel:
         for lease, label in leases:
             entry = lease_number(lease)
             if drop:
-                self.crowd.take_back(entry)
-                self.crowd.give_up(entry)
+                self.crowd.reopen(entry)
+                self.crowd.cancel(entry)
             else:
-                self.crowd.label(entry, label)
+                self.crowd.complete(entry, label)
         self._revised = True
+
+    # Snapshots --------------------------------------------------------------------------------------------------
+
+    def dump(self) -> bytes:
+        """What was given out and came in up to event ``seq``, of which all else is a function."""
+        facts = {
+            "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "workers": list(self.workers),
+            "history": self.history, "turned_by": self.turned_by, "visits": self._visits,
+            "nobody_since": self.nobody_since, "predictions": self._predictions, "crowd": self.crowd.facts(),
+        }  # fmt: skip
+        file = io.BytesIO()
+        columns: dict[str, Any] = {"facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
+        columns |= self.crowd.columns()
+        np.savez(file, **columns)
+        return zlib.compress(file.getvalue(), 1)
+
+    def restore(self, data: bytes, most: int) -> bool:
+        """Become the model of a snapshot of event ``most`` or before; False, and of no use, if it is another's."""
+        try:
+            with np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False) as arrays:
+                facts = json.loads(bytes(arrays["facts"]))
+                if facts["format"] != SNAPSHOT or facts["seq"] > most:
+                    return False
+                self.crowd.restore(facts["crowd"], {name: arrays[name] for name in arrays.files})
+        except (zlib.error, ValueError, KeyError, OSError):
+            return False
+        self.seq, self.last_refit, self.history = facts["seq"], facts["last_refit"], facts["history"]
+        self.workers = {name: number for number, name in enumerate(facts["workers"])}
+        self.turned_by, self.nobody_since = facts["turned_by"], facts["nobody_since"]
+        self._visits = {name: (last, many) for name, (last, many) in facts["visits"].items()}
+        self._predictions = {
+            name: tuple((first, tuple(labels)) for first, labels in made) for name, made in facts["predictions"].items()
+        }
+        self._revised = bool(self._predictions)
+        return True
 
     # Refitting --------------------------------------------------------------------------------------------------
 
@@ -281,8 +368,8 @@ class CrowdModel:
         crowd = self.crowd
         if data["tasks"] > crowd.tasks:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
-            labels, flight = limits_between(log.row, crowd.tasks, data["tasks"])
-            crowd.add_tasks(self.tilts(log.classes())[classes], labels, flight)
+            labels, flight = _limits_between(log.row, crowd.tasks, data["tasks"])
+            crowd.add_tasks(self.tilts(log.classes)[classes], labels, flight)
         arrivals = data.get("arrivals")
         crowd.learn(data["version"], data["given"], data["left"], arrivals)
         self._turns_away, self.serves_all = arrivals is not None, False
@@ -295,21 +382,31 @@ class CrowdModel:
 
     # What is asked ----------------------------------------------------------------------------------------------
 
-    def choose(self, worker: str, must: bool = True) -> int | None:
-        """The number of the task for a worker, None if there is none that they have not held.
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, about, those of the shadow included."""
+        campaign = self.crowd.campaign
+        parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.tilt)
+        own = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+        return own + (0 if self.shadow is None else self.shadow.nbytes)
 
-        Without ``must`` there is none either for somebody whose label is not worth its price.
-        """
-        return self.crowd.choose(self.workers.get(worker, -1), must)
+    def choose(self, worker: str, outlook: Outlook) -> int | Refusal:
+        """The task for a worker, or why there is none."""
+        return self.crowd.choose(self.workers.get(worker, -1), outlook)
 
     def snapshot(self, log: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
         return snapshot_of(self, log, draws)
 
 
-def new_model(row: CampaignRow) -> CrowdModel:
-    """The model of a campaign before its first event."""
-    return CrowdModel(row.config, row.rules.core)
+def new_model(log: CrowdLog) -> CrowdModel:
+    """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
+    model = CrowdModel(log.row.config, log.row.rules.core)
+    data, last = log.snapshot(), log.last_event("refitted")
+    most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
+    if data is not None and not model.restore(data, most):
+        return CrowdModel(log.row.config, log.row.rules.core)
+    return model
 
 
 def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
@@ -319,7 +416,7 @@ def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
     """
     missed, shadow = model.missed, model.shadow
     if missed is None or shadow is None or shadow.seq > last_seen(missed):
-        shadow = new_model(log.row)
+        shadow = new_model(log)
     else:
         shadow.learn_as_shadow(log, last_seen(missed), missed.data)
     shadow.catch_up(log)
@@ -334,3 +431,53 @@ def last_seen(refitted: Event) -> int:
 def _thinned(history: list[list[float]]) -> list[list[float]]:
     """The same with every other point left out where there are many."""
     return history if len(history) < MOST_POINTS else history[::2]
+
+
+def _limits_between(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:
+    """Most labels, and most labels in flight, of the tasks from ``first`` to before ``end``."""
+    limits = row.rules.limits
+    place = np.searchsorted([one.first for one in limits], np.arange(first, end), side="right") - 1
+    return (
+        np.array([one.most_labels for one in limits], dtype=np.int64)[place],
+        np.array([one.most_in_flight for one in limits], dtype=np.int64)[place],
+    )
+
+
+def workers_of(config: CampaignSettings, core: float = 0.0) -> CrowdPrior:
+    """What workers are like before any label: as accurate as the requester says, if they do; held like any first idea.
+
+    With three answers or more there may be a ``core`` of workers who are alike.
+
+    An accuracy is that of the settings or of a one-coin prior, worth as many labels per worker as the usual idea.
+    """
+    usual, prior = CrowdPrior.default(config.answers), config.default_prior
+    accuracy = prior.accuracy if isinstance(prior, OneCoin) else config.accuracy
+    hold = HELD / (config.answers - 1)
+    core = core if config.answers >= CORE_ANSWERS else 0.0
+    if accuracy is None:
+        return replace(usual, hold=hold, core=core)
+    accuracy = min(accuracy, MOST_ACCURATE)
+    pseudo = np.full_like(usual.pseudo, (1.0 - accuracy) / (config.answers - 1))
+    np.fill_diagonal(pseudo, accuracy)
+    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, hold, core)
+
+
+@lru_cache(maxsize=16_384)
+def start_of(prior: Prior) -> Floats:
+    """(C,) the probability of each truth of a task with that prior, before any label.
+
+    Weights of answers (``Beta``, ``Dirichlet``) are read as shares of the truths: what a model's score says.
+    """
+    found: Floats
+    if isinstance(prior, Beta):
+        found = np.array([prior.beta, prior.alpha])
+    elif isinstance(prior, Dirichlet):
+        found = np.array(prior.weights)
+    elif isinstance(prior, Fact):
+        found = np.array(prior.probabilities)
+    else:
+        found = np.asarray(prior.believe(0.5, 1)[1][0])
+    found = np.maximum(found / found.sum(), LEAST)
+    found = found / found.sum()
+    found.setflags(write=False)
+    return found

@@ -23,8 +23,7 @@ from nextlabel.crowd.prior import TASKS
 from nextlabel.policies.crowd.growing import GrowingCrowd
 
 if TYPE_CHECKING:
-    from nextlabel.campaign.crowd_log import CrowdLog
-    from nextlabel.campaign.crowd_model import CrowdModel
+    from nextlabel.campaign.crowd_model import CrowdLog, CrowdModel
 
 
 @dataclass(eq=False)
@@ -123,7 +122,7 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
     told = _padded(crowd.came[: crowd.tasks], tasks)
     if tasks > crowd.tasks:  # without labels until the next refit
         classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)
-        tilt[crowd.tasks :] = model.tilts(log.classes())[classes]
+        tilt[crowd.tasks :] = model.tilts(log.classes)[classes]
     history = crowd.campaign.history
     came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
     task, worker, answer = history.task[came], history.worker[came], history.answer[came]

@@ -11,7 +11,6 @@ tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior,
              hidden: nobody gets these tasks, and nothing counts them, before they are published
 tasks_published first, tasks (how many were hidden), classes that are new, counts [[class, tasks], ...], batch, digest,
              most_labels, most_in_flight, ranked: an import is complete, and all of its tasks are there at once
-tasks_ranked until: tasks below this number have their scores
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
              the model (``model``); control: it is a control question, free: not paid from the budget; waited: others
@@ -64,7 +63,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 KINDS: Final = (
-    "created", "tasks_added", "tasks_published", "tasks_ranked", "batch_ended", "leased", "labelled", "late",
+    "created", "tasks_added", "tasks_published", "batch_ended", "leased", "labelled", "late",
     "predicted", "expired",
     "released", "renewed", "undone", "unasked", "withdrawn",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",

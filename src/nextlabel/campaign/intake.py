@@ -14,26 +14,19 @@ from typing import Any, NamedTuple, Protocol
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.controls import record_gold
 from nextlabel.campaign.new_tasks import NewTask
-from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.task_records import record_batch, record_tasks
 from nextlabel.errors import BusyError, ConflictError, InputError
+from nextlabel.policies.allocation import PLACES, chance
 from nextlabel.problem.tables import prior_table
 
 #: Tasks in one event, characters of the payloads in it after which it is full, tasks of a campaign.
 CHUNK, CHUNK_SIZE, MOST_TASKS = 1000, 1 << 20, 50_000_000
-
-#: Tasks that are ranked in one transaction, when a campaign gets its first tasks with many priors.
-RANKED_AT_ONCE = 2000
-
 Find = Callable[[Sequence[str]], dict[str, TaskRow]]
-
-
-class ManyScoresError(Exception):
-    """So many tasks that are there have to be ranked that it must be done in steps (``campaigns.imports``)."""
 
 
 class SeenKeys(Protocol):
@@ -144,30 +137,28 @@ class Intake:
         return key
 
 
-def add_tasks(campaign: Recording, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
+def add_tasks(campaign: Commands, tasks: Iterable[NewTask], batch: str | None = None) -> Added:
     """Take tasks in; a ``batch`` that was taken in before is not taken in again, and must be the same."""
-    ledger = campaign.ledger
-    same = None if batch is None else ledger.batch(batch)
+    state = campaign.state
+    row = state.row
+    same = None if batch is None else state.batches.get(batch)
     if same is not None:
         check_repeated(str(batch), tasks, same)
-        return Added(0, same.tasks, ledger.row.tasks)
-    if ledger.importing():
-        raise being_imported(ledger.row.id)
+        return Added(0, same.tasks, row.tasks)
+    if state.source.importing():
+        raise being_imported(row.id)
     campaign.settle()
-    intake = Intake(ledger.classes(), ledger.row.tasks, ledger.tasks_by_key, KeysInMemory(), batch is not None)
+    intake = Intake(state.classes, row.tasks, state.source.tasks_by_key, KeysInMemory(), batch is not None)
     recorded = True
     for chunk in chunks(tasks):
         found = intake.number(chunk)
         recorded = bool(found.tasks)
         if recorded:
-            before = ledger.row.rules.ranked
-            ranked = will_rank(ledger.row.config, before, len(intake.classes))
-            if ranked and not before and ledger.row.tasks > RANKED_AT_ONCE:
-                raise ManyScoresError
+            ranked = will_rank(row.config, row.rules.ranked, len(intake.classes))
             record_tasks(campaign, found.tasks, found.priors, ranked, batch, intake.digest)
     if batch is not None and not recorded:
         record_batch(campaign, batch, str(intake.digest))
-    return Added(intake.added, intake.known, ledger.row.tasks)
+    return Added(intake.added, intake.known, row.tasks)
 
 
 def will_rank(config: CampaignSettings, ranked: bool, classes: int) -> bool:
@@ -211,3 +202,68 @@ def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[N
             chunk, size = [], 0
     if chunk:
         yield chunk
+
+
+def record_tasks(
+    campaign: Commands, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None, digest: str | None
+) -> None:
+    """Add tasks [key, payload, class, gold if known] that ``intake`` has checked, with the priors that are new."""
+    row = campaign.state.row
+    limits = scoring.limits_for(row.config, row.tasks)
+    places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
+    tasks, gold = _without_gold(tasks, row.tasks)
+    campaign.record(
+        "tasks_added",
+        {
+            "first": row.tasks, "tasks": tasks, "classes": priors, "batch": batch, "digest": digest,
+            "places": places,
+            "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
+        },
+    )  # fmt: skip
+    record_gold(campaign, gold)
+    campaign.reopen()
+
+
+def record_hidden_tasks(campaign: Commands, tasks: list[list[Any]], total: int) -> None:
+    """Put tasks of an import of ``total`` new ones into the log, to be published when all of them are there.
+
+    Their places follow one another in an interval of their own: the index of places grows at its end, and asks
+    search it from a random place on.
+    """
+    row = campaign.state.row
+    hidden, segment = row.rules.hidden, row.rules.segments
+    first = row.tasks + hidden
+    places = [segment + (hidden + k + 0.5) / total for k in range(len(tasks))]
+    tasks, gold = _without_gold(tasks, first)
+    campaign.record("tasks_added", {"first": first, "tasks": tasks, "places": places, "hidden": True})
+    if gold:
+        campaign.record("gold_set", {"answers": gold})
+
+
+def _without_gold(tasks: list[list[Any]], first: int) -> tuple[list[list[Any]], list[list[Any]]]:
+    """The tasks as the log has them, and the answers that are known: [number, answer]."""
+    gold = [[number, task[3]] for number, task in enumerate(tasks, first) if len(task) > 3]
+    return [task[:3] for task in tasks], gold
+
+
+def publish_tasks(
+    campaign: Commands, priors: list[Any], counts: list[list[int]], ranked: bool, batch: str | None, digest: str | None
+) -> None:
+    """All tasks of an import are in the log: from now on they are there."""
+    campaign.settle()
+    row = campaign.state.row
+    limits = scoring.limits_for(row.config, row.tasks)
+    campaign.record(
+        "tasks_published",
+        {
+            "first": row.tasks, "tasks": row.rules.hidden, "classes": priors, "counts": counts, "batch": batch,
+            "digest": digest, "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight,
+            "ranked": ranked,
+        },
+    )  # fmt: skip
+    campaign.reopen()
+
+
+def record_batch(campaign: Commands, batch: str, digest: str) -> None:
+    """A batch has ended with tasks that were there already."""
+    campaign.record("batch_ended", {"batch": batch, "digest": digest})

@@ -23,8 +23,7 @@ from typing import Any
 
 from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.shown_columns import columns_sentence, is_shown, shown_payload
+from nextlabel.campaign.settings import CampaignSettings, columns_sentence, is_shown, shown_payload
 from nextlabel.errors import InputError
 from nextlabel.files.open_table import is_frame
 from nextlabel.files.tasks import TaskReader

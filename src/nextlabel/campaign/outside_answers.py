@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import Final
 
 from nextlabel.campaign.commands import Commands, checked_worker
-from nextlabel.campaign.ids import lease_id
 from nextlabel.campaign.replies import Told
+from nextlabel.campaign.rows import lease_id
 from nextlabel.campaign.transitions import LEASED, after
 
 
@@ -45,13 +45,13 @@ def follow_answer(
     ``lease`` is the worker's for this task, None if there is none. Returns what became of it, None if there is nothing.
     """
     checked_worker(worker)
-    wanted = None if answer is None or isinstance(answer, Skipped) else campaign.ledger.row.config.answer(answer)
+    wanted = None if answer is None or isinstance(answer, Skipped) else campaign.state.row.config.answer(answer)
     campaign.expire()
     if lease is None:
         if answer is None:
             return None
         lease = _unasked(campaign, task, worker)
-    found = campaign.ledger.lease(lease)
+    found = campaign.state.lease(lease)
     if found is None or found.dropped:
         return None
     if found.label is not None and found.label != wanted:
@@ -68,7 +68,7 @@ def follow_answer(
 
 def _unasked(campaign: Commands, task: int, worker: str) -> str:
     """A lease for a task that nobody gave the worker."""
-    row = campaign.ledger.row
+    row = campaign.state.row
     if row.config.knows_workers and campaign.crowd().crowd.tasks <= task:
         campaign.refit(wait=True)  # the label that follows is learnt at once, and the task must be known
     id = lease_id(row.id, row.given)

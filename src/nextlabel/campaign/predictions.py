@@ -23,8 +23,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from nextlabel.campaign.commands import Commands, known_worker
 from nextlabel.campaign.declaration import LONGEST_WORKER
-from nextlabel.campaign.recording import Recording
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import ConflictError, InputError
 
@@ -69,23 +69,23 @@ def check_policy(row: CampaignRow) -> None:
         )
 
 
-def drop_predictions(campaign: Recording, worker: str, reason: str) -> int:
+def drop_predictions(campaign: Commands, worker: str, reason: str) -> int:
     """Leave a model's labels out of the results, all of them; returns how many."""
-    row = campaign.ledger.row
+    row = campaign.state.row
     if not worker.startswith(PREFIX) or worker in row.rules.dropped_models:
         return 0
-    tally = campaign.ledger.worker(worker)
+    tally = known_worker(campaign, worker)
     labels = tally.labels - tally.bought
     if labels:
         campaign.record("predictions_dropped", {"worker": worker, "reason": reason, "labels": labels})
     return labels
 
 
-def restore_predictions(campaign: Recording, worker: str) -> int:
+def restore_predictions(campaign: Commands, worker: str) -> int:
     """Take a model's labels in again; returns how many."""
-    if worker not in campaign.ledger.row.rules.dropped_models:
+    if worker not in campaign.state.row.rules.dropped_models:
         return 0
-    labels = campaign.ledger.worker(worker).dropped
+    labels = known_worker(campaign, worker).dropped
     campaign.record("predictions_restored", {"worker": worker, "labels": labels})
     return labels
 
@@ -113,17 +113,17 @@ def charge_for(row: CampaignRow, cost: float, predictions: int) -> int:
 
 
 def record_predictions(
-    campaign: Recording, worker: str, tasks: Sequence[int], labels: Sequence[int], cost: float, charged: int
+    campaign: Commands, worker: str, tasks: Sequence[int], labels: Sequence[int], cost: float, charged: int
 ) -> None:
     """Write predictions of one worker that have been checked."""
-    if worker in campaign.ledger.row.rules.dropped_models:
+    if worker in campaign.state.row.rules.dropped_models:
         raise ConflictError(
             f"the labels of {worker} were dropped.", "Restore them first, or give the model a new name."
         )
     campaign.record(
         "predicted",
         {
-            "worker": worker, "first": campaign.ledger.row.given, "tasks": list(tasks), "labels": list(labels),
+            "worker": worker, "first": campaign.state.row.given, "tasks": list(tasks), "labels": list(labels),
             "cost": cost, "charged": charged,
         },
     )  # fmt: skip

@@ -9,21 +9,26 @@ closed the campaign.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.beliefs.simplex import nodes_of, simplex
+from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.transitions import LeaseStatus
 
 #: Beliefs are worked out this many labels deep at a time.
 STEP = 8
+
+#: Classes whose beliefs are computed together.
+TOGETHER = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +96,93 @@ def label_counts(config: CampaignSettings, labels: int, node: int) -> tuple[int,
 @lru_cache(maxsize=256)
 def _beliefs(prior: Prior, threshold: float, depth: int) -> Floats:
     return prior.believe(threshold, depth)[1]
+
+
+def levels(config: CampaignSettings, node: Ints) -> Ints:
+    """The number of labels behind each node."""
+    last = np.array([nodes_of(config.answers, m) for m in range(config.most_labels + 1)], dtype=np.int64)
+    return np.searchsorted(last, node, side="right").astype(np.int64)
+
+
+def truths(config: CampaignSettings, classes: Sequence[Prior], klass: Ints, node: Ints, level: Ints) -> Floats:
+    """Probability of each truth (groups, answers) in each state; classes of one kind are computed together."""
+    out = np.zeros((len(node), config.answers))
+    order = np.argsort(klass, kind="stable")
+    used, start = np.unique(klass[order], return_index=True)
+    ends = np.append(start[1:], len(order))
+    kinds: dict[type[Prior], list[int]] = {}
+    for place, number in enumerate(used):
+        kinds.setdefault(type(classes[number]), []).append(place)
+    for kind, places in kinds.items():
+        for first in range(0, len(places), TOGETHER):
+            some = places[first : first + TOGETHER]
+            rows = np.concatenate([order[start[p] : ends[p]] for p in some])
+            which = np.repeat(np.arange(len(some)), [ends[p] - start[p] for p in some])
+            depth = STEP * (1 + int(level[rows].max()) // STEP)
+            priors = [classes[int(used[p])] for p in some]
+            _, truth = kind.believe_all(priors, np.full(len(some), config.threshold), depth)
+            out[rows] = truth[which, node[rows]]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class GivenLabel:
+    """One worker's answer to one task.
+
+    ``state`` is that of the lease: ``labelled``, ``late``, or without an answer ``leased``, ``expired``, ``released``.
+    ``counted`` says whether the label was bought: late ones may find the budget spent. ``dropped`` ones were bought,
+    and the requester has left them out of the results. A model's labels are not bought and have no times.
+    ``comment`` is what the worker said with the answer or, without one, with the skip.
+    """
+
+    task: str
+    worker: str
+    label: str | None
+    started: str | None
+    submitted: str | None
+    state: LeaseStatus
+    counted: bool
+    dropped: bool = False
+    comment: str | None = None
+
+
+def given_labels(
+    names: Sequence[str],
+    tasks: Iterable[TaskRow],
+    leases: Iterable[LeaseRow],
+    unanswered: bool = False,
+    dropped: bool = False,
+    dropped_models: Collection[str] = (),
+) -> list[GivenLabel]:
+    """The answers to some tasks in the order in which they were given out.
+
+    With ``unanswered`` also leases without an answer, with ``dropped`` also labels that were dropped.
+    """
+    keys = {task.number: task.key for task in tasks}
+    return [
+        GivenLabel(
+            task=keys[lease.task],
+            worker=lease.worker,
+            label=None if lease.label is None else names[lease.label],
+            started=None if predicted else moment(lease.leased_at),
+            submitted=None if predicted or lease.label is None or lease.ended_at is None else moment(lease.ended_at),
+            state=lease.status,
+            counted=bool(lease.counted),
+            dropped=left_out,
+            comment=lease.comment,
+        )
+        for lease, predicted, left_out in _marked(leases, dropped_models)
+        if (unanswered or lease.label is not None) and (dropped or not left_out)
+    ]
+
+
+def _marked(leases: Iterable[LeaseRow], dropped_models: Collection[str]) -> Iterator[tuple[LeaseRow, bool, bool]]:
+    """Leases, each with whether it is a prediction and whether its label was dropped."""
+    for lease in leases:
+        predicted = is_prediction(lease.id)
+        yield lease, predicted, lease.dropped or (predicted and lease.worker in dropped_models)
+
+
+def moment(seconds: float) -> str:
+    """A time in UTC, e.g. 2026-07-01T12:00:00.000Z."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -15,24 +15,100 @@ node, w                  a task's belief (``beliefs.simplex``) and its labels in
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
 gold                     the answer that the requester knows; the task is a control question
 controls                 how many of the tasks are
-score                    value of a label for the task, only where tasks are ranked; None: it can have no label now
 ======================== ==============================================================================
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+import json
+import re
+import secrets
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
-from nextlabel.campaign.rules import NEW_RULES, Rules
+from nextlabel.campaign.rates import NOTHING_SEEN, Hours, hours_from_json, hours_to_json
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.standing import Standing
-from nextlabel.campaign.states import Reason, State
+from nextlabel.campaign.states import Reason, Standing, State
 from nextlabel.campaign.transitions import LeaseStatus
-from nextlabel.problem.state import TaskState
+from nextlabel.errors import InputError
+from nextlabel.policies.allocation import Group
 
-#: A group: class, node, labels in flight.
-Group = tuple[int, int, int]
+#: A task that was drawn for an audit and has no answer yet.
+NOT_ANSWERED: Final = -1
+
+#: What a campaign may be called in addresses.
+PATTERN = r"[a-z0-9][a-z0-9_]{0,47}"
+_SECRET, _NUMBER = re.compile(r"[0-9a-f]{12}"), re.compile(r"0|[1-9][0-9]{0,17}")
+
+#: Random texts drawn ahead.
+AT_ONCE = 512
+_drawn: list[str] = []
+
+
+class Limits(NamedTuple):
+    """Most labels, and most workers at once, of each task from number ``first`` on."""
+
+    first: int
+    most_labels: int
+    most_in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks.
+
+    ``segments``: places of tasks are below it (each import that was published has an interval of length 1 of its own).
+    ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
+    from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
+    each with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
+    ones (``turned_away_workers``). ``core``: with the policy ``crowd`` and three answers or more, labels per
+    truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core.
+    ``hours``: workers and seconds by the hour of the day (``campaign.hours``).
+    """
+
+    rate_memory: int
+    ranked: bool = False
+    limits: tuple[Limits, ...] = ()
+    segments: int = 1
+    hidden: int = 0
+    predicted: int = 0
+    dropped_models: tuple[str, ...] = ()
+    audit: tuple[tuple[int, int], ...] = ()
+    turned_away: int = 0
+    turned_away_workers: int = 0
+    core: float = 0.0
+    hours: Hours = NOTHING_SEEN
+
+    def with_tasks(self, limits: Limits, ranked: bool) -> Rules:
+        """The rules after tasks with these limits were added; those of earlier tasks stay."""
+        same = bool(self.limits) and self.limits[-1][1:] == limits[1:]
+        return replace(self, ranked=ranked, limits=self.limits if same else (*self.limits, limits))
+
+    def with_published(self, limits: Limits, ranked: bool) -> Rules:
+        """The rules after the hidden tasks were published."""
+        return replace(self.with_tasks(limits, ranked), segments=self.segments + 1, hidden=0)
+
+
+#: Of a campaign before its first event; ``created`` says what holds.
+NEW_RULES: Final = Rules(rate_memory=1)
+
+
+@lru_cache(maxsize=1024)
+def rules_to_json(rules: Rules) -> str:
+    """One line of JSON."""
+    table = {field.name: getattr(rules, field.name) for field in fields(rules)}
+    return json.dumps({**table, "hours": hours_to_json(rules.hours)})
+
+
+@lru_cache(maxsize=1024)
+def rules_from_json(text: str) -> Rules:
+    """The inverse."""
+    table = json.loads(text)
+    table["limits"] = tuple(Limits(*limits) for limits in table["limits"])
+    table["dropped_models"] = tuple(table["dropped_models"])
+    table["audit"] = tuple((task, answer) for task, answer in table["audit"])
+    return Rules(**{**table, "hours": hours_from_json(table["hours"])})
 
 
 @dataclass(slots=True)
@@ -93,15 +169,8 @@ class TaskRow:
     node: int = 0
     w: int = 0
     labels: int = 0
-    score: float | None = None
-    last_seq: int | None = None
     closed_seq: int | None = None
     gold: int | None = None
-
-    @property
-    def state(self) -> TaskState:
-        """Belief and labels in flight."""
-        return TaskState(self.node, self.w)
 
     @property
     def group(self) -> Group:
@@ -137,6 +206,8 @@ class LeaseRow:
     dropped: bool = False
     free: bool = False
     comment: str | None = None
+    #: Counts the leases of a campaign from 0 on.
+    number: int = -1
 
 
 @dataclass(slots=True)
@@ -145,7 +216,7 @@ class WorkerRow:
 
     ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
     ``tested`` of their leases were control questions, ``free`` of their labels count without the budget.
-    ``turned_away`` is how often they were told that there is nothing for them (``campaign.turning_away``).
+    ``turned_away`` is how often they were told that there is nothing for them (``campaign.commands``).
     ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
     """
 
@@ -166,6 +237,78 @@ class WorkerRow:
     turned_away: int = 0
 
 
-def new_row(id: str, config: CampaignSettings, now: float) -> CampaignRow:
-    """A campaign before its first event."""
-    return CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho)
+@dataclass(frozen=True, slots=True)
+class RecentAnswer:
+    """One label of a worker, and the state of its task now; ``seconds`` only if the label came in time."""
+
+    label: int
+    class_number: int
+    node: int
+    labels: int
+    seconds: float | None
+
+
+def new_campaign_id() -> str:
+    """A random id."""
+    return "c" + secrets.token_hex(6)
+
+
+def checked_campaign_id(id: object) -> str:
+    """An id that a user chose."""
+    if not isinstance(id, str) or re.fullmatch(PATTERN, id) is None:
+        raise InputError(
+            f"campaign id {str(id)[:60]!r} is not allowed.",
+            "Use 1 to 48 small letters, digits and underscores, beginning with a letter or digit.",
+        )
+    return id
+
+
+def lease_id(campaign: str, number: int) -> str:
+    """Id of a lease: the campaign, the lease's number, and something that cannot be guessed."""
+    return f"{campaign}-{number}-{_random_hex()}"
+
+
+def prediction_id(campaign: str, number: int) -> str:
+    """The id of a prediction's lease: numbered like any other, with nothing to be kept secret."""
+    return f"{campaign}-{number}-model"
+
+
+def is_prediction(lease: str) -> bool:
+    """Whether a lease is a model's prediction."""
+    return lease.endswith("-model")
+
+
+def lease_number(lease: str) -> int:
+    """The number of a lease in its campaign, from 0 on in the order in which leases were given out."""
+    return int(lease.split("-", 2)[1])
+
+
+def split_lease_id(id: str) -> tuple[str, int, int] | None:
+    """Campaign, number and secret of a lease's id (-1: it is a prediction's); None if it is none."""
+    campaign, _, rest = id.partition("-")
+    number, _, secret = rest.partition("-")
+    if _NUMBER.fullmatch(number) is None:
+        return None
+    if secret == "model":
+        return campaign, int(number), -1
+    return (campaign, int(number), int(secret, 16)) if _SECRET.fullmatch(secret) else None
+
+
+def joined_lease_id(campaign: str, number: int, secret: int) -> str:
+    """The inverse: the id of a lease."""
+    return prediction_id(campaign, number) if secret < 0 else f"{campaign}-{number}-{secret:012x}"
+
+
+def _random_hex() -> str:
+    """Twelve random digits; the system is asked for many at once, which costs as much as asking for one."""
+    try:
+        return _drawn.pop()
+    except IndexError:
+        text = secrets.token_hex(6 * AT_ONCE)
+        _drawn.extend(text[k : k + 12] for k in range(12, len(text), 12))
+        return text[:12]
+
+
+def campaign_of(lease: str) -> str:
+    """The campaign that a lease belongs to."""
+    return lease.partition("-")[0]

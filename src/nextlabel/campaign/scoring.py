@@ -1,4 +1,4 @@
-"""Scores of ranked tasks, those of campaigns with many priors: stored with each task, so that an index has the best.
+"""Scores of ranked tasks, those of campaigns with many priors (``policies.by_score``).
 
 The index is here that of the settled table without delay, which depends on neither the labels left nor the rates
 (``simulation.own_priors``), so that a label changes the score of one task only. Scores order the candidates of the next
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +21,15 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.campaign.ledger import Ledger
 from nextlabel.campaign.new_tasks import LEAST_SCORE
-from nextlabel.campaign.rows import TaskRow
-from nextlabel.campaign.rules import Limits
+from nextlabel.campaign.rows import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
+from nextlabel.policies.by_score import Scores
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES, class_arrays
@@ -38,7 +38,7 @@ from nextlabel.problem.scores import prior_of_score
 from nextlabel.problem.state import TaskState
 from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
 
-__all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "rank", "rank_all", "score"]
+__all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "ranked_by_grid", "score", "scores_for"]
 
 #: Levels that the index looks ahead from a fresh task; from others 12 levels at least, and no fewer in all.
 LEVELS = 24
@@ -60,53 +60,75 @@ def check_policy(config: CampaignSettings) -> None:
         )
 
 
-def rank(ledger: Ledger, task: TaskRow, state: TaskState) -> float | None:
-    """The score of a task that gets into a state; None if tasks are not ranked, or it can have no label now."""
-    row, rules = ledger.row, ledger.row.rules
-    if not rules.ranked or (rules.unranked_from is not None and task.number >= rules.unranked_from):
-        return None
-    if task.gold is not None or (rules.hidden and task.number >= row.tasks):
-        return None
-    limits = rules.limits_of(task.number)
-    if task.labels + state.w >= limits.most_labels or state.w >= limits.most_in_flight:
-        return None
-    prior = ledger.classes()[task.class_number]
-    return score(row.config, prior, task.labels, state, row.classes > GRID)
+def ranked_by_grid(classes: Sequence[Prior]) -> bool:
+    """Whether tasks with these priors are ranked by the grid."""
+    return len(classes) > GRID
 
 
-def rank_all(ledger: Ledger) -> None:
-    """Give every task its score, if tasks are ranked."""
-    if ledger.row.rules.ranked:
-        ledger.rescore(lambda tasks: _ranks(ledger, tasks))
+def scores_for(config: CampaignSettings, classes: Sequence[Prior]) -> Scores:
+    """Scores of tasks by class, labels, node and labels in flight (n,) each; ``classes`` may grow."""
+    places: list[tuple[int, float]] = []  # the cell of the grid of each class, and the share of its lower end
+
+    def scores(klass: Any, labels: Any, node: Any, w: Any) -> Floats:
+        gridded, out = ranked_by_grid(classes), np.empty(len(klass))
+        if len(klass) == 1:
+            state = TaskState(int(node[0]), int(w[0]))
+            return np.array([score(config, classes[int(klass[0])], int(labels[0]), state, gridded)])
+        while gridded and len(places) < len(classes):
+            places.append(_cell(config, classes[len(places)]))
+        states, which = np.unique(np.stack([labels, node, w]), axis=1, return_inverse=True)
+        for k, (m, i, flight) in enumerate(states.T.tolist()):
+            some, state = np.flatnonzero(which.ravel() == k), TaskState(i, flight)
+            used, place = np.unique(klass[some], return_inverse=True)
+            if gridded:
+                out[some] = _by_grid(config, classes, used, np.array(places)[used], m, state)[place]
+            else:
+                out[some] = np.array([score_of_state(config, classes[c], m, state) for c in used.tolist()])[place]
+        return out
+
+    return scores
 
 
-def _ranks(ledger: Ledger, tasks: Sequence[TaskRow]) -> list[float | None]:
-    return [rank(ledger, task, task.state) for task in tasks]
+def _by_grid(
+    config: CampaignSettings, classes: Sequence[Prior], used: Any, places: Any, labels: int, state: TaskState
+) -> Floats:
+    """Scores of classes in one state, interpolated where their priors lie between those of the grid."""
+    cell, share, out = places[:, 0].astype(np.int64), places[:, 1], np.empty(len(used))
+    points, priors = score_grid(config)
+    on = cell >= 0
+    at = np.full(len(points) + 1, np.nan)
+    for point in np.unique(np.concatenate([cell[on], cell[on] + 1])).tolist():
+        at[point] = score_of_state(config, priors[point], labels, state)
+    out[on] = np.where(share[on] == 1.0, at[cell[on]], share[on] * at[cell[on]] + (1.0 - share[on]) * at[cell[on] + 1])
+    out[~on] = [score_of_state(config, classes[c], labels, state) for c in used[~on].tolist()]
+    return out
 
 
 def score(config: CampaignSettings, prior: Prior, labels: int, state: TaskState, by_grid: bool = False) -> float:
     """The score of one task with so many labels; ``by_grid``: interpolated between priors of a grid, if it can be."""
-    around = _neighbours(config, prior) if by_grid else None
-    if around is None:
+    cell, share = _cell(config, prior) if by_grid else (-1, 1.0)
+    if cell < 0:
         return score_of_state(config, prior, labels, state)
-    low, high, share = around
-    one = score_of_state(config, low, labels, state)
-    return one if share == 1.0 else share * one + (1.0 - share) * score_of_state(config, high, labels, state)
+    priors = score_grid(config)[1]
+    one = score_of_state(config, priors[cell], labels, state)
+    return (
+        one if share == 1.0 else share * one + (1.0 - share) * score_of_state(config, priors[cell + 1], labels, state)
+    )
 
 
-def _neighbours(config: CampaignSettings, prior: Prior) -> tuple[Prior, Prior, float] | None:
-    """The two priors of the grid around that of a task with a model's score, and the share of the first."""
+def _cell(config: CampaignSettings, prior: Prior) -> tuple[int, float]:
+    """Where the prior of a task with a model's score lies on the grid: the point before it, and that point's share."""
     if isinstance(prior, OneCoin) and prior.accuracy == config.accuracy:
         p = prior.probability
     elif isinstance(prior, Beta) and config.accuracy is None and same_strength(prior, config.strength):
         p = prior.alpha / config.strength
     else:
-        return None
-    points, priors = score_grid(config)
+        return -1, 1.0
+    points = score_grid(config)[0]
     cell = int(np.searchsorted(points, p, side="right")) - 1
     if not 0 <= cell < len(points) - 1:
-        return None
-    return priors[cell], priors[cell + 1], float((points[cell + 1] - p) / (points[cell + 1] - points[cell]))
+        return -1, 1.0
+    return cell, float((points[cell + 1] - p) / (points[cell + 1] - points[cell]))
 
 
 @lru_cache(maxsize=16)

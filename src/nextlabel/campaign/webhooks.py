@@ -18,7 +18,7 @@ campaign.reopened  more budget, time or tasks have opened it again
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.events import Event
 from nextlabel.errors import InputError, NotFoundError
@@ -82,38 +82,6 @@ class Reply(NamedTuple):
     said: str
     gone: bool = False
     retry_after: float | None = None
-
-
-class WebhookRecords(Protocol):
-    """The webhooks of a store."""
-
-    def add(self, webhook: Webhook) -> None:
-        """A new webhook; NotFoundError if there is no such campaign."""
-        ...
-
-    def of(self, campaign: str) -> list[Webhook]:
-        """Those of a campaign, oldest first."""
-        ...
-
-    def remove(self, campaign: str, id: str) -> bool:
-        """End one; False if there is none."""
-        ...
-
-    def due(self, now: float) -> list[Webhook]:
-        """Those with events that they have not been told, whose time has come, and that nobody is busy with."""
-        ...
-
-    def claim(self, webhook: Webhook, owner: str, now: float, until: float) -> bool:
-        """Be the one process that tells this webhook, until a time; False if another is, or it has moved on."""
-        ...
-
-    def save(self, webhook: Webhook, owner: str, until: float) -> bool:
-        """Write how far it has got, and until when the process goes on; False if it is no longer its own."""
-        ...
-
-    def enable(self, campaign: str, id: str) -> bool:
-        """Go on with one that was disabled or waits; False if there is none."""
-        ...
 
 
 def types_told(event: Event) -> tuple[str, ...]:

@@ -31,32 +31,42 @@ lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.arrays import Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
-from nextlabel.campaign.rates import expected_arrivals, labels_in_time
-from nextlabel.campaign.rows import CampaignRow, Group
-from nextlabel.campaigns.audited_accuracy import AuditedAccuracy, audited_accuracy, audited_by_state
-from nextlabel.campaigns.crowd_outlook import crowd_outlook
-from nextlabel.campaigns.deadline_bounds import IF_ALIKE, bound_before_deadline
+from nextlabel.campaign.predictions import PREFIX
+from nextlabel.campaign.rates import completion_rate, expected_arrivals, labels_in_time, rate_before_deadline
+from nextlabel.campaign.results import levels, truths
+from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
-from nextlabel.solve.standing import standing_bound
+from nextlabel.policies.allocation import Group
+from nextlabel.policies.crowd.relaxation import LEARNT_GAP, Chain, RelaxationSolver, group_workers
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
+from nextlabel.solve.standing import Standing, standing_bound
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
 #: Numbers of labels in ``Certificate.more``, beside a tenth of the budget.
 MORE = (100, 500)
+
 #: Points of the curve below the budget and above it.
 BELOW, ABOVE = 16, 48
+
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
 BY_LABELS = (
     "This rests on the labels alone: how good each worker is was learnt from how they agree with each other. Where "
@@ -64,6 +74,227 @@ BY_LABELS = (
     "corrects it."
 )
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
+
+#: Points of the curve below the budget and above it.
+CURVE_BELOW, CURVE_ABOVE = 5, 6
+
+#: Two-sided 90%, of the forecast's range.
+RANGE = 1.645
+
+#: What certificates of policies that do not tell workers apart rest on.
+IF_ALIKE = "This holds if workers are alike and the prior is right."
+
+#: With a deadline, before the rates are known.
+UNKNOWN = "The deadline is not counted, because how often workers come is known after about 20 labels."
+
+#: The level of the interval.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdOutlook:
+    """The forecast at the end of the budget with its 90% range, the price of a label, and the forecast by budget."""
+
+    mean: float
+    low: float
+    high: float
+    price: float
+    curve: tuple[tuple[int, float], ...]
+
+
+def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int) -> CrowdOutlook:
+    """The outlook with ``left`` labels to come, and with fewer or with up to ``most_extra`` more of them."""
+    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and not name.startswith(PREFIX)]
+    channels = crowd.channels[people] if people else crowd.stranger[None]
+    types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
+    chain = Chain(types.channels)
+    free = np.zeros(len(types.share))
+    members = _members(crowd.beliefs, chain.grid)
+    tasks, now = len(crowd.beliefs), crowd.expected.mean
+    # Rounding to the grid is the same before and after: what is gained is what counts.
+    begin = float(members @ chain.reward) / tasks
+
+    def solved(labels: int) -> tuple[float, float]:
+        if labels <= 0:
+            return now, 0.0
+        solver = RelaxationSolver(chain.tables, chain.reward, free)
+        found = solver.solve(members, float(labels), types.share * labels, LEARNT_GAP)
+        return min(now + max(found.value / tasks - begin, 0.0), 1.0), found.price + float(types.share @ found.extra)
+
+    mean, price = solved(max(left, 1))
+    mean = mean if left else now
+    curve = [(int(extra), solved(left + int(extra))[0]) for extra in _extras(left, most_extra)]
+    values = np.maximum.accumulate([value for _, value in curve])
+    wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
+    spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
+    return CrowdOutlook(
+        mean, max(mean - spread, 0.0), min(mean + spread, 1.0), price,
+        tuple((extra, float(value)) for (extra, _), value in zip(curve, values, strict=True)),
+    )  # fmt: skip
+
+
+def _members(beliefs: Floats, grid: Floats) -> Floats:
+    """(G,) tasks by the grid belief that is nearest."""
+    shown = beliefs[:, 1] if beliefs.shape[1] == 2 else beliefs.max(axis=1)
+    middle = 0.5 * (grid[1:] + grid[:-1])
+    found: Floats = np.bincount(np.searchsorted(middle, shown), minlength=len(grid)).astype(np.float64)
+    return found
+
+
+def _extras(left: int, most: int) -> Ints:
+    """Numbers of labels more than the budget, those below it included."""
+    below = -np.linspace(0, 1, CURVE_BELOW)[::-1] * left
+    above = np.linspace(0, 1, CURVE_ABOVE) ** 2 * most
+    return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class MostBefore:
+    """The smaller of both bounds, per task."""
+
+    plain: Standing
+    timed: DeadlineBound | None
+    assumes: str
+
+    @property
+    def _is_timed(self) -> bool:
+        return self.timed is not None and self.timed.upper < self.plain.upper
+
+    @property
+    def upper(self) -> float:
+        """At most this in the end."""
+        return self.plain.upper if self.timed is None else min(self.plain.upper, self.timed.upper)
+
+    @property
+    def price(self) -> float:
+        """What one more label can add at most, over all tasks."""
+        if self.timed is None or not self._is_timed:
+            return self.plain.price
+        return float(np.diff(self.timed.curve([0, 1]))[0]) * self.timed.tasks
+
+    @property
+    def slack(self) -> float:
+        """What better prices could still take off; an estimate where the deadline is counted."""
+        return self.timed.slack if self.timed is not None and self._is_timed else self.plain.slack
+
+    def curve(self, extra: Any) -> Floats:
+        """``upper`` with so many more labels to give out."""
+        plain = self.plain.curve(np.asarray(extra, dtype=np.float64))
+        return plain if self.timed is None else np.minimum(plain, self.timed.curve(extra))
+
+
+@dataclass(frozen=True, slots=True)
+class TimedBound:
+    """The bound that knows the deadline, if there is one, and what a certificate with it or without it assumes."""
+
+    bound: DeadlineBound | None
+    assumes: str
+
+    @property
+    def seconds(self) -> float:
+        """Time that it took."""
+        return 0.0 if self.bound is None else self.bound.seconds
+
+    def combined(self, plain: Standing) -> MostBefore:
+        """The smaller of both bounds."""
+        return MostBefore(plain, self.bound, self.assumes)
+
+
+def bound_before_deadline(row: CampaignRow, now: float, priors: Sequence[Prior], groups: Sequence[Any]) -> TimedBound:
+    """From where the tasks stand in ``groups`` (class, node, labels in flight, tasks)."""
+    if row.deadline is None or now >= row.deadline:
+        return TimedBound(None, IF_ALIKE)
+    r, mu = rate_before_deadline(row, now), completion_rate(row)
+    if r is None:
+        return TimedBound(None, f"{IF_ALIKE} {UNKNOWN}")
+    kinds, rests = len(np.unique(groups[0])), f"{IF_ALIKE} {_rates(r, mu, row.deadline - now)}"
+    if mu is None or kinds > MOST_CLASSES:
+        why = "how long labels take is not known yet" if mu is None else f"the tasks have {kinds:,} different priors"
+        return TimedBound(
+            None,
+            f"{rests} What is in flight at the deadline is not counted as lost, because {why}: the "
+            "true limit is lower.",
+        )
+    classes = [row.config.class_of(prior) for prior in priors]
+    problem = Problem(tuple(classes), 1, r, mu, row.deadline - now, row.config.label_cost)
+    found = deadline_bound(problem, groups, row.left)
+    return TimedBound(
+        found,
+        f"{rests} What is in flight at the deadline is lost, and no label lapses.",
+    )
+
+
+def _rates(r: float | PiecewiseRate, mu: float | None, time: float) -> str:
+    """The rates that a bound rests on."""
+    hourly = " on average, by the hour of the day" if isinstance(r, PiecewiseRate) else ""
+    mean = r.mean_arrivals(time) / time if isinstance(r, PiecewiseRate) else r
+    takes = "" if mu is None else f"{',' if hourly else ''} and take {_seconds(1.0 / mu)} for a label"
+    return f"It takes workers to come as they have, {3600.0 * mean:.3g} an hour{hourly}{takes}."
+
+
+def _seconds(time: float) -> str:
+    """A length of time that people can read."""
+    for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if time >= 2.0 * unit:
+            return f"{time / unit:.3g} {name}"
+    return f"{time:.3g} seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedAccuracy:
+    """``right`` of ``audited`` random items were right: so many of all items are, with a 95% interval."""
+
+    accuracy: float
+    low: float
+    high: float
+    audited: int
+    right: int
+
+
+def audited_accuracy(beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None) -> AuditedAccuracy | None:
+    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
+
+    Control questions (``gold`` is not negative) are left out: their truth was not found by labels.
+    """
+    if gold is not None and (gold >= 0).any():
+        asked = gold < 0
+        number = np.cumsum(asked) - 1
+        audited = {int(number[task]): answer for task, answer in audited.items() if asked[task]}
+        beliefs = beliefs[asked]
+    if not audited:
+        return None
+    tasks = np.fromiter(audited, dtype=np.int64, count=len(audited))
+    truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
+    known = np.zeros(len(beliefs), dtype=np.bool_)
+    known[tasks] = True
+    right = beliefs.argmax(axis=1)[tasks] == truth
+    return _estimated(beliefs.max(axis=1), known, right[np.argsort(tasks)])
+
+
+def audited_by_state(
+    config: CampaignSettings,
+    classes: Sequence[Prior],
+    groups: Mapping[Group, int],
+    audited: Sequence[tuple[TaskRow, int]],
+) -> AuditedAccuracy | None:
+    """The same where workers are taken to be alike: tasks by state, and audited tasks with their true answers."""
+    found = [(task, answer) for task, answer in audited if task.gold is None]
+    if not found:
+        return None
+    others = Counter({group: count for group, count in groups.items() if group[0] >= 0})
+    others.subtract(task.group for task, _ in found)
+    states = [task.group for task, _ in found] + list(others)
+    many = np.array([1] * len(found) + [max(count, 0) for count in others.values()], dtype=np.int64)
+    klass, node, _ = np.array(states, dtype=np.int64).T
+    truth = truths(config, classes, klass, node, levels(config, node))
+    right = truth[: len(found)].argmax(axis=1) == np.array([answer for _, answer in found])
+    known = np.arange(int(many.sum())) < len(found)
+    return _estimated(np.repeat(truth.max(axis=1), many), known, right)
+
+
+def _estimated(expected: Floats, known: Bools, right: Bools) -> AuditedAccuracy:
+    found = estimate(expected, known, right, LEVEL)
+    return AuditedAccuracy(found.accuracy, found.low, found.high, found.audited, found.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +377,8 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
 
     def look(commands: Commands) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...]]:
         commands.settle()
-        ledger = commands.ledger
-        return commands.now, replace(ledger.row), dict(ledger.groups()), tuple(ledger.classes())
+        state = commands.state
+        return commands.now, replace(state.row), dict(state.groups()), tuple(state.classes)
 
     at, row, groups, priors = campaign_service.run(id, look)
     if not groups:
@@ -182,7 +413,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
 
     def look(commands: Commands) -> tuple[float, CampaignRow, CrowdSnapshot | None]:
         commands.settle()
-        row = replace(commands.ledger.row)
+        row = replace(commands.state.row)
         return commands.now, row, commands.crowd_snapshot() if row.tasks else None
 
     at, row, crowd = campaign_service.run(id, look)

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from threading import Event
 
-from nextlabel.campaign.deletions import Deletion
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.records import Deletion
 from nextlabel.errors import UnavailableError
+from nextlabel.store.sql import SqlStore
 
 #: Rows that are removed at once, at first and at most; seconds that this may take before fewer, or more, are removed.
 FEW, MOST = 50, 2000
@@ -28,7 +28,7 @@ Progress = Callable[[float], None]
 class Deletions:
     """The deletions of one store; ``wanted`` is set when there are rows to be removed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._stopping = Event()
         self.wanted = Event()

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.replies import (
@@ -27,18 +26,18 @@ from nextlabel.campaign.replies import (
     Told,
     lease_id_of,
 )
-from nextlabel.campaign.results import Result
+from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
-from nextlabel.campaign.verification import Verification
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.frames import Library, labels_frame, results_frame
-from nextlabel.campaigns.import_status import ImportStatus, imports_of
+from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import NotFoundError
 from nextlabel.prose import without_passwords
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
+from nextlabel.store.verify import Verification
 
 
 class Campaign:

@@ -4,7 +4,6 @@
    is locked and its log does not change, so that an error in the last row leaves nothing behind.
 2. *Publishing.* The chunks go into the log, each in a short transaction of its own, as tasks that are hidden. When all
    are there, one event publishes them: from then on they are counted, and workers get them.
-3. *Ranking*, in campaigns with many priors: the tasks get their scores, again chunk by chunk.
 
 Between two chunks commands of workers have the campaign for at least as long as the chunk had it. Memory holds one
 chunk, and the different priors. A process that ends during the first step leaves chunks that nobody will publish:
@@ -16,49 +15,68 @@ campaign's log has already, so that two processes that take the same import for 
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.imports import ImportRow
-from nextlabel.campaign.intake import Intake, being_imported, check_repeated, chunks, will_rank
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.intake import (
+    Intake,
+    being_imported,
+    check_repeated,
+    chunks,
+    publish_tasks,
+    record_batch,
+    record_hidden_tasks,
+    will_rank,
+)
 from nextlabel.campaign.new_tasks import NewTask
-from nextlabel.campaign.recording import Recording
+from nextlabel.campaign.records import ImportRow, ImportState
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.task_records import publish_tasks, rank_tasks, record_batch, record_hidden_tasks
-from nextlabel.campaigns.import_owners import ImportOwners, this_process
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store.disk_keys import KeysOnDisk
+from nextlabel.store.sql import SqlStore
 
 #: Seconds between two signs of life.
 BEAT_S = 1.0
-#: Tasks that are published at once, and ranked at once; chunks of staged tasks that are thrown away at once.
-STEP, RANKED, CLEARED = 250, 250, 40
+
+#: Tasks that are published at once; chunks of staged tasks that are thrown away at once.
+STEP, CLEARED = 250, 40
+
 #: Seconds that an import waits for a busy database, and for the tables of new priors, before it goes on or gives up.
 PATIENCE_S, TABLES_S = 60.0, 30.0
+
 #: Seconds for which imports that have ended are remembered.
 REMEMBERED_S = 86_400.0
-
 T = TypeVar("T")
+
 #: Called with the import, and with the number of its tasks that are in the log.
 Progress = Callable[[ImportRow, int], None]
+
+#: Seconds after which a process that was not heard of has lost its import.
+SILENT_S = 60.0
+
+#: Imports that threads of this process are at work on, in whatever store.
+_OWN: set[str] = set()
+_OWN_LOCK = Lock()
 
 
 class Imports:
     """All imports into the campaigns of one store."""
 
-    def __init__(self, store: Store, tables: TableCache, clock: Callable[[], float]) -> None:
+    def __init__(self, store: SqlStore, tables: TableCache, clock: Callable[[], float]) -> None:
         self._store, self._tables, self._clock = store, tables, clock
         self._owners = ImportOwners(store)
         self._stopping = Event()
@@ -73,9 +91,9 @@ class Imports:
         """Add tasks to a campaign."""
         row = self._begin(id, batch, None)
         with self._owned(row):
-            with self._store.transaction(id) as ledger:  # no other tasks are being added from here on
-                before = None if batch is None else ledger.batch(batch)
-                campaign, classes = replace(ledger.row), list(ledger.classes())
+            with self._store.transaction(id) as state:  # no other tasks are being added from here on
+                before = None if batch is None else state.batches.get(batch)
+                campaign, classes = replace(state.row), list(state.classes)
             if before is not None:
                 return self._repeated(row, tasks, before, campaign.tasks)
             row.first = campaign.tasks
@@ -174,13 +192,8 @@ class Imports:
             if campaign.tasks == row.first:
                 self._wait_for_tables(row, campaign)
                 self._patiently(lambda: self._publish_all(row))
-            row.state = "ranking"
+            row.state, row.beat_at = "done", self._store.clock()
             self._patiently(lambda: self._store.imports.save(row))
-        while self._patiently(lambda: self._rank(row)):
-            self._go_on()
-            self._beat(row)
-        row.state, row.beat_at = "done", self._store.clock()
-        self._patiently(lambda: self._store.imports.save(row))
         self._clear(row)
         return Added(row.added, row.known, self._store.row(row.campaign).tasks)
 
@@ -195,8 +208,8 @@ class Imports:
                 self._fail(row, "A campaign of that id was created meanwhile.")
                 raise ConflictError(f"there is a campaign {row.campaign!r} already.", "Choose another id.")
             return
-        with self._store.create(row.campaign, config, self._clock()) as ledger:
-            Recording(ledger, self._tables, ledger.row.created_at).begin()
+        with self._store.create(row.campaign, config, self._clock()) as state:
+            Commands(state, self._tables, state.row.created_at).begin()
 
     def _publish_chunk(self, row: ImportRow, hidden: int) -> None:
         data = self._store.imports.staged(row.id, hidden)
@@ -206,32 +219,23 @@ class Imports:
             return
         tasks = json.loads(data)
         begun = time.monotonic()
-        with self._store.transaction(row.campaign) as ledger:
-            if ledger.row.rules.hidden == hidden and ledger.row.tasks == row.first:
-                record_hidden_tasks(Recording(ledger, self._tables, self._clock()), tasks, row.added)
+        with self._store.transaction(row.campaign) as state:
+            if state.row.rules.hidden == hidden and state.row.tasks == row.first:
+                record_hidden_tasks(Commands(state, self._tables, self._clock()), tasks, row.added)
         time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
 
     def _publish_all(self, row: ImportRow) -> None:
-        with self._store.transaction(row.campaign) as ledger:
-            if ledger.row.tasks != row.first or ledger.row.rules.hidden != row.added:
+        with self._store.transaction(row.campaign) as state:
+            if state.row.tasks != row.first or state.row.rules.hidden != row.added:
                 return
-            campaign = Recording(ledger, self._tables, self._clock())
+            campaign = Commands(state, self._tables, self._clock())
             if row.added == 0:
-                if row.batch is not None and ledger.batch(row.batch) is None:
+                if row.batch is not None and row.batch not in state.batches:
                     record_batch(campaign, row.batch, str(row.digest))
                 return
             priors = json.loads(row.priors)
-            ranked = will_rank(ledger.row.config, ledger.row.rules.ranked, ledger.row.classes + len(priors))
+            ranked = will_rank(state.row.config, state.row.rules.ranked, state.row.classes + len(priors))
             publish_tasks(campaign, priors, json.loads(row.counts), ranked, row.batch, row.digest)
-
-    def _rank(self, row: ImportRow) -> bool:
-        if self._store.row(row.campaign).rules.unranked_from is None:
-            return False
-        begun = time.monotonic()
-        with self._store.transaction(row.campaign) as ledger:
-            more = rank_tasks(Recording(ledger, self._tables, self._clock()), RANKED)
-        time.sleep(time.monotonic() - begun)
-        return more
 
     def _wait_for_tables(self, row: ImportRow, campaign: CampaignRow) -> None:
         """Give the tables of new priors some time, so that no worker has to wait for them."""
@@ -304,3 +308,109 @@ class Imports:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.1)
+
+
+class ImportOwners:
+    """The owners of the imports into one store."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+
+    def add(self, row: ImportRow) -> None:
+        """A thread of this process is at work on an import."""
+        with _OWN_LOCK:
+            _OWN.add(row.id)
+
+    def discard(self, row: ImportRow) -> None:
+        """It no longer is."""
+        with _OWN_LOCK:
+            _OWN.discard(row.id)
+
+    def claim(self, row: ImportRow) -> bool:
+        """Take over an import that has lost its process; False if somebody else was faster."""
+        with _OWN_LOCK:
+            if row.id in _OWN or not self._store.imports.claim(row, this_process(), self._store.clock()):
+                return False
+            _OWN.add(row.id)
+            return True
+
+    def is_orphan(self, row: ImportRow) -> bool:
+        """Whether nobody is at work on an import: its process is gone, or has been silent for long."""
+        with _OWN_LOCK:
+            if row.id in _OWN:
+                return False
+        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
+            return True
+        machine, _, process = row.owner.rpartition("/")
+        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
+
+
+def this_process() -> str:
+    """The name under which this process owns imports."""
+    return f"{_machine()}/{os.getpid()}"
+
+
+def _machine() -> str:
+    """This machine, or the container in which processes have numbers of their own."""
+    names = ""
+    with suppress(OSError):
+        names = os.readlink("/proc/self/ns/pid")
+    return f"{socket.gethostname()}/{names}"
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":
+        return True  # until it has been silent for long
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStatus:
+    """One import (``campaign.imports``): ``rows`` tasks were read, and ``published`` of the new ones are in the log."""
+
+    id: str
+    campaign: str
+    batch: str | None
+    state: ImportState
+    rows: int
+    published: int
+    added: int
+    known: int
+    error: str | None
+    started_at: float
+    updated_at: float
+
+
+def import_status(store: SqlStore, row: ImportRow) -> ImportStatus:
+    """The status of an import."""
+    published = row.added if row.state == "done" else 0
+    if row.state == "publishing":
+        try:
+            campaign = store.row(row.campaign)
+        except NotFoundError:  # it is about to be created
+            published = 0
+        else:
+            published = row.added if campaign.tasks > row.first else campaign.rules.hidden
+    return ImportStatus(
+        row.id, row.campaign, row.batch, row.state, row.rows, published, row.added, row.known, row.error,
+        row.started_at, row.beat_at,
+    )  # fmt: skip
+
+
+def imports_of(store: SqlStore, campaign: str, limit: int = 20) -> list[ImportStatus]:
+    """The last imports into a campaign, newest first."""
+    return [import_status(store, row) for row in store.imports.of_campaign(campaign, limit)]
+
+
+def find_import(store: SqlStore, campaign: str, id: str) -> ImportStatus:
+    """An import into a campaign by its id."""
+    row = store.imports.find(id)
+    if row is None or row.campaign != campaign:
+        raise NotFoundError("there is no such import.", "Imports are remembered for a day after they have ended.")
+    return import_status(store, row)

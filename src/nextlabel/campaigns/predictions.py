@@ -86,7 +86,7 @@ def _write(
         begun = time.monotonic()
 
         def command(commands: Commands, some: list[_Checked] = some, done: int = done) -> int | None:
-            row = commands.ledger.row
+            row = commands.state.row
             if row.rules.predicted != seen + done:
                 return None
             commands.settle()
@@ -113,7 +113,7 @@ def _write(
 
 def _learn(commands: Commands) -> None:
     """Results follow the predictions at once, not only when somebody asks for a task."""
-    if commands.crowd().is_due(commands.ledger.row):
+    if commands.crowd().is_due(commands.state.row):
         commands.refit()
 
 

@@ -17,26 +17,29 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event as Signal
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel, adopted, new_model
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.ledger import Ledger, Store
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaigns.crowd_kernels import crowd_compiled
-from nextlabel.campaigns.table_cache import LONG_LOG, TableCache
+from nextlabel.campaign.state import CampaignState
+from nextlabel.campaigns.table_cache import LONG_LOG, TableCache, crowd_compiled
 from nextlabel.errors import NextlabelError
+from nextlabel.store.records import snapshot_name
+from nextlabel.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
 #: Threads, seconds between two looks at a refit of another process, and seconds of rest after a failure.
 THREADS, LOOK_S, AFTER_FAILURE_S = 2, 0.1, 1.0
+#: A snapshot is kept again after this share of events more.
+MORE_EVENTS = 0.1
 _log = logging.getLogger("nextlabel.campaigns")
 
 
@@ -61,6 +64,7 @@ class BackgroundRefits:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="refit")
         self._under_way: dict[str, Future[None]] = {}
         self._again: set[str] = set()
+        self._kept: dict[str, int] = {}  # the last event of the snapshot that was kept
         self._lock = Lock()
         self._closed = Signal()
 
@@ -122,14 +126,25 @@ class BackgroundRefits:
         begin = self.begin(id)
         if begin is None or begin is WAITING:
             return None if begin is None else LOOK_S
+        if begin.event is not None and begin.model is not None and begin.model.shadow is not None:
+            self._keep_snapshot(id, begin.model.shadow)
         self.publish(id, self.learn(id, begin), begin)
         return perf_counter() - begun
+
+    def _keep_snapshot(self, id: str, shadow: CrowdModel) -> None:
+        """Keep what a long log says before it is learnt from, so that other processes need not read it all.
+
+        The shadow is this thread's alone.
+        """
+        if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
+            self._store.put(snapshot_name(id), shadow.dump(), replace=True)
+            self._kept[id] = shadow.seq
 
     def begin(self, id: str) -> Begin | None:
         """Say in the log that a refit has begun; None if none is due, ``WAITING`` if another process is at it."""
         self._load(id)
-        with self._store.transaction(id) as ledger:
-            commands = self._commands(ledger)
+        with self._store.transaction(id) as state:
+            commands = self._commands(state)
             model = commands.crowd()
             if model.missed is not None:
                 return Begin(model, None, {})
@@ -146,24 +161,24 @@ class BackgroundRefits:
         model, event, _ = begin
         assert model is not None
         if event is None:
-            return adopted(model, StoredLog(self._store, id))
+            return adopted(model, self._log(id))
         assert model.shadow is not None  # there is one from the first ``refitting`` on
-        model.shadow.learn_as_shadow(StoredLog(self._store, id), event.seq, event.data)
-        model.shadow.catch_up(StoredLog(self._store, id))
-        begin.found.update(model.shadow.found(StoredLog(self._store, id), event.data, model.history))
+        model.shadow.learn_as_shadow(self._log(id), event.seq, event.data)
+        model.shadow.catch_up(self._log(id))
+        begin.found.update(model.shadow.found(self._log(id), event.data, model.history))
         return model.shadow
 
     def publish(self, id: str, new: CrowdModel, begin: Begin) -> bool:
         """Let the new model stand in for the old one; False if another refit was quicker."""
-        with self._store.transaction(id) as ledger:
-            commands, event = self._commands(ledger), begin.event
-            new.catch_up(ledger)
-            current = ledger.crowd
+        with self._store.transaction(id) as state:
+            commands, event = self._commands(state), begin.event
+            new.catch_up(state)
+            current = state.crowd
             if event is not None and new.last_refit > event.seq:
                 if current is not None and current.shadow is new:
                     current.shadow = None
                 return False
-            ledger.crowd = new
+            state.crowd = new
             new.take_turns(None if current is new else current)
             if event is not None:
                 commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
@@ -172,31 +187,38 @@ class BackgroundRefits:
 
     def _load(self, id: str) -> None:
         """Read a long log where nobody has to wait for it."""
-        with self._store.transaction(id) as ledger:
-            if ledger.crowd is not None or ledger.row.seq <= LONG_LOG:
+        with self._store.transaction(id) as state:
+            if state.crowd is not None or state.row.seq <= LONG_LOG:
                 return
-        log = StoredLog(self._store, id)
-        model = new_model(log.row)
+        log = self._log(id)
+        model = new_model(log)
         model.catch_up(log)
-        with self._store.transaction(id) as ledger:
-            if ledger.crowd is None:
-                ledger.crowd = model
+        with self._store.transaction(id) as state:
+            if state.crowd is None:
+                state.crowd = model
 
-    def _commands(self, ledger: Ledger) -> Commands:
-        return Commands(ledger, self._tables, self._service.clock())
+    def _log(self, id: str) -> StoredLog:
+        with self._store.transaction(id) as state:
+            return StoredLog(self._store, state)
+
+    def _commands(self, state: CampaignState) -> Commands:
+        return Commands(state, self._tables, self._service.clock())
 
 
 class StoredLog:
-    """A campaign's log outside of any transaction, up to the last event that there is now."""
+    """A campaign's log outside of any transaction, up to the last event that there was when it was made."""
 
-    def __init__(self, store: Store, id: str) -> None:
-        self._store, self.row = store, store.row(id)
-
-    row: CampaignRow
+    def __init__(self, store: SqlStore, state: CampaignState) -> None:
+        self._store, self.row, self.classes = store, replace(state.row), tuple(state.classes)
+        self._klass = state.pool.tasks.klass  # a longer one takes its place when there are more tasks
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number."""
-        return self._store.light_log(self.row.id, after, limit)
+        return self._store.light_events(self.row.id, limit, after=after)
+
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model."""
+        return self._store.get(snapshot_name(self.row.id))
 
     def last_event(self, kind: str) -> int | None:
         """The last event of a kind."""
@@ -204,11 +226,8 @@ class StoredLog:
 
     def task_classes(self, first: int, end: int) -> Sequence[int]:
         """The classes of some tasks."""
-        return self._store.task_classes(self.row.id, first, end)
-
-    def classes(self) -> Sequence[Prior]:
-        """The different priors of the tasks."""
-        return self._store.classes(self.row.id)
+        found: list[int] = self._klass[first:end].tolist()
+        return found
 
 
 class _TablesOfRefits(TableCache):

@@ -10,58 +10,66 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.commands import Commands, accept_time
+from nextlabel.campaign.audits import answer_audit, draw_audit
+from nextlabel.campaign.commands import Commands, accept_time, known_worker
+from nextlabel.campaign.controls import set_gold
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
-from nextlabel.campaign.deletions import taken_by_deleted
-from nextlabel.campaign.given_labels import GivenLabel, given_labels
-from nextlabel.campaign.gold import set_gold
-from nextlabel.campaign.ids import campaign_of, checked_campaign_id, new_campaign_id
-from nextlabel.campaign.intake import ManyScoresError, add_tasks
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.outside_answers import Skipped
+from nextlabel.campaign.outside_answers import Skipped, follow_answer
 from nextlabel.campaign.policy_tables import load_of
-from nextlabel.campaign.replies import Added, AddedPredictions, ChangedLabels, Lease, NoTask, Told
-from nextlabel.campaign.results import Result, results_of
-from nextlabel.campaign.rows import CampaignRow, TaskRow, WorkerRow
+from nextlabel.campaign.records import taken_by_deleted
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.results import GivenLabel, Result, given_labels, results_of
+from nextlabel.campaign.rows import (
+    NOT_ANSWERED,
+    CampaignRow,
+    TaskRow,
+    WorkerRow,
+    campaign_of,
+    checked_campaign_id,
+    new_campaign_id,
+)
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.standing import Standing
-from nextlabel.campaign.verification import Verification
-from nextlabel.campaign.worker_commands import LabelStep, drop_labels, known_worker, restore_labels, set_standing
-from nextlabel.campaigns.audits import Audits
+from nextlabel.campaign.states import Standing
+from nextlabel.campaign.worker_commands import LabelStep, drop_labels, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.certificates import Certificates
-from nextlabel.campaigns.crowd_kernels import crowd_compiled
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
-from nextlabel.campaigns.outside_answers import set_answer
-from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.table_cache import NonBlockingTableCache, TableCache, crowd_compiled
 from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
+from nextlabel.policies.allocation import Group
+from nextlabel.store.sql import SqlStore
+from nextlabel.store.verify import Verification, verify
 
 T = TypeVar("T")
+
 #: Rows that are read at once, and bytes of their payloads.
 CHUNK, CHUNK_BYTES = 10_000, 16 << 20
+
 #: Tasks whose leases are read at once.
 TASKS_WITH_LEASES = 1_000
+
 #: The batch of the tasks that a campaign is created with.
 FIRST_BATCH = "create"
+
 #: Seconds that a request which only reads waits for what is still computed.
 READ_PATIENCE_S = 20.0
+
 #: Tasks, and characters of their payloads, that are added in one transaction; more of them are imported in steps.
 AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
-
 Clock = Callable[[], float]
 
 
 class CampaignService:
     """Commands by campaign; ``clock`` gives seconds since 1970, and is the store's if there is none."""
 
-    def __init__(self, store: Store, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
+    def __init__(self, store: SqlStore, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self._tables_at_hand = NonBlockingTableCache(self.table_cache)
@@ -89,8 +97,8 @@ class CampaignService:
         some, more = _first_tasks(tasks)
         try:
             if more is None:
-                with self.store.create(name, config, self.clock()) as ledger:
-                    commands = Commands(ledger, self.table_cache, ledger.row.created_at)
+                with self.store.create(name, config, self.clock()) as state:
+                    commands = Commands(state, self.table_cache, state.row.created_at)
                     commands.begin()
                     add_tasks(commands, some, FIRST_BATCH)
             elif self._has_campaign(name):
@@ -124,8 +132,8 @@ class CampaignService:
         """
         while True:
             try:
-                with self.store.transaction(id) as ledger:
-                    return command(Commands(ledger, self._tables_at_hand, self.clock()))
+                with self.store.transaction(id) as state:
+                    return command(Commands(state, self._tables_at_hand, self.clock()))
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
                 wait([pending.future], patience_s)
                 if not pending.future.done():
@@ -165,8 +173,6 @@ class CampaignService:
             return self.imports.add(id, chain(some, more), batch, progress)
         try:
             return self.run(id, lambda commands: add_tasks(commands, some, batch))
-        except ManyScoresError:
-            return self.imports.add(id, some, batch, progress)
         except BusyError:
             if not self.imports.recover(id):  # else the import that was in the way had lost its process
                 raise
@@ -251,8 +257,8 @@ class CampaignService:
 
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""
-        with self.store.transaction(id) as ledger:
-            return accept_time(ledger, self.table_cache, self.clock())
+        with self.store.transaction(id) as state:
+            return accept_time(state, self.table_cache, self.clock())
 
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
@@ -282,6 +288,10 @@ class CampaignService:
         crowd = self.crowd(row, patience_s)
         return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
 
+    def groups(self, id: str) -> dict[Group, int]:
+        """How many tasks but controls are in each state that has any."""
+        return self.run(id, lambda commands: dict(commands.state.groups()))
+
     def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
         return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
@@ -292,7 +302,7 @@ class CampaignService:
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""
-        return self.store.verify(id, repair, progress)
+        return verify(self.store, id, repair, progress)
 
     def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
         """Make everything but the events follow from them again."""
@@ -330,3 +340,70 @@ def _first_tasks(tasks: Iterable[NewTask]) -> tuple[list[NewTask], Iterator[NewT
         if len(some) > AT_ONCE or size > AT_ONCE_SIZE:
             return some, rest
     return some, None
+
+
+class _ChangedError(Exception):
+    """Somebody was given a task between looking for a lease and following the answer."""
+
+
+def set_answer(
+    service: CampaignService, id: str, worker: str, task: str, answer: object | Skipped | None
+) -> Told | None:
+    """Make the worker's answer to a task what another tool says; None: the tool has none."""
+    while True:
+        given = service.store.row(id).given
+        found = service.store.tasks_by_key(id, [task]).get(task)
+        if found is None:
+            raise NotFoundError(f"there is no task {task[:60]!r} in campaign {id!r}.", "Add the task first.")
+        number = found.number
+        leases = [lease.id for lease in service.store.leases(id, [number]) if lease.worker == worker]
+        lease = leases[0] if leases else None
+
+        def command(
+            commands: Commands, number: int = number, lease: str | None = lease, given: int = given
+        ) -> Told | None:
+            if lease is None and commands.state.row.given != given:
+                raise _ChangedError
+            return follow_answer(commands, number, worker, lease, answer)
+
+        try:
+            return service.run(id, command)
+        except _ChangedError:
+            continue
+
+
+class Audits:
+    """The audits of all campaigns of a service."""
+
+    def __init__(self, campaign_service: CampaignService) -> None:
+        self._service, self._store = campaign_service, campaign_service.store
+
+    def draw(self, id: str, items: int, seed: int = 0) -> int:
+        """Draw tasks at random for an audit; returns how many are drawn now."""
+        return self._service.run(id, lambda commands: draw_audit(commands, items, seed))
+
+    def answer(self, id: str, answers: Mapping[str, object]) -> int:
+        """What an expert found of tasks that were drawn; returns how many answers are new or corrected."""
+        return self._service.run(id, lambda commands: answer_audit(commands, answers))
+
+    def items(self, id: str) -> list[AuditItem]:
+        """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
+        row = self._store.row(id)
+        tasks = self._store.tasks_by_number(id, [task for task, _ in row.rules.audit])
+        return [
+            AuditItem(
+                tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
+            )
+            for task, answer in row.rules.audit
+        ]
+
+    def truths(self, id: str) -> Mapping[int, int]:
+        """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
+        audit = self._store.row(id).rules.audit
+        return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
+
+    def tasks(self, id: str) -> list[tuple[TaskRow, int]]:
+        """Audited tasks with their true answers."""
+        truths = self.truths(id)
+        tasks = self._store.tasks_by_number(id, truths)
+        return [(tasks[number], answer) for number, answer in truths.items()]

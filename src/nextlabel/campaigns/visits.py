@@ -24,7 +24,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.records import Visit
 from nextlabel.campaign.worker_commands import set_standing
 from nextlabel.campaigns.worker_reports import MOST_WORKERS, report_of
 from nextlabel.errors import InputError
@@ -69,7 +69,7 @@ class PlatformVisits:
         rejected = any(prolific.meaning_of(one.status) == "rejects" for one in earlier)
 
         def enter(commands: Commands) -> int:
-            tally = commands.ledger.find_worker(worker)
+            tally = commands.state.find_worker(worker)
             if tally is None:
                 return 0
             if tally.standing == "blocked" and tally.reason.startswith(REASON) and not rejected:
@@ -169,7 +169,7 @@ class PlatformVisits:
 
 def _stand(commands: Commands, worker: str, meaning: prolific.Meaning, reason: str) -> bool:
     """Block a worker whose visit has ended, or take that back; False if they never had a task."""
-    tally = commands.ledger.find_worker(worker)
+    tally = commands.state.find_worker(worker)
     if tally is None:
         return False
     by_platform = tally.reason.startswith(REASON)

@@ -15,9 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.given_labels import moment
-from nextlabel.campaign.ledger import Store
-from nextlabel.campaign.results import label_counts
+from nextlabel.campaign.results import label_counts, moment
 from nextlabel.campaign.webhooks import (
     MOST_WEBHOOKS,
     TEST,
@@ -30,6 +28,7 @@ from nextlabel.campaign.webhooks import (
     types_told,
 )
 from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.store.sql import SqlStore
 
 #: Seconds before the next try after one failure, two in a row, and so on; the last one from then on.
 WAITS_S: Final = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0)
@@ -50,9 +49,8 @@ Send = Callable[[Webhook, Message], Awaitable[Reply]]
 class Webhooks:
     """The webhooks of one store; ``claim_s`` is for how long a process claims one."""
 
-    def __init__(self, store: Store, claim_s: float = 30.0, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, store: SqlStore, claim_s: float = 30.0, clock: Callable[[], float] | None = None) -> None:
         self._store, self._claim_s = store, claim_s
-        self._overview = store.overview
         self._clock = clock or store.clock
         self._owner = secrets.token_hex(8)
         #: By webhook: its position, and up to which event there is nothing after it that it is told.
@@ -175,7 +173,7 @@ class Webhooks:
         position, looked = self._looked.get(webhook.id, (-1, 0))
         start = looked if position == webhook.position else webhook.position
         try:
-            events = self._store.light_log(webhook.campaign, start, AT_ONCE)
+            events = self._store.light_events(webhook.campaign, AT_ONCE, after=start)
         except NotFoundError:  # deleted meanwhile
             return []
         wanted = [(event, [type for type in types_told(event) if type in webhook.types]) for event in events]
@@ -195,8 +193,9 @@ class Webhooks:
     def _data(self, campaign: str, events: list[Event]) -> dict[int, dict[str, Any]]:
         """What is told of each event, by its number."""
         row = self._store.row(campaign)
-        leases = self._overview.leases_named(campaign, [one.data["lease"] for one in events if "lease" in one.data])
-        tasks = self._overview.tasks_numbered(campaign, [lease.task for lease in leases.values()])
+        named = [one.data["lease"] for one in events if "lease" in one.data]
+        leases = {lease.id: lease for lease in self._store.leases(campaign, ids=named)}
+        tasks = self._store.tasks_by_number(campaign, [lease.task for lease in leases.values()])
         out: dict[int, dict[str, Any]] = {}
         for event in events:
             data: dict[str, Any] = {"campaign": campaign, "event": event.seq}

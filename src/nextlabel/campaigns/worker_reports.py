@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from nextlabel.campaign.given_labels import moment
 from nextlabel.campaign.predictions import PREFIX
+from nextlabel.campaign.results import moment
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
-from nextlabel.campaign.standing import Standing
+from nextlabel.campaign.states import Standing
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.skill import accuracies, flags_by_worker

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
 from nextlabel.cli.options import parse_number, parse_prior
-from nextlabel.cli.output import (
-    check_outputs,
-    command_line,
-    print_json,
-    print_table,
-    say_read,
-    working,
-    write_folder,
-    write_page,
-)
+from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.errors import InputError
-
-if TYPE_CHECKING:
-    from nextlabel.backtesting.result import Backtest
 
 
 def backtest(
@@ -174,20 +162,9 @@ def backtest(
             engine=Engine(jobs=jobs),
             progress=progress,
         )
-    if out is not None or report is not None:
-        from nextlabel.backtesting.figure import backtest_figure, backtest_page
-        from nextlabel.backtesting.report import point_rows, saving_rows
+    from nextlabel.backtesting.report import backtest_report
 
-        if out is not None:
-            tables = {"backtest.csv": point_rows(found), "savings.csv": saving_rows(found)}
-            write_folder(out, {**tables, "backtest.png": backtest_figure(found)})
-        if report is not None:
-            sentences = [sentence for one in read for sentence in one["sentences"]]
-            write_page(report, lambda: backtest_page(found, command_line(context), sentences))
-    if as_json:
-        print_json(_as_dict(found, read))
-    else:
-        _show(found)
+    deliver(backtest_report(found, read), context, out=out, page=report, as_json=as_json)
 
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:
@@ -215,60 +192,3 @@ def _prior(text: str) -> Any:
     if isinstance(given, list) and len(given) != 2:
         raise InputError(f"prior {text!r} has {len(given)} numbers.", "A replay has two answers: --prior 1,1.")
     return prior_from(given)
-
-
-def _as_dict(found: Backtest, read: list[dict[str, Any]]) -> dict[str, Any]:
-    from nextlabel.backtesting.report import assumptions, point_rows, saving_rows, sentences, verdict_rows
-    from nextlabel.problem.tables import prior_table
-
-    setting, pilot = found.setting, found.pilot
-    return {
-        "tasks": found.tasks,
-        "labels": int(setting.recorded.counts.sum()),
-        "truth": found.truth,
-        "judged": found.known,
-        "undecided": found.undecided,
-        "pilot": pilot.size,
-        "prior": prior_table(setting.prior),
-        "prior_from": pilot.prior_from,
-        "threshold": setting.threshold,
-        "threshold_from": pilot.threshold_from,
-        "in_flight": found.rho,
-        "order": setting.order,
-        "ties": found.ties,
-        "workers": found.workers,
-        "replay": found.replay,
-        "turn_away": found.turn_away,
-        "ceiling": found.ceilings,
-        "accuracy": point_rows(found),
-        "savings": saving_rows(found),
-        "verdicts": verdict_rows(found),
-        "sentences": sentences(found),
-        "assumptions": assumptions(found),
-        "read": read,
-        "replications": found.replications,
-        "seed": setting.seed,
-        "seconds": found.seconds,
-    }
-
-
-def _show(found: Backtest) -> None:
-    from nextlabel.backtesting.report import (
-        accuracy_table,
-        assumptions,
-        opponents,
-        overlap_line,
-        saving_caption,
-        saving_table,
-        sentences,
-    )
-
-    for readout in found.readouts:
-        header, rows = accuracy_table(found, readout)
-        print_table(f"Accuracy, read out by {readout}", header, rows, overlap_line(found, readout) + "\n")
-    for readout in found.readouts:
-        for other in opponents(found, readout):
-            header, rows = saving_table(found, readout, other)
-            title = f"Labels saved, read out by {readout}, at the accuracy of an overlap by {other}"
-            print_table(title, header, rows, saving_caption(rows))
-    typer.echo("\n".join(["", *sentences(found), "", *assumptions(found)]))

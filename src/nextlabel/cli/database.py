@@ -15,7 +15,7 @@ from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
-    from nextlabel.campaign.imports import ImportRow
+    from nextlabel.campaign.records import ImportRow
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
@@ -44,7 +44,7 @@ CAMPAIGN = "campaign:"
 def opened_store(db: str, create: bool = False) -> Iterator[SqlStore]:
     """The store at an address; one that is not there is made only with ``create``."""
     needs_service()
-    from nextlabel.store.open import open_store
+    from nextlabel.store.sql import open_store
 
     store = open_store(db, create=create)
     try:
@@ -119,7 +119,7 @@ def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> 
 
 def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None) -> list[str]:
     """Tell on stderr which columns workers are not shown, and that a score was not used; returns the sentences."""
-    from nextlabel.campaign.shown_columns import columns_notes
+    from nextlabel.campaign.settings import columns_notes
 
     notes = columns_notes(config.show, tasks.columns, score_column)
     for note in notes:

@@ -27,6 +27,8 @@ from nextlabel.files.write import whole_file
 if TYPE_CHECKING:
     import typer
 
+    from nextlabel.reporting.report import Report
+
 #: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
 
@@ -82,7 +84,7 @@ def answer(as_json: bool, fields: Mapping[str, Any], sentence: str) -> None:
         say(sentence)
 
 
-class Report(Protocol):
+class FileReport(Protocol):
     """What was met while a file was read (``files.report``)."""
 
     def sentences(self) -> list[str]:
@@ -94,7 +96,7 @@ class Report(Protocol):
         ...
 
 
-def say_read(*reports: Report) -> list[dict[str, Any]]:
+def say_read(*reports: FileReport) -> list[dict[str, Any]]:
     """Say on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
     for report in reports:
         for sentence in report.sentences():
@@ -186,11 +188,30 @@ def write_folder(out: str, files: Mapping[str, Any]) -> None:
     say(f"Wrote {', '.join(files)} to {out}.")
 
 
-def write_page(report: str, page: Callable[[], str]) -> None:
-    """One HTML page."""
-    with whole_file(report) as stream:
-        stream.write(page())
-    say(f"Wrote {report}.")
+def deliver(report: Report, context: typer.Context, *, out: str | None, page: str | None, as_json: bool) -> None:
+    """A report into a folder, onto a page, and to stdout as JSON or for people."""
+    if out is not None:
+        write_folder(out, report.files())
+    if page is not None:
+        with whole_file(page) as stream:
+            stream.write(report.page(command_line(context)))
+        say(f"Wrote {page}.")
+    if as_json:
+        print_json(report.fields)
+    else:
+        print_report(report)
+
+
+def print_report(report: Report) -> None:
+    """Warnings, tables and sentences; a table without a caption has the sentences below it."""
+    sys.stdout.write("".join(f"Mind: {one}\n\n" for one in report.warnings))
+    sys.stdout.flush()
+    for table in report.tables:
+        if table.brief != ():
+            caption = f"{table.caption}\n" if table.caption else "\n".join([*report.notes, *report.sentences])
+            print_table(table.title, table.header, table.shown, caption)
+    sys.stdout.write("".join(f"{line}\n" for line in report.closing))
+    sys.stdout.flush()
 
 
 @contextmanager

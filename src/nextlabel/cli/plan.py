@@ -9,23 +9,13 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.output import (
-    check_outputs,
-    command_line,
-    print_json,
-    print_table,
-    say_read,
-    working,
-    write_folder,
-    write_page,
-)
+from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions, takes_problem
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
     from nextlabel.files.open_table import NamedColumns
     from nextlabel.planning.pilot import Pilot
-    from nextlabel.planning.result import Plan
     from nextlabel.problem.problem import Problem
 
 
@@ -88,20 +78,14 @@ def plan(
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
     warnings = [] if learnt is None else learnt.warnings()
-    if out is not None or report is not None:
-        from nextlabel.planning.figure import plan_figure, plan_page
-        from nextlabel.planning.report import curve_rows
+    from nextlabel.planning.report import plan_report
 
-        if out is not None:
-            write_folder(out, {"plan.csv": curve_rows(found), "plan.png": plan_figure(found)})
-        if report is not None:
-            noted = [*notes, *(sentence for one in read for sentence in one["sentences"])]
-            write_page(report, lambda: plan_page(found, command_line(context), noted, warnings))
-    if as_json:
-        about = None if learnt is None else _pilot_fields(learnt, span)
-        print_json({"warnings": warnings, **_as_dict(found), "pilot": about, "read": read})
-    else:
-        _show(found, notes, warnings)
+    shown = found.problem.with_budget(int(found.budgets[-1]))
+    told = plan_report(
+        found, f"Plan: {describe(shown)}", learnt=notes, warnings=warnings, read=read, problem=problem_fields(shown),
+        pilot=None if learnt is None else _pilot_fields(learnt, span),
+    )  # fmt: skip
+    deliver(told, context, out=out, page=report, as_json=as_json)
 
 
 def _pilot(flags: ProblemFlags, source: str | NamedColumns, method: str, positive: str | None) -> Pilot:
@@ -169,38 +153,3 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
     if problem.label_cost == 0:
         raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
     return value
-
-
-def _as_dict(found: Plan) -> dict[str, Any]:
-    from nextlabel.planning.report import curve_rows, overlap_rows, right_means, supply_rows
-
-    money = found.money
-    return {
-        "problem": problem_fields(found.problem.with_budget(int(found.budgets[-1]))),
-        "policy": found.policy,
-        "assumes": found.assumes or f"{found.model.capitalize()}.",
-        "right_means": right_means(found.problem),
-        "target": found.target,
-        "budget_needed": found.needed,
-        "budget_needed_low": found.needed_low,
-        "budget_needed_high": found.needed_high,
-        "budget_needed_by_any": found.needed_by_any,
-        "curve": curve_rows(found),
-        "overlap": overlap_rows(found),
-        "workers": supply_rows(found),
-        "budgets_above_bound": found.above_bound,
-        "money": None if money is None else {name: getattr(money, name) for name in money.__slots__},
-        "replications": found.replications,
-        "simulated_one_in": found.sample,
-        "seed": found.seed,
-        "seconds": found.seconds,
-    }
-
-
-def _show(found: Plan, notes: list[str], warnings: list[str]) -> None:
-    from nextlabel.planning.report import printed_curve, sentences
-
-    for one in warnings:
-        typer.echo(f"Mind: {one}\n")
-    title = f"Plan: {describe(found.problem.with_budget(int(found.budgets[-1])))}"
-    print_table(title, *printed_curve(found), "\n".join([*notes, *sentences(found)]))

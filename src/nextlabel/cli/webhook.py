@@ -18,9 +18,9 @@ from nextlabel.errors import UnavailableError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.campaign.ledger import Store
     from nextlabel.campaign.webhooks import Webhook
     from nextlabel.campaigns.webhooks import Webhooks
+    from nextlabel.store.sql import SqlStore
 
 app = typer.Typer(help="Tell other systems what happens in a campaign.")
 WebhookId = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Its id; nextlabel webhook list shows them.")]
@@ -117,7 +117,7 @@ app.command()(remove)
 
 
 @contextmanager
-def webhooks_at(db: str) -> Iterator[tuple[Webhooks, Store]]:
+def webhooks_at(db: str) -> Iterator[tuple[Webhooks, SqlStore]]:
     """The webhooks of a database."""
     with opened_store(db) as store:
         from nextlabel.campaigns.webhooks import Webhooks

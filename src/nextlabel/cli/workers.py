@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.output import (
-    check_outputs,
-    checked_file,
-    command_line,
-    print_json,
-    print_table,
-    say,
-    say_read,
-    working,
-    write_folder,
-    write_page,
-)
+from nextlabel.cli.output import check_outputs, checked_file, deliver, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
-
-if TYPE_CHECKING:
-    from nextlabel.crowd.learn import LearntCrowd
-
-#: Workers in the table on the screen: those with the most labels, and those who are flagged.
-SHOWN = 20
 
 
 def workers(
@@ -106,58 +88,9 @@ def workers(
 
         write_csv(list(found.tasks()), target)
         say(f"{counted(len(found.task_names), 'task')} written to {save}.")
-    if out is not None or report is not None:
-        from nextlabel.reporting.workers_page import worker_rows, workers_figure, workers_page
+    from nextlabel.reporting.workers import workers_report
 
-        if out is not None:
-            files = {"workers.csv": worker_rows(found), "tasks.csv": list(found.tasks())}
-            write_folder(out, {**files, "workers.png": workers_figure(found)})
-        if report is not None:
-            sentences = [sentence for one in read for sentence in one["sentences"]]
-            write_page(report, lambda: workers_page(found, command_line(context), sentences, more))
-    if as_json:
-        rows = {"workers": [one.as_dict() for one in found.workers], "tasks": list(found.tasks())}
-        told = {} if bound is None else {"bound": bound.as_dict()}
-        print_json({**_summary(found), **told, **rows, "read": read, "seconds": perf_counter() - begin})
-    else:
-        _show(labels, found, more)
-
-
-def _summary(found: LearntCrowd) -> dict[str, Any]:
-    return {
-        "labels": int(found.labels_per_task.sum()),
-        "answers": list(found.answers),
-        "share": found.fit.share.tolist(),
-        "crowd": found.fit.prior.pseudo.tolist(),
-        "expected_accuracy": found.expected_accuracy,
-        "copying": [
-            {
-                "workers": list(one.workers),
-                "shared": one.shared,
-                "alike": one.alike,
-                "excused": one.excused,
-                "p_value": one.p_value,
-            }
-            for one in found.copying
-        ],
-        "pairs_looked_at": found.pairs,
-        "evidence": found.evidence,
-        "converged": found.converged,
-        "iterations": found.fit.iterations,
-        "notes": list(found.notes),
-    }
-
-
-def _show(path: str, found: LearntCrowd, more: Sequence[str]) -> None:
-    from nextlabel.reporting.workers_page import sentences, worker_table
-
-    shown = [k for k, one in enumerate(found.workers) if k < SHOWN or one.flags]
-    header, rows = worker_table(found, shown, wide=False)
-    title = f"{counted(len(found.workers), 'worker')} in {path}"
-    left = len(found.workers) - len(shown)
-    rest = f"{counted(left, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
-    print_table(title, header, rows, _joined([rest if left else "", *sentences(found), *more]))
-
-
-def _joined(lines: Sequence[str]) -> str:
-    return "\n".join(line for line in lines if line)
+    title = f"{counted(len(found.workers), 'worker')} in {labels}"
+    told = {} if bound is None else {"bound": bound.as_dict()}
+    shown = workers_report(found, title, more, read, **told, seconds=perf_counter() - begin)
+    deliver(shown, context, out=out, page=report, as_json=as_json)

@@ -19,8 +19,6 @@ from typing import Any, Generic, Self, TypeVar
 import httpx
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.given_labels import GivenLabel
-from nextlabel.campaign.ids import new_campaign_id
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.replies import (
     Added,
@@ -32,14 +30,13 @@ from nextlabel.campaign.replies import (
     Told,
     lease_id_of,
 )
-from nextlabel.campaign.results import Result
+from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.campaign.rows import new_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.standing import Standing
-from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
-from nextlabel.campaigns.certificate import Certificate, More
-from nextlabel.campaigns.import_status import ImportStatus
-from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaign.states import Standing
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.imports import ImportStatus
+from nextlabel.campaigns.status import CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import (
     ConflictError,

@@ -17,15 +17,13 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
-from nextlabel.campaign.results import Result
+from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.settings import ChangeOptions, SettingOptions
-from nextlabel.campaign.standing import Standing
+from nextlabel.campaign.states import Standing
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.import_status import ImportStatus
-from nextlabel.campaigns.links import CampaignLinks
-from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.imports import ImportStatus
+from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client import calls
 from nextlabel.client.calls import BATCH, Attempts, Call, Page, connection

@@ -22,7 +22,7 @@ from nextlabel.errors import SolverError
 from nextlabel.service.access import new_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 from nextlabel.web.pages import mount_pages
 
 #: Seconds between two certificates.

@@ -1,8 +1,10 @@
-"""A plan in rows, tables and sentences: the answers, what 'right' means in them, and what they rest on."""
+"""The report of a plan: its figures, tables and answers, what 'right' means in them, and what they rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,14 +14,18 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.tables import answers_text
 from nextlabel.problem.task_class import TaskClass
-from nextlabel.reporting.artifacts import Row, text_table
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.report import Report, Table, read_sentences
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: The price is told as what so many labels buy.
 MORE = 100
 #: Rows of the curve that are printed.
 PRINTED = 12
-
-Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def curve_rows(plan: Plan) -> list[Row]:
@@ -54,36 +60,80 @@ def overlap_rows(plan: Plan) -> list[Row]:
     return rows
 
 
-def printed_curve(plan: Plan) -> Table:
-    """The curve at about a dozen budgets."""
-    rows = curve_rows(plan)
-    stride = max(1, -(-len(rows) // PRINTED))
-    header = ["labels", "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
-    return header, [
+def plan_report(
+    plan: Plan,
+    title: str = "The curve",
+    *,
+    learnt: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    read: Sequence[Mapping[str, Any]] = (),
+    **fields: Any,
+) -> Report:
+    """The report of a plan whose curve has this ``title``; ``learnt`` says where the prior is from."""
+    return Report(
+        title=f"Plan for {plan.problem.tasks:,} tasks, up to {plan.budgets[-1]:,} labels",
+        tables=[curve_table(plan, title), *_overlap_tables(plan), *_supply_tables(plan)],
+        sentences=sentences(plan),
+        heading="Labelling plan",
+        lead=f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.",
+        facts=_facts(plan),
+        figures=[
+            (
+                partial(panel, draw_values, plan),
+                "Value of each budget: the policy with its 95% interval, and the bound.",
+            ),
+            (partial(panel, draw_prices, plan), "What the next labels buy along the curve."),
+        ],
+        sections={"What this rests on": [*learnt, *read_sentences(read), *assumptions(plan)]},
+        warnings=warnings,
+        notes=learnt,
+        fields={"warnings": warnings, **plan_fields(plan), **fields, "read": read},
+        files=lambda: {"plan.csv": curve_rows(plan), "plan.png": plan_figure(plan)},
+    )
+
+
+def plan_fields(plan: Plan) -> Row:
+    """The numbers of a plan."""
+    money = plan.money
+    return {
+        "policy": plan.policy,
+        "assumes": plan.assumes or f"{plan.model.capitalize()}.",
+        "right_means": right_means(plan.problem),
+        "target": plan.target,
+        "budget_needed": plan.needed,
+        "budget_needed_low": plan.needed_low,
+        "budget_needed_high": plan.needed_high,
+        "budget_needed_by_any": plan.needed_by_any,
+        "curve": curve_rows(plan),
+        "overlap": overlap_rows(plan),
+        "workers": supply_rows(plan),
+        "budgets_above_bound": plan.above_bound,
+        "money": None if money is None else {name: getattr(money, name) for name in money.__slots__},
+        "replications": plan.replications,
+        "simulated_one_in": plan.sample,
+        "seed": plan.seed,
+        "seconds": plan.seconds,
+    }
+
+
+def curve_table(plan: Plan, title: str) -> Table:
+    """The curve; outside a page at about a dozen budgets."""
+    rows = [
         [
             f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
             f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
         ]
-        for k, row in enumerate(rows)
-        if k % stride == 0 or k == len(rows) - 1
-    ]  # fmt: skip
-
-
-def whole_curve(plan: Plan) -> Table:
-    """The curve at every budget."""
-    header = ["labels", "per task", f"{plan.policy} policy", "±", "bound", f"next {MORE} labels buy"]
-    return header, [
-        [
-            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f}",
-            f"{row['half_width']:.4f}", f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
-        ]
         for row in curve_rows(plan)
     ]  # fmt: skip
+    stride = max(1, -(-len(rows) // PRINTED))
+    brief = [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
+    header = ["labels", "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
+    return Table(title, header, rows, brief=brief)
 
 
-def overlap_table(plan: Plan) -> Table:
+def _overlap_tables(plan: Plan) -> list[Table]:
     """Fixed overlaps, and what the index policy needs for the same value."""
-    return ["labels per task", "labels", "value", f"{plan.policy} policy needs", "saved"], [
+    rows = [
         [
             str(row["overlap"]), f"{row['labels']:,}", f"{row['value']:.4f}",
             "" if row["index_budget"] is None else f"{row['index_budget']:,}",
@@ -91,14 +141,8 @@ def overlap_table(plan: Plan) -> Table:
         ]
         for row in overlap_rows(plan)
     ]  # fmt: skip
-
-
-def plan_text(plan: Plan) -> str:
-    """The plan in plain text: the curve, and the answers in words."""
-    from nextlabel.planning.report import sentences
-
-    title = f"Plan for {plan.problem.tasks:,} tasks, up to {plan.budgets[-1]:,} labels"
-    return text_table(title, *printed_curve(plan), *sentences(plan))
+    header = ["labels per task", "labels", "value", f"{plan.policy} policy needs", "saved"]
+    return [Table("Against the same number of labels for every task", header, rows, brief=())] if rows else []
 
 
 def _decimals(number: float | None) -> str:
@@ -143,19 +187,18 @@ def supply_sentences(plan: Plan) -> list[str]:
     ]
 
 
-def supply_table(plan: Plan) -> tuple[list[str], list[list[str]]] | None:
-    """The rows as a table of words; None where nothing is said about workers."""
-    rows = supply_rows(plan)
-    if not rows:
-        return None
-    return ["type", "workers", "answers", "supply", f"{MORE} more are worth"], [
+def _supply_tables(plan: Plan) -> list[Table]:
+    """The rows in words; nothing where nothing is said about workers."""
+    rows = [
         [
             str(row["type"]), f"{row['workers']:,}", row["answers"],
             "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
             f"{MORE * row['supply_price']:.2f}",
         ]
-        for row in rows
+        for row in supply_rows(plan)
     ]  # fmt: skip
+    header = ["type", "workers", "answers", "supply", f"{MORE} more are worth"]
+    return [Table("Types of workers, with the most labels", header, rows, brief=())] if rows else []
 
 
 def right_means(problem: Problem) -> str:
@@ -292,3 +335,73 @@ def _unit(plan: Plan) -> str:
 
 def _in_time(plan: Plan) -> str:
     return " in that time" if plan.problem.finite else ""
+
+
+def _facts(plan: Plan) -> list[tuple[str, str]]:
+    """Numbers to look at first, each with what it is."""
+    boxes = []
+    if plan.needed is not None:
+        boxes.append((f"{plan.needed:,}", f"labels for {target_in_words(plan)}, {plan.policy} policy"))
+    if plan.needed_by_any is not None:
+        boxes.append((f"{plan.needed_by_any:,}", f"labels that any policy needs for it, at least, if {plan.model}"))
+    if plan.money is not None:
+        stop = "labels, then stop: the next are not worth their cost"
+        inside = plan.money.best_budget < plan.budgets[-1]
+        boxes.append((f"{plan.money.best_budget:,}", stop if inside else "labels, at least, are worth their cost"))
+    if plan.problem.finite:
+        last = plan.index[-1]
+        boxes.append(
+            (
+                f"{last:.1%}" if plan.problem.is_accuracy else f"{last:.4f}",
+                f"reached in time by the {plan.policy} policy",
+            )
+        )
+    return boxes
+
+
+def plan_figure(plan: Plan) -> Figure:
+    """Value against budget, and what the next labels buy."""
+    with drawing() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
+        draw_values(left, plan)
+        draw_prices(right, plan)
+        return finish(figure)
+
+
+def draw_values(axes: Axes, plan: Plan) -> None:
+    """Value of the index policy, of fixed overlaps, and the bound, against the budget."""
+    K = plan.problem.tasks
+    low, high = plan.index - plan.half_width, np.minimum(plan.index + plan.half_width, plan.bound)
+    axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label=f"bound, if {plan.model}")
+    axes.fill_between(plan.budgets, low, high, color=BLUE, alpha=0.25, linewidth=0)
+    axes.plot(plan.budgets, plan.index, color=BLUE, label=f"{plan.policy} policy")
+    shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
+    axes.plot([m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task")
+    for m, v in shown:
+        axes.annotate(f"{m}", (m * K, v), textcoords="offset points", xytext=(5, -11), color=RED)
+    if plan.target is not None:
+        axes.axhline(plan.target, color=GREY, linewidth=0.8, linestyle="--")
+    if plan.target is not None and plan.needed is not None:
+        at = (plan.needed, plan.target)
+        axes.plot(*at, "o", color=BLUE, markersize=8)
+        axes.annotate(f"{plan.needed:,}", at, textcoords="offset points", xytext=(6, -14), color=BLUE)
+    axes.set(xlabel="labels", ylabel="share of tasks right" if plan.problem.is_accuracy else "value per task")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.legend(loc="lower right")
+    axes.set_title("What a budget buys")
+
+
+def draw_prices(axes: Axes, plan: Plan) -> None:
+    """What the next labels buy, by the index policy and by the bound's price."""
+    gain = "tasks" if plan.problem.is_accuracy else "value"
+    buys = np.diff(plan.index) * plan.problem.tasks / np.diff(plan.budgets) * MORE
+    axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="price of the bound")
+    axes.stairs(buys, plan.budgets, color=BLUE, label=f"{plan.policy} policy, simulated")
+    if plan.money is not None:
+        worth = plan.money.label_cost / plan.money.value * MORE
+        axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label=f"what they cost, in {gain}")
+    does = "get right" if plan.problem.is_accuracy else "add"
+    axes.set(xlabel="labels bought before", ylabel=f"{gain} that the next {MORE} labels {does}", ylim=(0, None))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    axes.legend()
+    axes.set_title("What the next labels buy")

@@ -104,9 +104,14 @@ class Plan:
         return self.needs.by_any
 
     def __str__(self) -> str:
-        from nextlabel.planning.report import plan_text
+        from nextlabel.planning.report import plan_report
 
-        return plan_text(self)
+        return plan_report(self).text()
+
+    def _repr_html_(self) -> str:
+        from nextlabel.planning.report import plan_report
+
+        return plan_report(self).notebook()
 
     @property
     def above_bound(self) -> int:

@@ -1,1 +1,1 @@
-"""How results are shown: the style of figures, HTML pages, manifests, and numbers in prose."""
+"""How results are shown: the report and its renderers, the style of figures, and manifests."""

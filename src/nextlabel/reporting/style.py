@@ -5,7 +5,7 @@ The colours are those of Okabe and Ito; policies that share one differ in marker
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,14 @@ def finish(figure: Any) -> Figure:
     plt.close(figure)
     out: Figure = figure
     return out
+
+
+def panel(draw: Callable[..., None], *args: Any) -> Figure:
+    """The panel that ``draw(axes, *args)`` draws, on its own, wide enough to be read on a phone."""
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+        draw(axes, *args)
+        return finish(figure)
 
 
 def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:

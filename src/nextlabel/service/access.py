@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from nextlabel.campaign.access import AccessToken, Role
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.records import AccessToken, Role
 from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.store.sql import SqlStore
 
 CACHE_S, MISMATCH_CACHE_S = 2.0, 1.0
 
@@ -43,24 +43,24 @@ class AccessState:
     tokens: dict[str, AccessToken] = field(default_factory=dict)
 
 
-def read_access(store: Store) -> AccessState:
+def read_access(store: SqlStore) -> AccessState:
     """The state of a store, whose secret is made if there is none."""
-    if store.setting(SECRET) is None:
-        store.first_setting(SECRET, secrets.token_hex(32))
+    if store.get(SECRET) is None:
+        store.put(SECRET, secrets.token_bytes(32))
     tokens = {token.hash: token for token in store.access.tokens()}
-    return AccessState(str(store.setting(SECRET)), store.access.link_versions(), tokens)
+    return AccessState((store.get(SECRET) or b"").hex(), store.access.link_versions(), tokens)
 
 
-def rotate_secrets(store: Store) -> None:
+def rotate_secrets(store: SqlStore) -> None:
     """Invalidate all links and end all sessions, of workers and of browsers at the dashboard; tokens stay."""
-    store.change_setting(SECRET, secrets.token_hex(32))
+    store.put(SECRET, secrets.token_bytes(32), replace=True)
     store.access.end_sessions(float("inf"))
 
 
 class AccessCache:
     """The newest state that this process has read."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._read_at = self._looked_at = float("-inf")
         self._state = AccessState()
@@ -95,7 +95,7 @@ class AccessCache:
         return self._state.tokens.get(hash)
 
 
-def first_token(store: Store) -> str | None:
+def first_token(store: SqlStore) -> str | None:
     """A first token, to be shown to whoever started the service; None if the store has one already."""
     if store.access.tokens():
         return None
@@ -103,14 +103,14 @@ def first_token(store: Store) -> str | None:
     return token if store.access.save_token(_record(FIRST, "requester", token)) else None
 
 
-def new_token(store: Store, name: str = FIRST, role: Role = "requester") -> str:
+def new_token(store: SqlStore, name: str = FIRST, role: Role = "requester") -> str:
     """A token that replaces the one of that name, which stops working in running processes within seconds."""
     token = _random_token()
     store.access.save_token(_record(checked_name(name), role, token), replace=True)
     return token
 
 
-def create_token(store: Store, name: str, role: Role) -> str:
+def create_token(store: SqlStore, name: str, role: Role) -> str:
     """A further token; its name must be new."""
     token = _random_token()
     if not store.access.save_token(_record(checked_name(name), role, token)):
@@ -118,7 +118,7 @@ def create_token(store: Store, name: str, role: Role) -> str:
     return token
 
 
-def revoke_token(store: Store, name: str) -> None:
+def revoke_token(store: SqlStore, name: str) -> None:
     """End a token, and with it the sessions of browsers that signed in with it."""
     if not store.access.remove_token(name):
         raise NotFoundError(f"there is no token {name[:64]!r}.", "nextlabel token list shows the names.")

@@ -16,7 +16,6 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nextlabel.campaign.ledger import Store
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
@@ -39,6 +38,7 @@ from nextlabel.service.routes import (
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.webhooks import WebhookSender, WebhookWorker
+from nextlabel.store.sql import SqlStore
 from nextlabel.version import __version__
 
 #: A process claims a webhook for so many times as long as a receiver has to reply.
@@ -69,7 +69,7 @@ class ServiceApp(FastAPI):
 
 
 def create_app(
-    service_or_store: CampaignService | Store,
+    service_or_store: CampaignService | SqlStore,
     settings: ServiceSettings | None = None,
     pages: Callable[[FastAPI], None] | None = None,
     close_service: bool = False,

@@ -33,9 +33,8 @@ from typing import Annotated, NamedTuple
 from fastapi import Path
 from starlette.types import Scope
 
-from nextlabel.campaign.access import Role
-from nextlabel.campaign.deletions import no_campaign
-from nextlabel.campaign.ids import PATTERN, campaign_of
+from nextlabel.campaign.records import Role, no_campaign
+from nextlabel.campaign.rows import PATTERN, campaign_of
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
 from nextlabel.service.access import PREFIX, AccessCache
 from nextlabel.service.limits import RequestLimits, address_of

@@ -17,7 +17,7 @@ from threading import Thread
 from types import FrameType
 from typing import Any, TypeVar
 
-from nextlabel.campaign.imports import ImportRow
+from nextlabel.campaign.records import ImportRow
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.errors import NextlabelError, UnavailableError

@@ -1,11 +1,11 @@
 """One thread per process that runs all commands: commands that wait together are committed together.
 
 A commit waits for the disk once, however many commands it makes durable and to whichever campaigns, and no caller hears
-of a command before it is durable. What the commands need is read at once, and what they change is written at once; they
-run one after the other in between, so that each sees what those before it have decided. A command that is refused fails
-alone: commands decide before they change anything. If the database does not answer, all commands of the transaction
-fail. If anything else goes wrong, the transaction is rolled back and its commands are run campaign by campaign, and
-then one by one, so that each gets its own error.
+of a command before it is durable. Commands run one after the other, so that each sees what those before it have
+decided, and what they change is written at once. A command that is refused fails alone: commands decide before they
+change anything. If the database does not answer, all commands of the transaction fail. If anything else goes wrong, the
+transaction is undone and its commands are run campaign by campaign, and then one by one, so that each gets its own
+error.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.needs import NO_NEED, Need
-from nextlabel.campaigns.pending_tables import NonBlockingTableCache
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.table_cache import NonBlockingTableCache
 from nextlabel.errors import NextlabelError, UnavailableError
 
 T = TypeVar("T")
@@ -31,7 +30,6 @@ MAX_BATCH = 64
 class _Job(NamedTuple):
     campaign: str
     command: Callable[[Commands], Any]
-    need: Need
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 
@@ -50,14 +48,11 @@ class CommandQueue:
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    async def run(self, campaign: str, command: Callable[[Commands], T], need: Need = NO_NEED) -> T:
-        """The result of a command once it is durable; a caller that stops waiting does not stop the command.
-
-        ``need`` says what the command will look at.
-        """
+    async def run(self, campaign: str, command: Callable[[Commands], T]) -> T:
+        """The result of a command once it is durable; a caller that stops waiting does not stop the command."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(campaign, command, need, future, loop))
+        self._jobs.put(_Job(campaign, command, future, loop))
         if self._thread is None:
             self._start()
         return await future
@@ -127,17 +122,16 @@ class CommandQueue:
     def _commit(self, by_campaign: dict[str, list[_Job]]) -> tuple[list[_Outcome], list[list[_Job]]]:
         """What came of the jobs, and the jobs of campaigns that could not be had."""
         outcomes: list[_Outcome] = []
-        needs = {campaign: [job.need for job in jobs] for campaign, jobs in by_campaign.items()}
-        with self._service.store.transactions(needs) as ledgers:
-            for campaign, ledger in ledgers.items():
+        with self._service.store.transactions(by_campaign) as states:
+            for campaign, state in states.items():
                 for job in by_campaign[campaign]:
                     try:
-                        value = job.command(Commands(ledger, self._table_cache, self._service.clock()))
+                        value = job.command(Commands(state, self._table_cache, self._service.clock()))
                     except NextlabelError as error:
                         outcomes.append((job, None, error))
                     else:
                         outcomes.append((job, value, None))
-        return outcomes, [jobs for campaign, jobs in by_campaign.items() if campaign not in ledgers]
+        return outcomes, [jobs for campaign, jobs in by_campaign.items() if campaign not in states]
 
 
 def _resolve(outcomes: Sequence[_Outcome]) -> None:

@@ -44,9 +44,8 @@ from typing import Any, NamedTuple
 from itsdangerous import BadSignature
 from itsdangerous.url_safe import URLSafeSerializer
 
-from nextlabel.campaign.access import AUDIT_LINK, JOIN_LINK
 from nextlabel.campaign.commands import checked_worker
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK
 from nextlabel.errors import InputError, TokenError
 from nextlabel.integrations import mturk, prolific
 from nextlabel.service.access import AccessState, read_access
@@ -106,7 +105,7 @@ class LinkSigner:
         self._payload = lru_cache(CACHED_TOKENS)(self._verified)
 
     @classmethod
-    def of(cls, store: Store, key_file: str = "") -> LinkSigner:
+    def of(cls, store: SqlStore, key_file: str = "") -> LinkSigner:
         """With the store's key and its state now; both are made if there are none."""
         now = read_access(store)
         return cls(signing_key(store, key_file), lambda: now)
@@ -210,7 +209,7 @@ def audit_url(base: str, token: str) -> str:
     return f"{base}/a/{token}"
 
 
-def revoke_links(store: Store, campaign: str, workers: Iterable[str], join: bool, audit: bool = False) -> None:
+def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: bool, audit: bool = False) -> None:
     """End the links of workers and, with ``join``, the platforms' link, with ``audit`` those of experts.
 
     Running processes notice within seconds.
@@ -223,20 +222,20 @@ def revoke_links(store: Store, campaign: str, workers: Iterable[str], join: bool
         store.access.revoke_link(campaign, AUDIT_LINK)
 
 
-def signing_key(store: Store, key_file: str = "") -> bytes:
+def signing_key(store: SqlStore, key_file: str = "") -> bytes:
     """The key of a store, made if there is none."""
     if key_file:
         return _read_or_make(Path(key_file))
-    if isinstance(store, SqlStore) and not store.in_memory:
+    if not store.in_memory:
         return _read_or_make(default_path(store))
-    store.first_setting(IN_MEMORY, secrets.token_hex(32))
-    return str(store.setting(IN_MEMORY)).encode()
+    store.put(IN_MEMORY, secrets.token_bytes(32))
+    return store.get(IN_MEMORY) or b""
 
 
 def default_path(store: SqlStore) -> Path:
     """Where the key of a database is."""
     url = store.engine.url
-    if store.kind == "sqlite":
+    if store.engine.dialect.name == "sqlite":
         return Path(f"{url.database}.key").absolute()
     place = f"{url.host or url.query.get('host', '')}:{url.port or ''}/{url.database}"
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "nextlabel"

@@ -14,8 +14,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.store.sql import SqlStore
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # they would add a second series to every counter
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
@@ -39,7 +39,7 @@ GAUGES = {
 class Metrics:
     """The counters of this process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._shared = "PROMETHEUS_MULTIPROC_DIR" in os.environ
         self._registry = CollectorRegistry()
         self._store = store

@@ -16,7 +16,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nextlabel.campaign.ids import campaign_of
+from nextlabel.campaign.rows import campaign_of
 from nextlabel.service.auth import API, REQUESTER, Authenticator, Principal
 from nextlabel.service.logs import log_request, request_log, without_secrets
 from nextlabel.service.metrics import Metrics

@@ -15,18 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.given_labels import GivenLabel
+from nextlabel.campaign.records import Visit
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Told
-from nextlabel.campaign.results import Result
-from nextlabel.campaign.standing import LONGEST_REASON, Standing
-from nextlabel.campaign.states import Reason
-from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
-from nextlabel.campaigns.audited_accuracy import AuditedAccuracy
-from nextlabel.campaigns.certificate import Certificate, More
-from nextlabel.campaigns.import_status import ImportStatus
-from nextlabel.campaigns.links import AuditLink, CampaignLinks, JoinLink, WorkerLink
-from nextlabel.campaigns.status import CampaignStatus
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.imports import ImportStatus
+from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.visits import Effect, Platform
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.prose import iso_or_none

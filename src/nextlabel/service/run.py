@@ -21,7 +21,7 @@ from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
-from nextlabel.store.open import open_store
+from nextlabel.store.sql import open_store
 
 #: Variables that tell further processes what to serve; their settings come from the environment too.
 STORE, PAGES, METRICS = "NEXTLABEL_STORE", "NEXTLABEL_PAGES", "PROMETHEUS_MULTIPROC_DIR"

@@ -28,13 +28,13 @@ from typing import Any
 
 import httpx
 
-from nextlabel.campaign.ledger import Store
 from nextlabel.campaign.webhooks import LONGEST_URL, Message, Reply, Webhook
 from nextlabel.campaigns.webhooks import Webhooks, body_of
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.service.links import signing_key
 from nextlabel.service.logs import request_log
 from nextlabel.service.settings import PREFIX, ServiceSettings
+from nextlabel.store.sql import SqlStore
 from nextlabel.version import __version__
 
 SECRET = "whsec_"
@@ -47,7 +47,7 @@ INTERVAL_S, MOST_AT_ONCE, END_S = 1.0, 20, 3.0
 class WebhookSender:
     """Sends messages, within one event loop; to be closed."""
 
-    def __init__(self, store: Store, settings: ServiceSettings) -> None:
+    def __init__(self, store: SqlStore, settings: ServiceSettings) -> None:
         self._key = signing_key(store, settings.key_file)
         self._settings = settings
         self._client: httpx.AsyncClient | None = None
@@ -159,7 +159,7 @@ def _is_exception(url: httpx.URL, settings: ServiceSettings) -> bool:
     return url.host in names or f"{url.host}:{url.port}" in names
 
 
-async def send_trial(store: Store, settings: ServiceSettings, webhook: Webhook, message: Message) -> Reply:
+async def send_trial(store: SqlStore, settings: ServiceSettings, webhook: Webhook, message: Message) -> Reply:
     """Send one message with connections of its own."""
     sender = WebhookSender(store, settings)
     try:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table, reward_table, worker_table
-from nextlabel.reporting.artifacts import Row, manifest, text_table, write_files
+from nextlabel.reporting.artifacts import Row, manifest, write_files
+from nextlabel.reporting.report import text_table
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Where campaigns are kept: in memory, a SQLite file or PostgreSQL, all to the contract of ``campaign.ledger``."""
+"""Where campaigns are kept: in memory, a SQLite file or PostgreSQL. ``store.sql`` is the store."""

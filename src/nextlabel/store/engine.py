@@ -22,20 +22,36 @@ by the server
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc
+from sqlalchemy import Connection, Engine, create_engine, event, exc, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import BusyError, InputError, UnavailableError
 from nextlabel.prose import without_passwords
+
+#: Tables with several indexes that begin alike, and that of the two numbers of ``_sizes`` which is their size.
+TABLES = {"tasks": 0, "payloads": 0, "leases": 1}
+
+#: Rows below which any plan will do, and the seconds that ``close`` waits for the thread.
+FEW, PATIENCE_S = 200, 10.0
+
+_known = text(
+    "SELECT c.relname, c.reltuples FROM pg_class c "
+    "WHERE c.relname = ANY(:names) AND c.relnamespace = current_schema()::regnamespace"
+)
+_log = logging.getLogger("nextlabel.store")
+
 
 try:
     import psycopg
@@ -51,18 +67,22 @@ _ERRORS: tuple[type[Exception], ...] = (
     exc.OperationalError, exc.InterfaceError, exc.TimeoutError, exc.PendingRollbackError, exc.InternalError,
     *_DRIVER_ERRORS,
 )  # fmt: skip
+
 #: PostgreSQL's code for a lock that could not be had within lock_timeout.
 _LOCK_NOT_AVAILABLE = "55P03"
 
 #: Seconds that a writer waits for another one: in programs and commands, and in the service, where others wait behind
 #: it and a client can come back.
 LOCK_WAIT_S, SERVICE_LOCK_WAIT_S = 30.0, 2.0
+
 #: PostgreSQL ends a transaction in which nothing happened for so many seconds, because its process was stopped or cut
 #: off while it held locks, and a statement that takes longer than so many. The first ask of an installation compiles
 #: its kernels inside a transaction, which takes seconds.
 IDLE_TRANSACTION_S, STATEMENT_S = 30.0, 60.0
+
 #: Seconds to connect to a server, and to wait for a connection that another thread gives back.
 CONNECT_S, POOL_WAIT_S = 10, 5.0
+
 #: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
 #: (2 MB, 1000) are for small databases.
 CACHE_KIB, CHECKPOINT_PAGES = 65_536, 4_000
@@ -213,3 +233,59 @@ def _sqlite_is_locked(cause: Any) -> bool:
 def _first_line(cause: Any) -> str:
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return without_passwords(lines[0].rstrip("."))[:200]
+
+
+class TableStatistics:
+    """Analyzes the tables of a database when what this process has seen of them has doubled."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._sizes: dict[str, tuple[int, int]] = {}
+        self._seen, self._analyzed = [0, 0], [FEW, FEW]
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def note(self, row: CampaignRow) -> None:
+        """A campaign as it is after a transaction that was committed."""
+        if self._engine.dialect.name != "postgresql":
+            return
+        size = row.tasks + row.rules.hidden, row.given
+        with self._lock:
+            before = self._sizes.get(row.id, (0, 0))
+            if size == before:
+                return
+            self._sizes[row.id] = size
+            self._seen = [seen + now - then for seen, now, then in zip(self._seen, size, before, strict=True)]
+            if self._thread is None and self._have_doubled():
+                self._thread = Thread(target=self._work, name="statistics", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Wait for what is under way."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(PATIENCE_S)
+
+    def _have_doubled(self) -> bool:
+        return any(seen >= 2 * old for seen, old in zip(self._seen, self._analyzed, strict=True))
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._have_doubled():
+                    self._thread = None
+                    return
+                seen = list(self._seen)
+                self._analyzed = [max(size, FEW) for size in seen]
+            self._analyze(seen)
+
+    def _analyze(self, seen: list[int]) -> None:
+        """Analyze the tables of which the server knows less than half of what was seen."""
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                known = {name: rows for name, rows in connection.execute(_known, {"names": list(TABLES)})}
+                for table, size in TABLES.items():
+                    if seen[size] > max(2 * known.get(table, 0.0), FEW):
+                        connection.execute(text(f"ANALYZE {table}"))
+        except SQLAlchemyError as error:
+            _log.warning("the database's statistics are old: %s", type(error).__name__)

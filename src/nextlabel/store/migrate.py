@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "migrations"
 ADVISORY_LOCK = 4_711_001
 #: Alembic's own table, and tables that every version of nextlabel has.
 VERSIONS = "alembic_version"
-OURS = frozenset({"settings", "campaigns", "events", "tasks", "leases", "workers", VERSIONS})
+OURS = frozenset({"campaigns", "events", "tasks", "leases", "workers", VERSIONS})
 
 
 def check_file(url: str, create: bool) -> None:

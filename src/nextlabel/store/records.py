@@ -28,13 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from nextlabel.campaign.access import AccessToken, Session
-from nextlabel.campaign.deletions import Deletion, no_campaign
-from nextlabel.campaign.imports import ACTIVE, ImportRow
-from nextlabel.campaign.visits import Visit
+from nextlabel.campaign.records import ACTIVE, AccessToken, Deletion, ImportRow, Session, Visit, no_campaign
 from nextlabel.campaign.webhooks import Webhook
-from nextlabel.store import statements as sql
-from nextlabel.store.statements import GONE
 from nextlabel.store.tables import (
     access_tokens,
     campaigns,
@@ -42,6 +37,7 @@ from nextlabel.store.tables import (
     events,
     import_chunks,
     imports,
+    kept,
     link_versions,
     metadata,
     payloads,
@@ -56,6 +52,8 @@ Lock = Callable[[Connection, str], tuple[int, int]]
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
 _ACTIVE = imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
 _import, _first = import_chunks.c["import"], import_chunks.c["first"]
+#: What the id of a campaign that was deleted begins with, until its rows are removed.
+GONE: Final = "~"
 #: What is written as a webhook is told.
 PROGRESS = (
     "position", "delivered", "failures", "first_failed_at", "next_at", "disabled", "last_at", "last_reply",
@@ -351,13 +349,16 @@ class SqlDeletions:
             )  # fmt: skip
             connection.execute(delete(link_versions).where(link_versions.c.campaign == id))
             connection.execute(delete(visits).where(visits.c.campaign == id))
+            connection.execute(delete(kept).where(kept.c.name == snapshot_name(id)))
         self._forget(id)
         return Deletion(id, now, rows)
 
     def find(self, id: str) -> float | None:
         """When a campaign was deleted."""
         with self._read() as connection:
-            return connection.execute(sql.deleted_at, {"id": id}).scalar()
+            return connection.execute(
+                select(deleted_campaigns.c.deleted_at).where(deleted_campaigns.c.id == id)
+            ).scalar()
 
     def unfinished(self) -> list[Deletion]:
         """Deletions that have left rows."""
@@ -392,3 +393,8 @@ def _remove(connection: Connection, table: Table, number: int, many: int) -> int
     some = select(*keys).where(table.c.campaign == number).limit(many)
     which = keys[0].in_(some) if len(keys) == 1 else tuple_(*keys).in_(some)
     return connection.execute(delete(table).where(which)).rowcount
+
+
+def snapshot_name(campaign: str) -> str:
+    """The name under which the snapshot of a campaign is kept."""
+    return f"snapshot:{campaign}"

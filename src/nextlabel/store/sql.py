@@ -1,65 +1,182 @@
-"""Campaigns in a database, the same statements for SQLite and PostgreSQL.
+"""Campaigns in a database, the same statements for SQLite and PostgreSQL: one log each, and tables to read from.
 
 A transaction locks the campaign's row (SQLite: the one write lock), so that commands on one campaign follow one another
-in all processes. Events are written with what they change in that transaction, all rows of a table by one statement at
-its end. A transaction may have several campaigns: what their commands need is read once, for all of them. A campaign's
-row, the counts of ``states``, the priors, open leases and the tasks and workers that were seen last are remembered
-between transactions, and are true as long as the campaign's last event is one that this process wrote. Reads take no
-lock, and each answer is as of one moment; a database in memory has one connection, and its readers wait for writers.
+in all processes. The campaign itself is in memory (``campaign.state``): whoever has the lock lets it follow the events
+of other processes, and has it for itself until the transaction ends. What it changes is written at the end, all rows
+of a table by one statement; a transaction that fails is undone in memory too. Campaigns that were used longest ago are
+given up when all of them take more than ``NEXTLABEL_MEMORY`` megabytes. Reads take no lock and load no campaign, and
+each answer is as of one moment; a database in memory has one connection, and its readers wait for writers.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Executable, delete, func, insert, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    Select,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    extract,
+    func,
+    insert,
+    literal_column,
+    select,
+)
 from sqlalchemy.exc import IntegrityError
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.deletions import deleted_campaign, no_campaign, taken_by_deleted
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.needs import Need
-from nextlabel.campaign.rows import CampaignRow, Group, LeaseRow, TaskRow, WorkerRow, new_row
+from nextlabel.campaign.records import ACTIVE, deleted_campaign, no_campaign, taken_by_deleted
+from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow, split_lease_id
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.verification import Verification
-from nextlabel.errors import ConflictError, GoneError
+from nextlabel.campaign.state import CampaignState, new_campaign
+from nextlabel.errors import ConflictError, InputError
 from nextlabel.problem.tables import prior_from
-from nextlabel.store import questions
-from nextlabel.store import statements as sql
-from nextlabel.store.bulk import together
-from nextlabel.store.engine import LOCK_WAIT_S, MEMORY, busy, checked_url, errors_as_unavailable, make_engine
-from nextlabel.store.migrate import check_file, migrate
-from nextlabel.store.overview import SqlOverview
-from nextlabel.store.payloads import read_events
-from nextlabel.store.prefetch import prefetch
-from nextlabel.store.prepared import Row, Runner
-from nextlabel.store.records import SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks
-from nextlabel.store.remembered_campaigns import RememberedCampaigns
-from nextlabel.store.row_mapping import (
-    ID,
-    NUMBER,
-    SEQ,
+from nextlabel.store.campaign_tables import (
+    LEASE,
+    TASK,
+    TASKS_ADDED,
+    WORKER,
     campaign_from,
     campaign_values,
-    class_of,
-    event_from,
+    changed_rows,
     lease_from,
+    load_state,
+    payload_from,
+    read_events,
     task_from,
+    together,
     worker_from,
 )
-from nextlabel.store.sql_ledger import CachedRows, SqlLedger
-from nextlabel.store.table_statistics import TableStatistics
-from nextlabel.store.tables import campaigns, create_tables, settings, table_store
-from nextlabel.store.verify import verify
+from nextlabel.store.engine import (
+    LOCK_WAIT_S,
+    MEMORY,
+    TableStatistics,
+    busy,
+    checked_url,
+    errors_as_unavailable,
+    make_engine,
+)
+from nextlabel.store.migrate import check_file, migrate
+from nextlabel.store.records import GONE, SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks, snapshot_name
+from nextlabel.store.statements import Row, Runner
+from nextlabel.store.tables import (
+    campaigns,
+    classes,
+    create_tables,
+    deleted_campaigns,
+    events,
+    imports,
+    kept,
+    leases,
+    payloads,
+    tasks,
+    texts,
+    workers,
+)
 
-#: Rows that are fetched at once where their size is limited.
-ROW_BUFFER = 20
+#: Rows that are fetched at once where their size is limited, and events that a campaign follows at once.
+ROW_BUFFER, FOLLOWED = 20, 2000
+
+#: Ids of tasks in one statement: the parameters of one are limited.
+KEYS_AT_ONCE = 10_000
+
+#: Megabytes of campaigns in memory, unless ``NEXTLABEL_MEMORY`` says otherwise.
+USUAL_MEMORY = 2048
+
+#: Tasks and leases of a campaign that is read outside of the transaction.
+LARGE_CAMPAIGN = 20_000
+
+#: Seconds between two looks at how much memory campaigns take.
+LOOK_S = 1.0
+
+#: Texts of tasks that are remembered for each campaign, and the characters above which one is not.
+MOST_TEXTS, LARGE_TEXT = 1000, 1000
 T = TypeVar("T")
+_CAMPAIGN: Any = bindparam("campaign")
+_ID: Any = bindparam("id")
+_COLUMNS = tuple(campaigns.c)
+_SEQ, _CAMPAIGN_ID = _COLUMNS.index(campaigns.c.seq), _COLUMNS.index(campaigns.c.id)
+_lock_campaign = select(*_COLUMNS).where(campaigns.c.id == _ID).with_for_update()
+
+#: The server's time in seconds since 1970 (PostgreSQL), alone and with the lock.
+_server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
+_lock_with_time = _lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
+_skip_locked = _lock_with_time.with_for_update(skip_locked=True)
+_campaign_by_id = select(*_COLUMNS).where(campaigns.c.id == _ID)
+
+_all_campaigns = (
+    select(*_COLUMNS)
+    .where(campaigns.c.id.not_like(f"{GONE}%"))
+    .order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
+)
+_deleted_at = select(deleted_campaigns.c.deleted_at).where(deleted_campaigns.c.id == _ID)
+
+_log = select(events.c.seq, events.c.at, events.c.kind, events.c.data, texts.c.data.label("text")).select_from(
+    events.outerjoin(texts, and_(texts.c.campaign == events.c.campaign, texts.c.seq == events.c.seq))
+)
+
+#: Without the data of events that added tasks, which may have a megabyte.
+_light_log = _log.with_only_columns(
+    events.c.seq, events.c.at, events.c.kind,
+    case((events.c.kind == literal_column(f"'{TASKS_ADDED}'"), literal_column("'{}'")), else_=events.c.data),
+    texts.c.data.label("text"), maintain_column_froms=True,
+)  # fmt: skip
+
+
+def _after(log: Any) -> Any:
+    return (
+        log.where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
+        .order_by(events.c.seq)
+        .limit(bindparam("many"))
+    )
+
+
+_events_after, _light_after = _after(_log), _after(_light_log)
+
+_light_before = (
+    _light_log.where(events.c.campaign == _CAMPAIGN, events.c.seq < bindparam("before"))
+    .order_by(events.c.seq.desc())
+    .limit(bindparam("many"))
+)
+
+_last_event = (
+    select(events.c.seq)
+    .where(events.c.campaign == _CAMPAIGN, events.c.kind == bindparam("kind"))
+    .order_by(events.c.seq.desc())
+    .limit(1)
+)
+
+_text = (
+    select(tasks.c.key, payloads.c.data)
+    .join(payloads, and_(payloads.c.campaign == tasks.c.campaign, payloads.c.number == tasks.c.number))
+    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
+)
+
+_active_import = select(imports.c.id).where(
+    imports.c.campaign == _ID, imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
+)
+_tasks = select(*TASK).where(tasks.c.campaign == _CAMPAIGN)
+
+_leases = (
+    select(*LEASE)
+    .join(workers, and_(workers.c.campaign == leases.c.campaign, workers.c.number == leases.c.worker))
+    .where(leases.c.campaign == _CAMPAIGN)
+)
 
 
 def _seconds_since_boot() -> float:
@@ -86,6 +203,83 @@ class ServerClock:
         self._ahead = seconds - _seconds_since_boot()
 
 
+@dataclass(slots=True)
+class Resident:
+    """A campaign in the memory of this process, None before it is read; whoever uses it has its lock."""
+
+    lock: Any = field(default_factory=RLock)
+    state: CampaignState | None = None
+    texts: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    used: float = 0.0
+
+
+class _Transaction:
+    """Where a campaign finds what it does not keep in memory (``campaign.state.Source``)."""
+
+    def __init__(self, runner: Runner, number: int, resident: Resident, state: CampaignState) -> None:
+        self.runner, self.number, self.state = runner, number, state
+        self._texts = resident.texts
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        rows = self.runner.all(_light_after, {"campaign": self.number, "after": after, "many": limit})
+        return [event for event, _ in read_events(self.runner.connection, self.number, rows)]
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        found = self.runner.one(_last_event, {"campaign": self.number, "kind": kind})
+        return None if found is None else int(found[0])
+
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model."""
+        which = select(kept.c.data).where(kept.c.name == snapshot_name(self.state.row.id))
+        found = self.runner.connection.execute(which).scalar()
+        return None if found is None else bytes(found)
+
+    def text(self, task: int) -> tuple[str, Any]:
+        """The id and the payload of a task."""
+        found = self._texts.get(task) or self._new_tasks().get(task)
+        if found is None:
+            row = self.runner.one(_text, {"campaign": self.number, "number": task})
+            key, payload = ("", None) if row is None else row
+            found = key, payload_from(payload, task)
+            if len(payload or "") <= LARGE_TEXT:
+                if len(self._texts) >= MOST_TEXTS:
+                    self._texts.clear()
+                self._texts[task] = found
+        return found
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """The tasks with these ids, as far as there are any."""
+        found: dict[str, TaskRow] = {}
+        for first in range(0, len(keys), KEYS_AT_ONCE):
+            some = _tasks.where(tasks.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
+            rows = self.runner.connection.execute(some, {"campaign": self.number})
+            found.update((task.key, task) for task in map(task_from, rows))
+        wanted = set(keys)
+        for number, (key, payload) in self._new_tasks().items():
+            if key in wanted:
+                own = self.state.pool.tasks
+                found[key] = TaskRow(number, key, payload, int(own.klass[number]), float(own.place[number]))
+        for task in found.values():
+            gold = int(self.state.pool.tasks.gold[task.number]) if task.number < self.state.pool.tasks.size else -1
+            task.gold = None if gold < 0 else gold
+        return {key: task for key, task in found.items() if task.number < self.state.row.tasks}
+
+    def importing(self) -> bool:
+        """Whether an import is under way."""
+        return self.runner.one(_active_import, {"id": self.state.row.id}) is not None
+
+    def _new_tasks(self) -> dict[int, tuple[str, Any]]:
+        """Ids and payloads of the tasks that this transaction has added."""
+        return {
+            number: (key, payload)
+            for event in self.state.changes.events
+            if event.kind == TASKS_ADDED
+            for number, (key, payload, _) in enumerate(event.data["tasks"], event.data["first"])
+        }
+
+
 class SqlStore:
     """Campaigns of one database that is open; its tables are those of this version."""
 
@@ -109,215 +303,350 @@ class SqlStore:
         self._lock_wait_s = -1.0 if self.in_memory else lock_wait_s
         self._open: Connection | None = None  # in memory: the transaction of the thread that has the lock
         self._server_clock = ServerClock() if self.engine.dialect.name == "postgresql" else None
+        #: Seconds since 1970 by the clock of the database, or by this machine's where it has none.
         self.clock: Callable[[], float] = self._server_clock or time.time
-        self._hear_time()
+        if self._server_clock is not None:
+            with self.read() as connection:
+                self._server_clock.hear(float(connection.execute(_server_time).scalar_one()))
         self._statistics = TableStatistics(self.engine)
-        self._tables_lock = Lock()
-        # In memory, tables are beside the database: a transaction may wait for the thread that makes them.
-        self._tables: dict[str, bytes] = {}
+        self._kept_lock = Lock()
+        self._kept: dict[str, bytes] = {}  # of a database in memory
         self._closed = False
-        self._remembered = RememberedCampaigns()
-        self.access = SqlAccess(self._read, self._write)
-        self.visits = SqlVisits(self._read, self._write)
-        self.imports = SqlImports(self._read, self._write)
-        self.webhooks = SqlWebhooks(self._read, self._write)
-        self.deletions = SqlDeletions(self._read, self._write, self._number_and_rows, self._remembered.forget)
-        self.overview = SqlOverview(self._read)
+        self._residents: dict[str, Resident] = {}
+        self._residents_lock = Lock()
+        self._looked = 0.0
+        self.memory = _memory_limit()
+        self.access = SqlAccess(self.read, self.write)
+        self.visits = SqlVisits(self.read, self.write)
+        self.imports = SqlImports(self.read, self.write)
+        self.webhooks = SqlWebhooks(self.read, self.write)
+        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget)
+
+    # Transactions -----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[SqlLedger]:
-        """A new campaign."""
-        row = new_row(id, config, now)
-        with self._write() as connection:
+    def create(self, id: str, config: CampaignSettings, now: float) -> Iterator[CampaignState]:
+        """A new campaign without events; ConflictError if the id is taken, or was by one that is deleted."""
+        state = new_campaign(id, config, now)
+        resident = Resident()
+        with resident.lock, self.write() as connection:
             try:
-                found = connection.execute(insert(campaigns).values(campaign_values(row)).returning(campaigns.c.number))
-                number = int(found.scalar_one())
+                new = insert(campaigns).values(campaign_values(state.row)).returning(campaigns.c.number)
+                number = int(connection.execute(new).scalar_one())
             except IntegrityError:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
-            if connection.execute(sql.deleted_at, {"id": id}).scalar() is not None:
+            if connection.execute(_deleted_at, {"id": id}).scalar() is not None:
                 raise taken_by_deleted(id)
             with closing(Runner(connection)) as runner:
-                ledger = SqlLedger(runner, number, row, CachedRows())
-                yield ledger
-                ledger.flush()
-        self._remembered.keep(ledger)
-        self._statistics.note(ledger.row)
+                state.begin(_Transaction(runner, number, resident, state))
+                yield state
+                runner.write_all(changed_rows(number, state))
+        state.end()
+        resident.state = state
+        with self._residents_lock:
+            self._residents.setdefault(id, resident)
+        self._end_of_transaction([state])
 
     @contextmanager
-    def transaction(self, id: str, remembered: bool = True) -> Iterator[SqlLedger]:
-        """The campaign, locked; without ``remembered``, every row is read again."""
-        with self._committed() as kept, self._write() as connection, closing(Runner(connection)) as runner:
-            ledger = self._ledger(runner, self._lock_campaign(runner, id), remembered)
-            before = ledger.row.seq
-            try:
-                yield ledger
-                ledger.flush()
-            except BaseException:
-                self._remembered.keep_crowd(ledger, before)
-                raise
-            kept.append(self._remembered.keep(ledger))
+    def transaction(self, id: str) -> Iterator[CampaignState]:
+        """The campaign, locked; NotFoundError if there is none, GoneError if it was deleted."""
+        with self.transactions([id]) as states:
+            yield states[id]
 
     @contextmanager
-    def transactions(self, needs: Mapping[str, Sequence[Need]]) -> Iterator[dict[str, SqlLedger]]:
-        """Campaigns by id, locked, and what commands need of them read; those that others hold are left out."""
-        with self._committed() as kept, self._write() as connection, closing(Runner(connection)) as runner:
-            ledgers = {row[ID]: self._ledger(runner, row) for row in self._lock_campaigns(runner, sorted(needs))}
-            before = {id: ledger.row.seq for id, ledger in ledgers.items()}
-            try:
-                prefetch(runner, [(ledger, needs[id]) for id, ledger in ledgers.items()])
-                yield ledgers
-                runner.write_all(together([ledger.take() for ledger in ledgers.values()]))
-            except BaseException:
-                for id, ledger in ledgers.items():
-                    self._remembered.keep_crowd(ledger, before[id])
-                raise
-            kept.extend(self._remembered.keep(ledger) for ledger in ledgers.values())
+    def transactions(self, ids: Iterable[str]) -> Iterator[dict[str, CampaignState]]:
+        """Campaigns by id, locked together; one transaction for all.
 
-    def verify(self, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
-        """Hold every row against the events, and repair those that do not follow from them."""
-        return verify(self, id, repair, progress)
+        Of several campaigns, those that are not there or that somebody else has locked just now are left out, so that
+        nobody waits for them; one alone is waited for, or a NotFoundError.
+        """
+        wanted = sorted(set(ids))
+        states: dict[str, CampaignState] = {}
+        with ExitStack() as locks:
+            residents = {id: one for id in wanted if (one := self._lock_resident(id, locks, len(wanted) == 1))}
+            with self._turn():
+                try:
+                    with self.write() as connection, closing(Runner(connection)) as runner:
+                        sources = []
+                        for found in self._lock_campaigns(runner, list(residents)):
+                            source = self._current(runner, residents[found[_CAMPAIGN_ID]], found)
+                            states[source.state.row.id] = source.state
+                            source.state.begin(source)
+                            sources.append(source)
+                        yield states
+                        runner.write_all(together([changed_rows(one.number, one.state) for one in sources]))
+                except BaseException:
+                    for id, state in states.items():
+                        if not state.rollback():
+                            residents[id].state = None
+                    raise
+                finally:
+                    for state in states.values():
+                        state.end()
+                    for id, resident in residents.items():
+                        if resident.state is None and id not in states:  # perhaps there is no such campaign
+                            self._forget(id)
+        self._end_of_transaction(states.values())
+
+    def _lock_resident(self, id: str, locks: ExitStack, wait: bool) -> Resident | None:
+        """The campaign in memory, which this thread has for itself; None if another thread has it."""
+        with self._residents_lock:
+            resident = self._residents.setdefault(id, Resident())
+            resident.used = time.monotonic()
+        if not (resident.lock.acquire(timeout=self._lock_wait_s) if wait else resident.lock.acquire(blocking=False)):
+            if wait:
+                raise busy()
+            return None
+        locks.callback(resident.lock.release)
+        if resident.state is None and not self.in_memory:
+            resident.state = self._preloaded(id)
+        return resident
+
+    def _preloaded(self, id: str) -> CampaignState | None:
+        """A large campaign that is not in memory, read before anybody has to wait for the lock on it."""
+        with self.read() as connection:
+            found = connection.execute(_campaign_by_id, {"id": id}).first()
+        if found is None:
+            return None
+        row = campaign_from(tuple(found))[1]
+        if row.tasks + row.given < LARGE_CAMPAIGN:
+            return None
+        level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        connecting = self.engine.connect().execution_options(**level)
+        with (
+            errors_as_unavailable(),
+            connecting as connection,
+            connection.begin(),
+            closing(Runner(connection)) as runner,
+        ):
+            return load_state(runner, *_find(connection, id))
+
+    def _current(self, runner: Runner, resident: Resident, found: Row) -> _Transaction:
+        """The campaign as of its last event: what is in memory follows the events since, or it is read."""
+        number, row = int(found[0]), None
+        state, seq = resident.state, int(found[_SEQ])
+        if state is not None and state.row.seq < seq:
+            resident.state = None  # until it has followed: an event that fails half-way leaves nothing
+            while state is not None and state.row.seq < seq:
+                state = self._follow(runner, number, state)
+        if state is None or state.row.seq != seq:
+            number, row = campaign_from(found)
+            state = load_state(runner, number, row)
+            resident.texts.clear()
+        resident.state = state
+        return _Transaction(runner, number, resident, state)
+
+    def _follow(self, runner: Runner, number: int, state: CampaignState) -> CampaignState | None:
+        """Follow more events of others; None if the campaign has to be read again."""
+        which = {"campaign": number, "after": state.row.seq, "many": FOLLOWED}
+        rows = runner.all(_events_after, which)
+        for event, _ in read_events(runner.connection, number, rows, with_payloads=False):
+            if event.kind == "rebuilt":
+                return None
+            state.apply(event)
+        return state if rows else None
+
+    def _end_of_transaction(self, states: Iterable[CampaignState]) -> None:
+        """Statistics may be old now, and memory full."""
+        for state in states:
+            self._statistics.note(state.row)
+        if time.monotonic() < self._looked + LOOK_S:
+            return
+        self._looked = time.monotonic()
+        with self._residents_lock:
+            used = {id: one.state.nbytes for id, one in self._residents.items() if one.state is not None}
+            total = sum(used.values())
+            for id in sorted(used, key=lambda one: self._residents[one].used):
+                if total <= self.memory or len(used) == 1:
+                    break
+                resident = self._residents[id]
+                if resident.lock.acquire(blocking=False):
+                    try:
+                        resident.state = None
+                        resident.texts.clear()
+                        total -= used.pop(id)
+                    finally:
+                        resident.lock.release()
+
+    def _forget(self, id: str) -> None:
+        """Keep nothing of a campaign in memory: it was deleted, or its tables were repaired."""
+        with self._residents_lock:
+            self._residents.pop(id, None)
+
+    def _lock_campaigns(self, runner: Runner, ids: Sequence[str]) -> list[Row]:
+        """The campaign, locked; of several those that are there and that nobody else has locked.
+
+        A server says what time it is.
+        """
+        found: list[Row] = []
+        for id in ids:
+            if self._server_clock is None:
+                row = runner.one(_lock_campaign, {"id": id})
+            else:
+                row = runner.one(_lock_with_time if len(ids) == 1 else _skip_locked, {"id": id})
+            if row is not None:
+                if self._server_clock is not None:
+                    self._server_clock.hear(float(row[-1]))
+                    row = row[:-1]
+                found.append(row)
+            elif len(ids) == 1:
+                self._forget(id)
+                raise _not_there(runner.connection, id)
+        return found
+
+    # Reads: no lock, no campaign in memory ----------------------------------------------------------------------
 
     def campaigns(self) -> list[CampaignRow]:
-        """Newest first."""
-        with self._read() as connection:
-            return [campaign_from(tuple(row))[1] for row in connection.execute(sql.all_campaigns)]
+        """All campaigns, newest first."""
+        with self.read() as connection:
+            return [campaign_from(tuple(row))[1] for row in connection.execute(_all_campaigns)]
 
     def row(self, id: str) -> CampaignRow:
-        """A campaign as it stands."""
-        with self._read() as connection:
-            return _find_campaign(connection, id)[1]
-
-    def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
-        """Events with a number above ``after``."""
-        with self._read() as connection:
-            number = _find_campaign(connection, id)[0]
-            parameters = {"campaign": number, "after": after, "many": limit}
-            with connection.execute(sql.events_after, parameters, execution_options=_limited(max_bytes)) as rows:
-                return list(_first_bytes(read_events(connection, number, rows), max_bytes))
-
-    def light_log(self, id: str, after: int, limit: int) -> list[Event]:
-        """Events above a number, without the data of those that added tasks."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "after": after, "many": limit}
-            return [event_from(tuple(row)) for row in connection.execute(sql.light_events_after, parameters)]
-
-    def last_event(self, id: str, kind: str) -> int | None:
-        """The last event of a kind."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "kind": kind}
-            found = connection.execute(sql.last_event, parameters).scalar()
-        return None if found is None else int(found)
-
-    def task_classes(self, id: str, first: int, end: int) -> Sequence[int]:
-        """The classes of some tasks."""
-        with self._read() as connection:
-            number, row = _find_campaign(connection, id)
-            if row.classes == 1:
-                return [0] * (end - first)
-            parameters = {"campaign": number, "first": first, "end": end}
-            return [class_of(klass) for (klass,) in connection.execute(sql.task_classes, parameters)]
-
-    def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
-        """Tasks with a number above ``after``."""
-        with self._read() as connection:
-            number, row = _find_campaign(connection, id)
-            parameters = {"campaign": number, "after": after, "until": row.tasks, "many": limit}
-            with connection.execute(sql.tasks_after, parameters, execution_options=_limited(max_bytes)) as rows:
-                return list(_first_bytes(((task_from(tuple(row)), len(row.payload)) for row in rows), max_bytes))
-
-    def tasks_by_key(self, id: str, keys: Sequence[str]) -> dict[str, TaskRow]:
-        """Those of the tasks that are there."""
-        with self._read() as connection:
-            number, row = _find_campaign(connection, id)
-            found = connection.execute(sql.tasks_by_key, {"campaign": number, "keys": list(keys)})
-            tasks = (task_from(tuple(one)) for one in found)
-            return {task.key: task for task in tasks if task.number < row.tasks}
-
-    def groups(self, id: str) -> dict[Group, int]:
-        """Tasks in each state."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0]}
-            return {(k, n, w): c for k, n, w, c in connection.execute(sql.states_of, parameters)}
+        """A campaign as it stands; NotFoundError if there is none."""
+        with self.read() as connection:
+            return _find(connection, id)[1]
 
     def classes(self, id: str) -> Sequence[Prior]:
-        """Priors of the tasks."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "first": 0}
-            return [prior_from(json.loads(text)) for (text,) in connection.execute(sql.classes_from, parameters)]
+        """The different priors of the campaign's tasks."""
+        which = select(classes.c.prior).where(classes.c.campaign == _CAMPAIGN).order_by(classes.c.number)
+        with self.read() as connection:
+            found = connection.execute(which, {"campaign": _find(connection, id)[0]})
+            return [prior_from(json.loads(text)) for (text,) in found]
 
-    def leases(self, id: str, tasks: Iterable[int]) -> list[LeaseRow]:
-        """Leases of some tasks."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "tasks": list(tasks)}
-            return [lease_from(tuple(row)) for row in connection.execute(sql.leases_of, parameters)]
+    def events(self, id: str, after: int = 0, limit: int = 1000, max_bytes: int | None = None) -> list[Event]:
+        """Events with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of data."""
+        with self.read() as connection:
+            number = _find(connection, id)[0]
+            which = {"campaign": number, "after": after, "many": limit}
+            with connection.execute(_events_after, which, execution_options=_limited(max_bytes)) as rows:
+                return list(_first_bytes(read_events(connection, number, rows), max_bytes))
+
+    def light_events(self, id: str, limit: int, *, after: int | None = None, before: int | None = None) -> list[Event]:
+        """Events without the data of those that added tasks: above a number, or newest first, below one."""
+        statement, which = (_light_before, {"before": 2**62 if before is None else before})
+        if after is not None:
+            statement, which = _light_after, {"after": after}
+        with self.read() as connection:
+            number = _find(connection, id)[0]
+            rows = connection.execute(statement, {"campaign": number, "many": limit, **which}).all()
+            return [event for event, _ in read_events(connection, number, rows)]
+
+    def last_event(self, id: str, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        with self.read() as connection:
+            found = connection.execute(_last_event, {"campaign": _find(connection, id)[0], "kind": kind}).scalar()
+        return None if found is None else int(found)
+
+    def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
+        """Tasks with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of payloads."""
+        with self.read() as connection:
+            number, row = _find(connection, id)
+            which = _tasks.where(tasks.c.number > after, tasks.c.number < row.tasks)
+            statement = which.order_by(tasks.c.number).limit(limit)
+            with connection.execute(statement, {"campaign": number}, execution_options=_limited(max_bytes)) as rows:
+                return list(_first_bytes(((task_from(one), len(one.payload)) for one in rows), max_bytes))
+
+    def tasks_by_key(self, id: str, keys: Iterable[str]) -> dict[str, TaskRow]:
+        """The tasks with these ids, as far as there are any."""
+        return {task.key: task for task in self._some_tasks(id, tasks.c.key.in_(list(keys)))}
+
+    def tasks_by_number(self, id: str, numbers: Iterable[int]) -> dict[int, TaskRow]:
+        """The tasks with these numbers, as far as there are any."""
+        return {task.number: task for task in self._some_tasks(id, tasks.c.number.in_(sorted(set(numbers))))}
+
+    def _some_tasks(self, id: str, which: ColumnElement[bool]) -> list[TaskRow]:
+        with self.read() as connection:
+            number, row = _find(connection, id)
+            statement = _tasks.where(which, tasks.c.number < row.tasks)
+            return [task_from(one) for one in connection.execute(statement, {"campaign": number})]
+
+    def leases(
+        self,
+        id: str,
+        tasks: Iterable[int] | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        open: bool = False,
+        commented: bool = False,
+        worker: str | None = None,
+        limit: int | None = None,
+    ) -> list[LeaseRow]:
+        """Leases in the order in which they were given out: of some tasks, by their ids, or of one worker.
+
+        ``open``: those that are out, in the order in which they expire; ``commented``: with a comment, newest first.
+        """
+        which: Select[Any] = _leases
+        order: Any = leases.c.number
+        if tasks is not None:  # sorted, not read in order: SQLite would go through all leases of the campaign
+            which, order = which.where(leases.c.task.in_(list(tasks))), leases.c.number + literal_column("0")
+        secrets: dict[int, int] | None = None
+        if ids is not None:
+            parts = [part for part in map(split_lease_id, ids) if part is not None and part[0] == id]
+            secrets = {number: secret for _, number, secret in parts}
+            which = which.where(leases.c.number.in_(list(secrets)))
+        if open:  # written out, not bound: a partial index serves only queries in which its condition stands
+            which, order = which.where(leases.c.status == literal_column("'leased'")), leases.c.expires_at
+        if commented:
+            which, order = which.where(leases.c.comment.is_not(None)), leases.c.number.desc()
+        if worker is not None:
+            which = which.where(workers.c.worker == worker)
+        with self.read() as connection:
+            rows = connection.execute(which.order_by(order).limit(limit), {"campaign": _find(connection, id)[0]})
+            found = [lease_from(id, row) for row in rows]
+            return [
+                one
+                for one in found
+                if secrets is None or split_lease_id(one.id) == (id, one.number, secrets[one.number])
+            ]
 
     def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
         """Workers with most labels first."""
-        with self._read() as connection:
-            parameters = {"campaign": _find_campaign(connection, id)[0], "many": limit}
-            return [worker_from(tuple(row)) for row in connection.execute(sql.workers_of, parameters)]
+        which = select(*WORKER).where(workers.c.campaign == _CAMPAIGN)
+        statement = which.order_by(workers.c.labels.desc(), workers.c.worker).limit(limit)
+        with self.read() as connection:
+            return [worker_from(row) for row in connection.execute(statement, {"campaign": _find(connection, id)[0]})]
 
-    @property
-    def kind(self) -> str:
-        """sqlite or postgresql."""
-        return self.engine.dialect.name
+    # What a database keeps for all campaigns together -----------------------------------------------------------
 
-    def setting(self, name: str) -> str | None:
-        """A setting of the whole database."""
-        with self._read() as connection:
-            found = connection.execute(select(settings.c.value).where(settings.c.name == name)).scalar()
-        return None if found is None else str(found)
-
-    def first_setting(self, name: str, value: str) -> bool:
-        """Set what was never set; False if another process was first."""
-        try:
-            with self._write() as connection:
-                connection.execute(insert(settings).values(name=name, value=value))
-        except IntegrityError:
-            return False
-        return True
-
-    def change_setting(self, name: str, value: str) -> None:
-        """Set or replace a setting."""
-        with self._write() as connection:
-            connection.execute(delete(settings).where(settings.c.name == name))
-            connection.execute(insert(settings).values(name=name, value=value))
-
-    def load_table(self, name: str) -> bytes | None:
-        """A table solved before."""
+    def get(self, name: str) -> bytes | None:
+        """What is kept under a name for the whole database: settings, tables that take long to solve, snapshots."""
         if self.in_memory:
-            return self._tables.get(name)
-        with self._tables_lock:
+            return self._kept.get(name)
+        with self._kept_lock:
             if self._closed:
                 return None
-            with self._read() as connection:
-                found = connection.execute(select(table_store.c.data).where(table_store.c.name == name)).scalar()
-        return None if found is None else bytes(found)
+            with self.read() as connection:
+                found = connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
+            return None if found is None else bytes(found)
 
-    def save_table(self, name: str, data: bytes) -> None:
-        """Store a table."""
-        if self.in_memory:
-            self._tables.setdefault(name, data)
-            return
-        with self._tables_lock:
+    def put(self, name: str, data: bytes, *, replace: bool = False) -> bool:
+        """Keep something under a name; False if there is something, unless it is replaced."""
+        if self.in_memory:  # whoever makes tables never waits for a transaction
+            if name in self._kept and not replace:
+                return False
+            self._kept[name] = data
+            return True
+        with self._kept_lock, suppress(IntegrityError):
             if not self._closed:
-                with suppress(IntegrityError), self._write() as connection:
-                    connection.execute(insert(table_store).values(name=name, data=data))
-
-    def ping(self) -> None:
-        """Raise if the database does not answer."""
-        with self._read() as connection:
-            connection.execute(select(func.count()).select_from(settings)).scalar()
+                with self.write() as connection:
+                    if replace:
+                        connection.execute(delete(kept).where(kept.c.name == name))
+                    connection.execute(insert(kept).values(name=name, data=data))
+                return True
+        return False
 
     def close(self) -> None:
-        """Close all connections; a thread that still makes tables neither loads nor stores any after that."""
-        with self._tables_lock:
+        """Close all connections; a thread that still makes tables neither reads nor keeps any after that."""
+        with self._kept_lock:
             self._closed = True
         self._statistics.close()
         self.engine.dispose()
 
+    # Connections ------------------------------------------------------------------------------------------------
+
     @contextmanager
-    def _write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes."""
         with self._turn(), errors_as_unavailable(), self._writer.begin() as connection:
             self._open = connection if self.in_memory else None
             try:
@@ -326,7 +655,8 @@ class SqlStore:
                 self._open = None
 
     @contextmanager
-    def _read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[Connection]:
+        """A connection to read from."""
         if not self.in_memory:
             with errors_as_unavailable(), self.engine.connect() as connection:
                 yield connection
@@ -351,67 +681,35 @@ class SqlStore:
         finally:
             self._process_lock.release()
 
-    def _hear_time(self) -> None:
-        if self._server_clock is not None:
-            with self._read() as connection:
-                self._server_clock.hear(float(connection.execute(sql.server_time).scalar_one()))
-
-    def _lock_campaign(self, runner: Runner, id: str) -> Row:
-        """The campaign, locked; a server says what time it is."""
-        try:
-            if self._server_clock is None:
-                return found_campaign(runner, sql.lock_campaign, id)
-            *row, seconds = found_campaign(runner, sql.lock_campaign_with_time, id)
-        except GoneError:  # deleted by another process
-            self._remembered.forget(id)
-            raise
-        self._server_clock.hear(float(seconds))
-        return tuple(row)
-
-    def _lock_campaigns(self, runner: Runner, ids: list[str]) -> list[Row]:
-        """The campaign, locked; of several those that are there and that nobody else has locked."""
-        if len(ids) == 1:
-            return [self._lock_campaign(runner, ids[0])]
-        if self._server_clock is None:
-            return runner.ask(questions.campaigns_by_id("sqlite"), {"ids": ids})
-        found = runner.ask(questions.campaigns_by_id("postgresql"), {"ids": ids})
-        for row in found[-1:]:
-            self._server_clock.hear(float(row[-1]))
-        return [row[:-1] for row in found]
-
     def _number_and_rows(self, connection: Connection, id: str) -> tuple[int, int]:
         """A campaign, locked: its number, and about how many rows it has."""
         with closing(Runner(connection)) as runner:
-            number, row = campaign_from(self._lock_campaign(runner, id))
+            number, row = campaign_from(self._lock_campaigns(runner, [id])[0])
         return number, row.tasks + row.rules.hidden + row.given + row.seq
 
-    def _ledger(self, runner: Runner, found: Row, remembered: bool = True) -> SqlLedger:
-        """A ledger with what is remembered and still true; it is given back when the transaction has succeeded."""
-        cached = self._remembered.take(found[ID], found[SEQ], remembered)
-        row = campaign_from(found)[1] if cached.row is None else cached.row
-        return SqlLedger(runner, int(found[NUMBER]), row, cached)
 
-    @contextmanager
-    def _committed(self) -> Iterator[list[CachedRows]]:
-        """What is remembered of a transaction; once it is committed, tables may be larger by much."""
-        with self._remembered.kept_if_committed() as kept:
-            yield kept
-        for cached in kept:
-            if cached.row is not None:
-                self._statistics.note(cached.row)
+def _memory_limit() -> int:
+    """Bytes that campaigns in memory may take, from ``NEXTLABEL_MEMORY``."""
+    text = os.environ.get("NEXTLABEL_MEMORY", str(USUAL_MEMORY))
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(
+            f"NEXTLABEL_MEMORY {text[:40]!r} is not a number of megabytes.",
+            f"Give a whole number such as {USUAL_MEMORY}.",
+        )
+    return int(text) << 20
 
 
-def _find_campaign(connection: Connection, id: str) -> tuple[int, CampaignRow]:
-    with closing(Runner(connection)) as runner:
-        return campaign_from(found_campaign(runner, sql.campaign_by_id, id))
-
-
-def found_campaign(runner: Runner, statement: Executable, id: str) -> Row:
-    """The campaign that a statement finds, or an error that says what became of it."""
-    found = runner.one(statement, {"id": id})
+def _find(connection: Connection, id: str) -> tuple[int, CampaignRow]:
+    found = connection.execute(_campaign_by_id, {"id": id}).first()
     if found is None:
-        raise deleted_campaign(id) if runner.one(sql.deleted_at, {"id": id}) is not None else no_campaign(id)
-    return found
+        raise _not_there(connection, id)
+    return campaign_from(tuple(found))
+
+
+def _not_there(connection: Connection, id: str) -> Exception:
+    """What became of a campaign."""
+    deleted = connection.execute(_deleted_at, {"id": id}).scalar()
+    return no_campaign(id) if deleted is None else deleted_campaign(id)
 
 
 def _limited(max_bytes: int | None) -> dict[str, Any]:
@@ -427,3 +725,12 @@ def _first_bytes(sized: Iterator[tuple[T, int]], max_bytes: int | None) -> Itera
             max_bytes -= size
             if max_bytes <= 0:
                 return
+
+
+def open_store(url: str, lock_wait_s: float | None = None, *, create: bool = True) -> SqlStore:
+    """The store at that address (``store.engine``), its tables made if it has none.
+
+    A command waits for another process for ``lock_wait_s`` seconds, or for as long as ``store.engine`` says. Without
+    ``create``, a database that is not there, or has no tables, is not made: NotFoundError.
+    """
+    return SqlStore(url, create=create) if lock_wait_s is None else SqlStore(url, lock_wait_s, create=create)

@@ -1,224 +1,196 @@
-"""The statements of the SQL store, built once: SQLAlchemy keeps what it compiled for each."""
+"""Statements compiled once for a dialect and run on the driver itself; many rows of a table written by one of them.
+
+SQLAlchemy writes the SQL, for SQLite and PostgreSQL alike, and looks after connections and transactions; what it adds
+to each execution costs several times what SQLite needs, so that the few statements of every ask and tell go past it.
+A write is described once, by table and columns, and a row is a tuple with a value for each of the columns: arrays that
+PostgreSQL unnests, or one prepared statement for all rows on SQLite.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Double,
-    Insert,
-    Table,
-    and_,
-    bindparam,
-    case,
-    cast,
-    extract,
-    func,
-    insert,
-    literal_column,
-    null,
-    select,
-    update,
-)
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import BigInteger, Boolean, Column, Connection, Dialect, Double, Executable, Integer, Table
 
-from nextlabel.campaign.imports import ACTIVE
-from nextlabel.store.payloads import PAYLOAD
-from nextlabel.store.tables import (
-    batches,
-    campaigns,
-    classes,
-    deleted_campaigns,
-    events,
-    imports,
-    leases,
-    states,
-    tasks,
-    workers,
-)
-
-#: Written out, not bound: a partial index serves only queries in which its condition stands.
-_OPEN = leases.c.status == literal_column("'leased'")
-_CAMPAIGN: BindParameter[int] = bindparam("campaign")
-
-TASK = (
-    tasks.c.number, tasks.c.key, PAYLOAD, tasks.c.klass, tasks.c.lot, tasks.c.node, tasks.c.w, tasks.c.labels,
-    tasks.c.score, tasks.c.last_seq, tasks.c.closed_seq, tasks.c.gold,
-)  # fmt: skip
-LEASE = (
-    leases.c.id, leases.c.task, leases.c.worker, leases.c.status, leases.c.leased_at, leases.c.expires_at, leases.c.seq,
-    leases.c.ended_at, leases.c.label, leases.c.counted, leases.c.dropped, leases.c.free,
-    leases.c.comment,
-)  # fmt: skip
-WORKER = tuple(column for column in workers.c if column.name != "campaign")
+Values = tuple[Any, ...]
 
 
-def _all(table: Table) -> dict[str, Any]:
-    """A parameter for every column."""
-    return {column.name: bindparam(column.name) for column in table.c}
+@dataclass(frozen=True, slots=True, eq=False)
+class BulkWrite:
+    """One statement for many rows, in each dialect; ``convert`` has for each column what makes its values alike."""
+
+    columns: tuple[str, ...]
+    sqlite: str
+    postgresql: str
+    convert: tuple[Callable[[Any], Any] | None, ...]
+
+    def arrays(self, rows: Sequence[Values]) -> list[list[Any]]:
+        """The columns of the rows, as PostgreSQL takes them: one array each, whose values are of one type."""
+        return [
+            list(column) if convert is None else [None if value is None else convert(value) for value in column]
+            for convert, column in zip(self.convert, zip(*rows, strict=True), strict=True)
+        ]
 
 
-CAMPAIGN = tuple(campaigns.c)
-#: Columns of a campaign that never change.
-FIXED = ("number", "id", "config", "created_at")
-
-lock_campaign = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id")).with_for_update()
-#: The server's time in seconds since 1970 (PostgreSQL), alone and with the lock.
-server_time = select(cast(extract("epoch", func.clock_timestamp()), Double))
-lock_campaign_with_time = lock_campaign.add_columns(cast(extract("epoch", func.clock_timestamp()), Double))
-campaign_by_id = select(*CAMPAIGN).where(campaigns.c.id == bindparam("id"))
-#: What the id of a campaign that was deleted begins with, until its rows are removed (``store.records``).
-GONE = "~"
-all_campaigns = (
-    select(*CAMPAIGN)
-    .where(campaigns.c.id.not_like(f"{GONE}%"))
-    .order_by(campaigns.c.created_at.desc(), campaigns.c.number.desc())
-)
-deleted_at = select(deleted_campaigns.c.deleted_at).where(deleted_campaigns.c.id == bindparam("id"))
-events_after = (
-    select(events.c.seq, events.c.at, events.c.kind, events.c.data)
-    .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
-    .order_by(events.c.seq)
-    .limit(bindparam("many"))
-)
-
-#: Without the data of events that added tasks, which may have a megabyte.
-light_events_after = (
-    select(
-        events.c.seq,
-        events.c.at,
-        events.c.kind,
-        case((events.c.kind == literal_column("'tasks_added'"), literal_column("'{}'")), else_=events.c.data),
-    )
-    .where(events.c.campaign == _CAMPAIGN, events.c.seq > bindparam("after"))
-    .order_by(events.c.seq)
-    .limit(bindparam("many"))
-)
-last_event = (
-    select(events.c.seq)
-    .where(events.c.campaign == _CAMPAIGN, events.c.kind == bindparam("kind"))
-    .order_by(events.c.seq.desc())
-    .limit(1)
-)
-
-classes_from = (
-    select(classes.c.prior)
-    .where(classes.c.campaign == _CAMPAIGN, classes.c.number >= bindparam("first"))
-    .order_by(classes.c.number)
-)
-active_import = select(imports.c.id).where(
-    imports.c.campaign == bindparam("id"), imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
-)
-batch_by_key = select(batches.c.tasks, batches.c.digest).where(
-    batches.c.campaign == _CAMPAIGN, batches.c.key == bindparam("key")
-)
-
-task_by_number = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
-tasks_by_key = select(*TASK).where(tasks.c.campaign == _CAMPAIGN, tasks.c.key.in_(bindparam("keys", expanding=True)))
-#: Tasks of an import that is not published have numbers from ``until`` on, and places from ``end`` on.
-tasks_after = (
-    select(*TASK)
-    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number > bindparam("after"), tasks.c.number < bindparam("until"))
-    .order_by(tasks.c.number)
-    .limit(bindparam("many"))
-)
-task_classes = (
-    select(tasks.c.klass)
-    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number >= bindparam("first"), tasks.c.number < bindparam("end"))
-    .order_by(tasks.c.number)
-)
-set_gold = (
-    update(tasks)
-    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
-    .values(gold=bindparam("gold"), klass=bindparam("klass"), score=null())
-)
-_had = select(leases.c.id).where(
-    leases.c.campaign == _CAMPAIGN, leases.c.task == tasks.c.number, leases.c.worker == bindparam("worker")
-)
-control_from = (
-    select(*TASK)
-    .where(
-        tasks.c.campaign == _CAMPAIGN,
-        tasks.c.gold.is_not(None),
-        tasks.c.lot >= bindparam("start"),
-        tasks.c.number < bindparam("until"),
-        ~_had.exists(),
-    )
-    .order_by(tasks.c.lot)
-    .limit(1)
-)
-score_task = (
-    update(tasks)
-    .where(tasks.c.campaign == bindparam("b_campaign"), tasks.c.number == bindparam("b_number"))
-    .values(score=bindparam("score"))
-)
-
-_scored = and_(tasks.c.campaign == _CAMPAIGN, tasks.c.score.is_not(None))
-scored_task = select(tasks.c.number).where(_scored).limit(1)
-
-states_of = select(states.c.klass, states.c.node, states.c.w, states.c.count).where(
-    states.c.campaign == _CAMPAIGN, states.c.count > 0
-)
-
-add_class = insert(classes).values(_all(classes))
-lease_by_id = select(*LEASE).where(leases.c.id == bindparam("id"), leases.c.campaign == _CAMPAIGN)
-open_leases = (
-    select(*LEASE)
-    .where(leases.c.campaign == _CAMPAIGN, leases.c.worker == bindparam("worker"), _OPEN)
-    .order_by(leases.c.seq)
-)
-labels_of = (
-    select(*LEASE)
-    .where(
-        leases.c.campaign == _CAMPAIGN,
-        leases.c.worker == bindparam("worker"),
-        leases.c.seq > bindparam("after"),
-        leases.c.counted.is_(True),
-        leases.c.dropped == bindparam("dropped"),
-    )
-    .order_by(leases.c.seq)
-    .limit(bindparam("many"))
-)
-expired_leases = (
-    select(*LEASE)
-    .where(leases.c.campaign == _CAMPAIGN, leases.c.expires_at <= bindparam("now"), _OPEN)
-    .order_by(leases.c.expires_at, leases.c.seq)
-    .limit(bindparam("many"))
-)
-next_expiry = select(func.min(leases.c.expires_at)).where(leases.c.campaign == _CAMPAIGN, _OPEN)
-shorten_leases = (
-    update(leases)
-    .where(leases.c.campaign == bindparam("b_campaign"), leases.c.expires_at > bindparam("until"))
-    .values(expires_at=bindparam("until"))
-)
-backdate_leases = (
-    update(leases)
-    .where(leases.c.campaign == bindparam("b_campaign"), leases.c.leased_at > bindparam("given"), _OPEN)
-    .values(leased_at=bindparam("given"))
-)
-leases_of = (
-    select(*LEASE)
-    .where(leases.c.campaign == _CAMPAIGN, leases.c.task.in_(bindparam("tasks", expanding=True)))
-    .order_by(leases.c.seq)
-)
-
-worker_by_name = select(*WORKER).where(workers.c.campaign == _CAMPAIGN, workers.c.worker == bindparam("worker"))
-workers_of = (
-    select(*WORKER)
-    .where(workers.c.campaign == _CAMPAIGN)
-    .order_by(workers.c.labels.desc(), workers.c.worker)
-    .limit(bindparam("many"))
-)
+def insert_rows(table: Table) -> BulkWrite:
+    """New rows, a value for every column."""
+    names = tuple(column.name for column in table.c)
+    head = f"INSERT INTO {table.name} ({_quoted(names)})"
+    return _write(table, names, f"{head} VALUES ({_marks(names)})", f"{head} SELECT * FROM {_unnest(table, names)}")
 
 
-@cache
-def upsert(dialect: str, table: Table) -> Insert:
-    """Insert rows, or write them over those with the same primary key."""
+def upsert_rows(table: Table, adding: bool = False) -> BulkWrite:
+    """New rows, or other values in those with the same primary key; ``adding``: theirs plus these."""
     keys = tuple(column.name for column in table.primary_key)
-    make: Any = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    statement = make(table).values(_all(table))
-    rest = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
-    out: Insert = statement.on_conflict_do_update(index_elements=list(keys), set_=rest)
-    return out
+    names = tuple(column.name for column in table.c)
+    old = f'{table.name}."{{0}}" + ' if adding else ""
+    change = ", ".join(f'"{{0}}" = {old}excluded."{{0}}"'.format(name) for name in names if name not in keys)
+    on_conflict = f"ON CONFLICT ({_quoted(keys)}) DO UPDATE SET {change}"
+    new = insert_rows(table)
+    return _write(table, names, f"{new.sqlite} {on_conflict}", f"{new.postgresql} {on_conflict}")
+
+
+def update_rows(table: Table, keys: Sequence[str], changing: Sequence[str]) -> BulkWrite:
+    """Other values in rows that are there: the keys first, then what changes."""
+    names = (*keys, *changing)
+    place = {name: number for number, name in enumerate(names, start=1)}
+    sqlite = (
+        f"UPDATE {table.name} SET {', '.join(_set(name, f'?{place[name]}') for name in changing)} "
+        f"WHERE {' AND '.join(_set(name, f'?{place[name]}') for name in keys)}"
+    )
+    postgresql = (
+        f"UPDATE {table.name} AS old SET {', '.join(_set(name, f'new.{_quoted([name])}') for name in changing)} "
+        f"FROM {_unnest(table, names)} AS new({_quoted(names)}) "
+        f"WHERE {' AND '.join(f'old.{name} = new.{name}' for name in keys)}"
+    )
+    return _write(table, names, sqlite, postgresql)
+
+
+def _write(table: Table, names: tuple[str, ...], sqlite: str, postgresql: str) -> BulkWrite:
+    return BulkWrite(names, sqlite, postgresql, tuple(_converter(table.c[name]) for name in names))
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _set(name: str, value: str) -> str:
+    return f"{_quoted([name])} = {value}"
+
+
+def _marks(names: Sequence[str]) -> str:
+    return ", ".join("?" for _ in names)
+
+
+def _unnest(table: Table, names: Sequence[str]) -> str:
+    return f"unnest({', '.join(f'%s::{_type(table.c[name])}[]' for name in names)})"
+
+
+def _type(column: Column[Any]) -> str:
+    """PostgreSQL's name for the type of a column."""
+    for kind, name in ((BigInteger, "int8"), (Integer, "int4"), (Double, "float8"), (Boolean, "bool")):
+        if isinstance(column.type, kind):
+            return name
+    return "text"
+
+
+def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
+    for kind, convert in ((Integer, int), (Double, float), (Boolean, bool)):
+        if isinstance(column.type, kind):
+            return convert
+    return None
+
+
+Row = tuple[Any, ...]
+_COMPILED: dict[tuple[str, int], Statement] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL in the driver's own style; ``names`` are the parameters in order, or None where they go by name."""
+
+    text: str
+    names: tuple[str, ...] | None
+    constants: dict[str, Any]  # parameters whose value stands in the statement
+    source: Executable  # kept alive: its identity is the key
+
+    def values(self, parameters: Mapping[str, Any]) -> Any:
+        """Parameters as the driver takes them."""
+        every = {**self.constants, **parameters} if self.constants else parameters
+        return every if self.names is None else [every[name] for name in self.names]
+
+
+def compiled(statement: Executable, dialect: Dialect) -> Statement:
+    """The statement for a dialect, from the second time on without work."""
+    key = (dialect.name, id(statement))
+    if key not in _COMPILED:
+        made: Any = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+        names = tuple(made.positiontup) if made.positional else None
+        constants = {name: value for name, value in made.params.items() if value is not None}
+        _COMPILED[key] = Statement(str(made), names, constants, statement)
+    return _COMPILED[key]
+
+
+class Runner:
+    """Runs statements on a connection, in the transaction that is open on it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.dialect_name: str = connection.dialect.name
+        self._dialect = connection.dialect
+        self._cursor: Any = connection.connection.cursor()
+
+    def one(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
+        """The first row, if any."""
+        ready = compiled(statement, self._dialect)
+        self._cursor.execute(ready.text, ready.values(parameters))
+        row: Row | None = self._cursor.fetchone()
+        return row
+
+    def all(self, statement: Executable, parameters: Mapping[str, Any]) -> list[Row]:
+        """All rows."""
+        ready = compiled(statement, self._dialect)
+        self._cursor.execute(ready.text, ready.values(parameters))
+        rows: list[Row] = self._cursor.fetchall()
+        return rows
+
+    def chunks(self, statement: Executable, parameters: Mapping[str, Any], many: int) -> Iterator[list[Row]]:
+        """All rows, so many at a time; the next statement ends it."""
+        ready = compiled(statement, self._dialect)
+        self._cursor.execute(ready.text, ready.values(parameters))
+        while rows := self._cursor.fetchmany(many):
+            yield rows
+
+    def write_all(self, pending: Mapping[BulkWrite, Sequence[Values]]) -> None:
+        """Write the rows of several tables, one statement for each table, in their order."""
+        with self._pipeline():
+            for write, rows in pending.items():
+                self._write_rows(write, rows)
+
+    def _write_rows(self, write: BulkWrite, rows: Sequence[Values]) -> None:
+        """Write the rows of one table by one statement."""
+        if not rows:
+            return
+        if self.dialect_name == "postgresql":
+            self._cursor.execute(write.postgresql, write.arrays(rows))
+        elif len(rows) == 1:
+            self._cursor.execute(write.sqlite, rows[0])
+        else:
+            self._cursor.executemany(write.sqlite, rows)
+
+    @contextmanager
+    def _pipeline(self) -> Iterator[None]:
+        """On PostgreSQL, statements are sent without waiting for the one before."""
+        if self.dialect_name != "postgresql":
+            yield
+            return
+        driver: Any = self.connection.connection.driver_connection
+        with driver.pipeline():
+            yield
+
+    def close(self) -> None:
+        """Give the cursor back."""
+        self._cursor.close()

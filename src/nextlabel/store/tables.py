@@ -3,11 +3,11 @@
 ============ =======================================================================================
 table        holds
 ============ =======================================================================================
-settings     settings of the whole database, such as the database's part of the key of workers' links
+kept         what is kept by name: settings such as the database's part of the key of workers' links, index tables,
+             which take long to solve, and snapshots, so that a process need not read the whole log of a campaign
 access_tokens, sessions, link_versions
              who may use the database (``campaign.access``); nothing in them is a secret
 visits       visits of workers whom a platform sends (``campaign.visits``)
-shelf        index tables, which take long to solve
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
              of them are removed (``store.records``)
@@ -16,18 +16,16 @@ classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
 imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
-payloads     the payload of each task (``store.payloads``)
-tasks        one row per task: class (``klass``; -1 - k for a control question of class k), place (``lot``), belief,
-             labels in flight
-states       how many tasks of a campaign are in each state
+payloads     the payload of each task (``store.campaign_tables``)
+texts        free text of events: comments and reasons; names of workers are in ``workers`` alone
+tasks        one row per task: its id, class, place, belief, labels in flight
 leases       one row per lease; a worker never has two for one task
-workers      what each worker did
-held_counts  how many tasks of each state some workers have held (``store.held_counts``)
+workers      what each worker did, by numbers, which the log and the leases refer to
 webhooks     addresses that are told what happens, and how far that has got (``campaign.webhooks``)
 ============ =======================================================================================
 
-All but ``settings``, ``shelf``, ``events``, ``payloads`` and the records of access, visits, imports, deletions and
-webhooks follow from the events and payloads. Times are seconds since 1970, UTC.
+All but ``kept``, ``events``, ``payloads``, ``texts`` and the records of access, visits, imports,
+deletions and webhooks follow from the events, their texts and payloads. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    false,
     text,
 )
 from sqlalchemy.schema import CreateIndex, CreateTable
@@ -58,7 +55,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 HEAD = "0018"
 
 #: A campaign has one import at a time (``campaign.imports.ACTIVE``).
-_ACTIVE = "state IN ('staging', 'publishing', 'ranking')"
+_ACTIVE = "state IN ('staging', 'publishing')"
 
 metadata = MetaData(
     naming_convention={
@@ -75,12 +72,8 @@ def _campaign() -> Column[int]:
     return Column("campaign", Integer, ForeignKey("campaigns.number"), nullable=False)
 
 
-settings = Table(
-    "settings", metadata, Column("name", String(64), primary_key=True), Column("value", Text, nullable=False)
-)
-
-table_store = Table(
-    "shelf", metadata, Column("name", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
+kept = Table(
+    "kept", metadata, Column("name", String(200), primary_key=True), Column("data", LargeBinary, nullable=False)
 )
 
 access_tokens = Table(
@@ -251,61 +244,40 @@ payloads = Table(
     PrimaryKeyConstraint("campaign", "number"),
 )
 
+texts = Table(
+    "texts",
+    metadata,
+    _campaign(),
+    Column("seq", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    PrimaryKeyConstraint("campaign", "seq"),
+)
+
 tasks = Table(
     "tasks",
     metadata,
     _campaign(),
     Column("number", BigInteger, nullable=False),
     Column("key", String(200), nullable=False),
-    Column("klass", Integer, nullable=False),
-    Column("lot", Double, nullable=False),
+    Column("class_number", Integer, nullable=False),
+    Column("place", Double, nullable=False),
     Column("node", Integer, nullable=False),
     Column("w", Integer, nullable=False),
     Column("labels", Integer, nullable=False),
-    Column("score", Double),
-    Column("last_seq", BigInteger),
     Column("closed_seq", BigInteger),
     Column("gold", Integer),
     PrimaryKeyConstraint("campaign", "number"),
     UniqueConstraint("campaign", "key"),
     CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
-    Index("ix_tasks_state", "campaign", "klass", "node", "w", "lot"),
-    Index(
-        "ix_tasks_gold",
-        "campaign",
-        "lot",
-        sqlite_where=text("gold IS NOT NULL"),
-        postgresql_where=text("gold IS NOT NULL"),
-    ),
-    Index(
-        "ix_tasks_score",
-        "campaign",
-        "score",
-        "lot",
-        sqlite_where=text("score IS NOT NULL"),
-        postgresql_where=text("score IS NOT NULL"),
-    ),
-)
-
-states = Table(
-    "states",
-    metadata,
-    _campaign(),
-    Column("klass", Integer, nullable=False),
-    Column("node", Integer, nullable=False),
-    Column("w", Integer, nullable=False),
-    Column("count", BigInteger, nullable=False),
-    PrimaryKeyConstraint("campaign", "klass", "node", "w"),
-    CheckConstraint("count >= 0", name="count_not_negative"),
 )
 
 leases = Table(
     "leases",
     metadata,
     _campaign(),
-    Column("id", String(100), nullable=False, primary_key=True),
+    Column("number", BigInteger, nullable=False),
     Column("task", BigInteger, nullable=False),
-    Column("worker", String(200), nullable=False),
+    Column("worker", Integer, nullable=False),
     Column("status", String(16), nullable=False),
     Column("leased_at", Double, nullable=False),
     Column("expires_at", Double, nullable=False),
@@ -313,32 +285,25 @@ leases = Table(
     Column("ended_at", Double),
     Column("label", Integer),
     Column("counted", Boolean),
-    Column("dropped", Boolean, nullable=False, server_default=false()),
-    Column("free", Boolean, nullable=False, server_default=false()),
+    Column("dropped", Boolean, nullable=False),
+    Column("free", Boolean, nullable=False),
     Column("comment", Text),
+    Column("secret", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign", "number"),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
     Index(
-        "ix_leases_expiring",
+        "ix_leases_open",
         "campaign",
         "expires_at",
         sqlite_where=text("status = 'leased'"),
         postgresql_where=text("status = 'leased'"),
     ),
     Index(
-        "ix_leases_open",
-        "campaign",
-        "worker",
-        "seq",
-        sqlite_where=text("status = 'leased'"),
-        postgresql_where=text("status = 'leased'"),
-    ),
-    Index("ix_leases_worker", "campaign", "worker", "seq"),
-    Index(
         "ix_leases_comment",
         "campaign",
-        "seq",
+        "number",
         sqlite_where=text("comment IS NOT NULL"),
         postgresql_where=text("comment IS NOT NULL"),
     ),
@@ -348,6 +313,7 @@ workers = Table(
     "workers",
     metadata,
     _campaign(),
+    Column("number", Integer, nullable=False),
     Column("worker", String(200), nullable=False),
     Column("given", BigInteger, nullable=False),
     Column("labels", BigInteger, nullable=False),
@@ -356,26 +322,15 @@ workers = Table(
     Column("released", BigInteger, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("last_at", Double, nullable=False),
-    Column("bought", BigInteger, nullable=False, server_default="0"),
-    Column("dropped", BigInteger, nullable=False, server_default="0"),
-    Column("standing", String(16), nullable=False, server_default="active"),
-    Column("reason", String(500), nullable=False, server_default=""),
-    Column("tested", BigInteger, nullable=False, server_default="0"),
-    Column("free", BigInteger, nullable=False, server_default="0"),
-    Column("turned_away", BigInteger, nullable=False, server_default="0"),
-    PrimaryKeyConstraint("campaign", "worker"),
-)
-
-held_counts = Table(
-    "held_counts",
-    metadata,
-    _campaign(),
-    Column("worker", String(200), nullable=False),
-    Column("klass", Integer, nullable=False),
-    Column("node", Integer, nullable=False),
-    Column("w", Integer, nullable=False),
-    Column("count", BigInteger, nullable=False),
-    PrimaryKeyConstraint("campaign", "worker", "klass", "node", "w"),
+    Column("bought", BigInteger, nullable=False),
+    Column("dropped", BigInteger, nullable=False),
+    Column("standing", String(16), nullable=False),
+    Column("reason", String(500), nullable=False),
+    Column("tested", BigInteger, nullable=False),
+    Column("free", BigInteger, nullable=False),
+    Column("turned_away", BigInteger, nullable=False),
+    PrimaryKeyConstraint("campaign", "number"),
+    UniqueConstraint("campaign", "worker"),
 )
 
 webhooks = Table(

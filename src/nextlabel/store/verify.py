@@ -1,336 +1,233 @@
-"""Hold the rows of a campaign against its events, and repair them, while the campaign goes on.
+"""Hold the read tables of a campaign against its events, and repair them, while the campaign goes on.
 
-The log is replayed beside the campaign, into a SQLite file of its own, without a lock. Then one slice of rows after the
-other is compared, with the campaign locked and the replay brought up to its last event, so that every difference is
-real. A slice takes a fraction of a second, and commands run in between.
-
-Tables are taken in an order in which the rows that an event reads are right before those that it writes: leases, then
-tasks, which follow from them, then the counts of both. A command that meets a wrong row in the meantime can only spoil
-rows that are still to be compared. A repaired slice leaves an event in the log, so that no process goes on with rows
-that it remembers from before. Scores are not part of what a log means: they are refreshed and not reported. Of whom
-held tasks are counted is not either, but the counts of those that are counted are.
+The log is replayed beside the campaign, in memory and without a lock. Then one slice of rows after the other is
+compared, with the campaign locked and the replay brought up to its last event, so that every difference is real. A
+slice takes a fraction of a second, and commands run in between. A repaired slice leaves an event in the log, so that no
+process goes on with what it has in memory from before.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, delete, event, insert, select, update
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
 
-from nextlabel.campaign import scoring
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow, new_row
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.task_moves import unranked
-from nextlabel.campaign.verification import Verification, replay_event
-from nextlabel.store import statements as sql
-from nextlabel.store.engine import make_engine
-from nextlabel.store.prepared import Runner
-from nextlabel.store.row_mapping import campaign_values, changing_values
-from nextlabel.store.sql_ledger import CachedRows, SqlLedger
-from nextlabel.store.tables import (
-    batches,
-    campaigns,
-    classes,
-    create_tables,
-    held_counts,
-    leases,
-    states,
-    tasks,
-    workers,
+from nextlabel.campaign.state import CampaignState, new_campaign
+from nextlabel.problem.tables import prior_table
+from nextlabel.store.campaign_tables import (
+    CHANGING,
+    TASKS_ADDED,
+    campaign_from,
+    changing_columns,
+    lease_columns,
+    payload_from,
+    read_events,
+    task_columns,
+    worker_columns,
 )
+from nextlabel.store.sql import SqlStore
+from nextlabel.store.statements import Runner, Values
+from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, texts, workers
 
-if TYPE_CHECKING:
-    from nextlabel.store.sql import SqlStore
-
-#: Events that are read at once, rows or ranges that are compared at once, and keys in one statement.
-EVENTS, SLICE, KEYS = 200, 1000, 500
+#: Events that are read at once, and rows that are compared at once.
+EVENTS, SLICE = 500, 1000
 #: The share of the work that replaying is, for the progress that is shown.
 REPLAYING = 0.8
+#: Columns by which the rows of a table are told apart.
+KEYS: Final[dict[Table, str]] = {
+    classes: "number", tasks: "number", leases: "number", workers: "number", batches: "key",
+}  # fmt: skip
 
-Row = dict[str, Any]
-Same = Callable[[Row, Row], bool]
 
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """``differing``: how many rows of each table did not follow from the events; ``repaired``: they do now.
 
-@dataclass(frozen=True)
-class Compared:
-    """How a table is compared: by ranges of column ``by``, rows told apart by ``keys``.
-
-    ``unique`` names a column whose values no two rows may share, so that a wrong row elsewhere has to make room.
+    A row that stands in another's place counts as a wrong one there and as a missing one here.
     """
 
-    table: Table
-    by: str
-    keys: tuple[str, ...]
-    same: Same = lambda stored, right: stored == right
-    unique: str | None = None
+    events: int
+    differing: dict[str, int]
+    repaired: bool = False
+
+    @property
+    def right(self) -> bool:
+        """Whether every row followed from the events."""
+        return not self.differing
 
 
-def _same_task(stored: Row, right: Row) -> bool:
-    """That a task has a score says that it has room; how large it is does not matter."""
-    if (stored["score"] is None) != (right["score"] is None):
-        return False
-    return all(stored[name] == value for name, value in right.items() if name != "score")
+@dataclass(slots=True)
+class _Replay:
+    """A campaign that has followed its log, with the ids of its tasks."""
 
+    state: CampaignState
+    keys: list[str] = field(default_factory=list)
 
-def _stale_score(stored: Row, right: Row) -> bool:
-    """Whether scores differ by more than their last bits."""
-    a, b = stored["score"], right["score"]
-    return a is not None and b is not None and abs(a - b) > 1e-9 * max(abs(a), abs(b))
+    def follow(self, event: Event) -> None:
+        if event.kind == TASKS_ADDED:
+            self.keys += [task[0] for task in event.data["tasks"]]
+        self.state.apply(event)
+        self.state.end()
 
+    def size(self, table: Table) -> int:
+        """Rows of a table, by number."""
+        state = self.state
+        return {classes: len(state.classes), tasks: len(self.keys), leases: state.leases.size,
+                workers: len(state.workers), batches: 0}[table]  # fmt: skip
 
-COUNTS = Compared(held_counts, "worker", ("worker", "klass", "node", "w"))
-#: In the order that the module's docstring explains.
-TABLES = (
-    Compared(classes, "number", ("number",)),
-    Compared(leases, "task", ("id",)),
-    Compared(tasks, "number", ("number",), _same_task, unique="key"),
-    Compared(states, "klass", ("klass", "node", "w")),
-    Compared(workers, "worker", ("worker",)),
-    Compared(batches, "key", ("key",)),
-    COUNTS,
-)
+    def rows(self, table: Table, campaign: int, first: int, end: int) -> list[Values]:
+        """Some rows of a table, by number; of batches all."""
+        state = self.state
+        if table is classes:
+            return [(campaign, k, json.dumps(prior_table(state.classes[k]))) for k in range(first, end)]
+        if table is tasks:
+            return [(campaign, *task_columns(state, k, self.keys[k])) for k in range(first, end)]
+        if table is leases:
+            return lease_columns(campaign, state, range(first, end))
+        if table is workers:
+            return [worker_columns(campaign, state, k) for k in range(first, end)]
+        return [(campaign, key, *batch) for key, batch in state.batches.items()]
 
 
 def verify(store: SqlStore, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
     """Compare every row of a campaign with what its events say; with ``repair``, write what they say."""
-    (first,) = store.events(id, 0, 1)
-    with replay_of(first, store.row(id)) as replay:
-        return _Verifier(store, replay, repair, progress or (lambda fraction: None)).run()
+    return _Verifier(store, id, repair, progress or (lambda fraction: None)).run()
 
 
 class _Verifier:
-    def __init__(self, store: SqlStore, replay: Replay, repair: bool, progress: Callable[[float], None]) -> None:
-        self._store, self._replay, self._repair, self._progress = store, replay, repair, progress
-        self._id = replay.row.id
+    def __init__(self, store: SqlStore, id: str, repair: bool, progress: Callable[[float], None]) -> None:
+        self._store, self._id, self._repair, self._progress = store, id, repair, progress
+        row, (first,) = store.row(id), store.events(id, 0, 1)
+        config = CampaignSettings.from_log(first.data["config"])
+        self._replay = _Replay(new_campaign(id, config, row.created_at))
         self._differing: dict[str, int] = {}
 
     def run(self) -> Verification:
         total = max(self._store.row(self._id).seq, 1)
-        while some := self._read():
-            self._replay.advance(some)
-            self._progress(min(REPLAYING * self._replay.row.seq / total, REPLAYING))
-        self._replay.rank()
-        with self._store.transaction(self._id, remembered=False) as ledger:
-            counted = _workers(ledger.connection, ledger.number, None, None)
-        self._replay.count_held(counted)  # without a lock: it may take long
-        for done, compared in enumerate(TABLES):
-            self._progress(REPLAYING + (1 - REPLAYING) * done / len(TABLES))
-            after: Any = None
-            while True:
-                self._catch_up()
+        while self._read_on():
+            self._progress(min(REPLAYING * self._replay.state.row.seq / total, REPLAYING))
+        for done, table in enumerate(KEYS):
+            self._progress(REPLAYING + (1 - REPLAYING) * done / len(KEYS))
+            first = 0
+            while first >= 0:
                 begun = time.monotonic()
-                after, last = self._slice(compared, after)
-                if last:
-                    break
+                first = self._slice(table, first)
                 time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
-        self._catch_up()
         self._campaign()
-        return Verification(self._replay.row.seq, self._differing, self._repair and bool(self._differing))
+        return Verification(self._replay.state.row.seq, self._differing, self._repair and bool(self._differing))
 
-    def _read(self) -> list[Event]:
-        return self._store.events(self._id, self._replay.row.seq, EVENTS)
+    def _read_on(self) -> bool:
+        """Replay some more events; False if there are none."""
+        with self._store.read() as connection:
+            number = connection.execute(select(campaigns.c.number).where(campaigns.c.id == self._id)).scalar_one()
+            return self._follow(connection, int(number))
 
-    def _catch_up(self) -> None:
-        while some := self._read():
-            self._replay.advance(some)
+    def _follow(self, connection: Connection, number: int) -> bool:
+        joined = events.outerjoin(texts, and_(texts.c.campaign == events.c.campaign, texts.c.seq == events.c.seq))
+        log = select(events.c.seq, events.c.at, events.c.kind, events.c.data, texts.c.data).select_from(joined)
+        which = log.where(events.c.campaign == number, events.c.seq > self._replay.state.row.seq)
+        rows = connection.execute(which.order_by(events.c.seq).limit(EVENTS)).all()
+        for event, _ in read_events(connection, number, rows, with_payloads=False):
+            self._replay.follow(event)
+        return bool(rows)
 
-    def _slice(self, compared: Compared, after: Any) -> tuple[Any, bool]:
-        """Compare the rows after ``after``; returns the end of the slice, and whether it was the last."""
-        with self._store.transaction(self._id, remembered=False) as ledger:
-            self._join(ledger)
-            until = self._end_of_slice(compared, after)
-            if compared.table is held_counts:
-                counted = set(_workers(ledger.connection, ledger.number, after, until))
-                self._replay.count_held(sorted(counted))  # some of them since a moment ago
-            with self._replay.connection() as right:
-                mine = _rows(right, compared, self._replay.number, after, until)
-            if compared.table is held_counts:
-                mine = {key: row for key, row in mine.items() if row["worker"] in counted}
-            theirs = _rows(ledger.connection, compared, ledger.number, after, until)
-            wrong = [key for key, row in theirs.items() if key not in mine or not compared.same(row, mine[key])]
-            missing = [key for key in mine if key not in theirs]
-            if wrong or missing:
-                self._count(compared.table.name, len({*wrong, *missing}))
+    def _locked(self, connection: Connection) -> int:
+        """Lock the campaign and bring the replay to its last event; returns the campaign's number."""
+        found = connection.execute(
+            select(campaigns.c.number).where(campaigns.c.id == self._id).with_for_update()
+        ).scalar_one()
+        while self._follow(connection, int(found)):
+            pass
+        return int(found)
+
+    def _slice(self, table: Table, first: int) -> int:
+        """Compare some rows; returns where the next slice begins, -1 after the last."""
+        with self._store.write() as connection:
+            number = self._locked(connection)
+            size = self._replay.size(table)
+            end = min(first + SLICE, size)
+            right = {row[1]: row for row in self._replay.rows(table, number, first, end)}
+            key = table.c[KEYS[table]]
+            which: list[ColumnElement[bool]] = [table.c.campaign == number]
+            if table is not batches:
+                which += [key >= first, key < end] if end < size else [key >= first]
+            stored = {row[1]: tuple(row) for row in connection.execute(select(table).where(*which))}
+            wrong = [k for k in {*stored, *right} if _plain(table, stored.get(k)) != _plain(table, right.get(k))]
+            if table is tasks:
+                self._check_payloads(connection, number, first, end)
+            if wrong:
+                self._count(table.name, len(wrong))
                 if self._repair:
-                    rows = [mine[key] for key in {*wrong, *missing} if key in mine]
-                    _write(ledger, compared, [*wrong, *missing], rows)
-                    self._record(ledger, compared.table.name, len({*wrong, *missing}))
-            if self._repair and compared.table is tasks:
-                _refresh_scores(ledger, [(row, mine[key]) for key, row in theirs.items() if key in mine])
-        return until, until is None
+                    self._write(connection, table, number, wrong, [right[k] for k in wrong if k in right])
+                    self._record(connection, number, table.name, len(wrong))
+        return end if end < size else -1
 
-    def _end_of_slice(self, compared: Compared, after: Any) -> Any:
-        """The last value of ``by`` in the slice, None for the last slice, which has no end."""
-        with self._replay.connection() as right:
-            column = _ordered(compared, right)
-            which = _between(compared, right, self._replay.number, after, None)
-            ends = select(column).distinct().where(*which).order_by(column).limit(SLICE + 1)
-            values = list(right.execute(ends).scalars())
-        return values[SLICE - 1] if len(values) > SLICE else None
+    def _check_payloads(self, connection: Connection, number: int, first: int, end: int) -> None:
+        """Payloads follow from nothing: one that is missing cannot be repaired."""
+        which = (payloads.c.campaign == number, payloads.c.number >= first, payloads.c.number < end)
+        found = {k for (k,) in connection.execute(select(payloads.c.number).where(*which))}
+        for task in range(first, end):
+            if task not in found:
+                payload_from(None, task)
+
+    def _write(
+        self, connection: Connection, table: Table, number: int, keys: Sequence[Any], rows: Sequence[Values]
+    ) -> None:
+        """Take the rows of these keys out, and whatever stands in the way of the right ones, and put those in."""
+        names = [column.name for column in table.c]
+        values = [dict(zip(names, row, strict=True)) for row in rows]
+        taken: list[ColumnElement[bool]] = [table.c[KEYS[table]].in_(keys)]
+        if table is tasks:
+            taken.append(tasks.c.key.in_([row["key"] for row in values]))
+        elif table is workers:
+            taken.append(workers.c.worker.in_([row["worker"] for row in values]))
+        elif table is leases:
+            taken += [and_(leases.c.task == row["task"], leases.c.worker == row["worker"]) for row in values]
+        connection.execute(delete(table).where(table.c.campaign == number, or_(*taken)))
+        if values:
+            connection.execute(insert(table), values)
 
     def _campaign(self) -> None:
         """The row of the campaign itself, which follows from all others."""
-        with self._store.transaction(self._id, remembered=False) as ledger:
-            self._join(ledger)
-            right, stored = self._replay.row, ledger.row
-            same = changing_values(stored) == changing_values(right) and stored.config == right.config
-            if same:
+        with self._store.write() as connection, closing(Runner(connection)):
+            number = self._locked(connection)
+            found = connection.execute(select(campaigns).where(campaigns.c.number == number)).one()
+            stored, right = campaign_from(tuple(found))[1], self._replay.state.row
+            if stored == right:
                 return
             self._count(campaigns.name, 1)
             if self._repair:
-                changed = update(campaigns).where(campaigns.c.number == ledger.number)
-                ledger.connection.execute(changed.values(config=right.config.to_json()))
-                for field in fields(stored):
-                    setattr(stored, field.name, getattr(right, field.name))
-                self._record(ledger, campaigns.name, 1)
+                values = dict(zip(CHANGING, changing_columns(right), strict=True))
+                config = CampaignSettings.from_log(self._store.events(self._id, 0, 1)[0].data["config"])
+                where = update(campaigns).where(campaigns.c.number == number)
+                connection.execute(where.values(**values, config=config.to_json()))
+                self._record(connection, number, campaigns.name, 1)
 
-    def _join(self, ledger: SqlLedger) -> None:
-        """Bring the replay to the last event; the campaign is locked, so that there is no later one."""
-        self._catch_up()
-        if self._repair and ledger.row.seq != self._replay.row.seq:
-            self._count(campaigns.name, 1)
-            ledger.row.seq, ledger.row.last_at = self._replay.row.seq, self._replay.row.last_at
+    def _record(self, connection: Connection, number: int, table: str, rows: int) -> None:
+        """Say in the log that rows were written anew."""
+        row, data = self._replay.state.row, {"table": table, "rows": rows}
+        event = Event(row.seq + 1, row.last_at, "rebuilt", data)
+        values = {"campaign": number, "seq": event.seq, "at": event.at, "kind": event.kind, "data": json.dumps(data)}
+        connection.execute(insert(events).values(values))
+        self._replay.follow(event)
+        connection.execute(update(campaigns).where(campaigns.c.number == number).values(seq=event.seq))
 
     def _count(self, table: str, rows: int) -> None:
-        most = 1 if table == campaigns.name else self._differing.get(table, 0) + rows
-        self._differing[table] = most
-
-    def _record(self, ledger: SqlLedger, table: str, rows: int) -> None:
-        ledger.append(ledger.row.last_at, "rebuilt", {"table": table, "rows": rows})
-        ledger.forget_cached()
+        self._differing[table] = 1 if table == campaigns.name else self._differing.get(table, 0) + rows
 
 
-def _ordered(compared: Compared, connection: Connection) -> ColumnElement[Any]:
-    """The column of the ranges, texts in the order of their bytes in every database."""
-    column: ColumnElement[Any] = compared.table.c[compared.by]
-    text = compared.table.c[compared.by].type.python_type is str
-    return column.collate("C" if connection.dialect.name == "postgresql" else "BINARY") if text else column
-
-
-def _between(
-    compared: Compared, connection: Connection, number: int, after: Any, until: Any
-) -> list[ColumnElement[bool]]:
-    """The rows of a campaign in a range of ``by``."""
-    column = _ordered(compared, connection)
-    which: list[ColumnElement[bool]] = [compared.table.c.campaign == number]
-    if after is not None:
-        which.append(column > after)
-    if until is not None:
-        which.append(column <= until)
-    return which
-
-
-def _workers(connection: Connection, number: int, after: Any, until: Any) -> list[str]:
-    """Workers whose held tasks are counted, rightly or not."""
-    which = _between(COUNTS, connection, number, after, until)
-    return list(connection.execute(select(held_counts.c.worker).distinct().where(*which)).scalars())
-
-
-def _rows(connection: Connection, compared: Compared, number: int, after: Any, until: Any) -> dict[Any, Row]:
-    which = _between(compared, connection, number, after, until)
-    names = [c.name for c in compared.table.c if c.name != "campaign"]
-    found: dict[Any, Row] = {}
-    for row in connection.execute(select(*(compared.table.c[name] for name in names)).where(*which)):
-        values = dict(zip(names, row, strict=True))
-        if values.get("count") != 0:  # a state in which there is no task may have a row or none
-            found[tuple(values[key] for key in compared.keys)] = values
-    return found
-
-
-def _refresh_scores(ledger: SqlLedger, pairs: Sequence[tuple[Row, Row]]) -> None:
-    stale = [
-        {"b_campaign": ledger.number, "b_number": right["number"], "score": right["score"]}
-        for stored, right in pairs
-        if _stale_score(stored, right)
-    ]
-    if stale:
-        ledger.connection.execute(sql.score_task, stale)
-
-
-def _write(ledger: SqlLedger, compared: Compared, keys: Sequence[Any], rows: Sequence[Row]) -> None:
-    """Take the rows of these keys out, wherever they stand, and put the right ones in."""
-    table = compared.table
-    everywhere = table is leases  # a lease's id is unique in the whole database
-    mine = [] if everywhere else [table.c.campaign == ledger.number]
-    for start in range(0, len(keys), KEYS):
-        some = keys[start : start + KEYS]
-        if len(compared.keys) == 1:
-            which = table.c[compared.keys[0]].in_([key[0] for key in some])
-            ledger.connection.execute(delete(table).where(*mine, which))
-        else:
-            for key in some:
-                one = and_(*(table.c[name] == value for name, value in zip(compared.keys, key, strict=True)))
-                ledger.connection.execute(delete(table).where(*mine, one))
-    if compared.unique is not None:
-        for start in range(0, len(rows), KEYS):
-            taken = [row[compared.unique] for row in rows[start : start + KEYS]]
-            ledger.connection.execute(delete(table).where(*mine, table.c[compared.unique].in_(taken)))
-    if rows:
-        ledger.connection.execute(insert(table), [{"campaign": ledger.number, **row} for row in rows])
-
-
-class Replay:
-    """The rows that follow from the events so far; ``row`` is the campaign's."""
-
-    def __init__(self, engine: Engine, row: CampaignRow) -> None:
-        self.row = row
-        self._engine = engine.execution_options(writes=True)
-        self._cached = CachedRows()
-        self._rank: Any = unranked
-        with self._engine.begin() as connection:
-            found = connection.execute(insert(campaigns).values(campaign_values(row)).returning(campaigns.c.number))
-            self.number = int(found.scalar_one())
-
-    def advance(self, events: Sequence[Event]) -> None:
-        """Apply more events."""
-        with self._ledger() as ledger:
-            for one in events:
-                replay_event(ledger, one, self._rank)
-
-    def rank(self) -> None:
-        """Compute the scores of all tasks, and from now on with each event."""
-        self._rank = scoring.rank
-        with self._ledger() as ledger:
-            scoring.rank_all(ledger)
-
-    def count_held(self, workers: Sequence[str]) -> None:
-        """Count the tasks that these workers have held, from now on with each event."""
-        with self._ledger() as ledger:
-            for worker in workers:
-                if not ledger.held_counts.read(worker):
-                    ledger.held_counts.begin(worker)
-
-    @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """To read the rows."""
-        with self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def _ledger(self) -> Iterator[SqlLedger]:
-        with self._engine.begin() as connection, closing(Runner(connection)) as runner:
-            ledger = SqlLedger(runner, self.number, self.row, self._cached)
-            yield ledger
-            ledger.flush()
-
-
-@contextmanager
-def replay_of(first: Event, old: CampaignRow) -> Iterator[Replay]:
-    """A replay before the first event, which has the campaign's settings; its file goes away at the end."""
-    config = CampaignSettings.from_log(first.data["config"])
-    with TemporaryDirectory(prefix="nextlabel-replay-", ignore_cleanup_errors=True) as folder:
-        engine = make_engine(f"sqlite:///{Path(folder) / 'replay.db'}")
-        event.listen(engine, "connect", lambda connection, record: connection.execute("PRAGMA synchronous=OFF"))
-        try:
-            with engine.execution_options(writes=True).begin() as connection:
-                create_tables(connection)
-            yield Replay(engine, new_row(old.id, config, old.created_at))
-        finally:
-            engine.dispose()
+def _plain(table: Table, row: Sequence[Any] | None) -> Any:
+    """A row as it compares: truths as numbers, priors as tables."""
+    if row is None:
+        return None
+    if table is classes:
+        return (*row[:2], json.loads(row[2]))
+    return tuple(int(value) if isinstance(value, bool | np.integer) else value for value in row)

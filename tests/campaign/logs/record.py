@@ -10,6 +10,7 @@ import gzip
 import json
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -134,12 +135,13 @@ def everything(store: Any, id: str) -> dict[str, Any]:
     row["config"] = store.row(id).config.to_dict()
     tasks = store.tasks(id, -1, 10**6)
     leases = sorted(store.leases(id, [task.number for task in tasks]), key=lambda lease: lease.seq)
+    groups = Counter(task.group for task in tasks if task.gold is None)
     return {
         "row": row,
         "classes": [prior_table(prior) for prior in store.classes(id)],
         "tasks": [asdict(task) for task in tasks],
-        "groups": sorted([*group, count] for group, count in store.groups(id).items()),
-        "leases": [asdict(lease) for lease in leases],
+        "groups": sorted([*group, count] for group, count in groups.items()),
+        "leases": [{name: value for name, value in asdict(lease).items() if name != "number"} for lease in leases],
         "workers": [asdict(worker) for worker in store.workers(id)],
     }
 
@@ -148,7 +150,7 @@ def record(name: str, folder: Path) -> dict[str, int]:
     """One campaign; returns how many events of each kind it has."""
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
-    from nextlabel.store.open import open_store
+    from nextlabel.store.sql import open_store
 
     config, batches, steps, seed, workers, gap = CAMPAIGNS[name]
     with tempfile.TemporaryDirectory() as scratch:

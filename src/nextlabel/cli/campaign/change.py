@@ -178,7 +178,7 @@ def clock(
     event. Check the clock first. Once it is accepted, leases that were given out by a wrong clock end as if they had
     been given out now, and a campaign that was closed too early by its deadline is open again.
     """
-    from nextlabel.campaign.clock import doubt_about
+    from nextlabel.campaign.commands import doubt_about
     from nextlabel.prose import iso
 
     with service_at(db) as service:

@@ -137,7 +137,7 @@ def setting_of(name: str, typed: Any) -> Any:
 
 def _shown(show: str | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
     """The columns that workers are shown: those named; else, without the scores, those that may be seen by anybody."""
-    from nextlabel.campaign.shown_columns import ALL, is_shown
+    from nextlabel.campaign.settings import ALL, is_shown
 
     columns = () if tasks is None else tasks.columns
     if show is None:

@@ -147,7 +147,7 @@ def export(
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
-    from nextlabel.campaigns.result_table import ResultTable
+    from nextlabel.campaigns.frames import ResultTable
 
     table = ResultTable(service, id) if form == "csv" else None
     names = [] if table is None else table.names
@@ -175,7 +175,7 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
 
 def _labels(service: CampaignService, id: str, unanswered: bool, dropped: bool) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per label."""
-    from nextlabel.campaign.given_labels import GivenLabel
+    from nextlabel.campaign.results import GivenLabel
 
     service.store.row(id)
     return [field.name for field in fields(GivenLabel)], (

@@ -60,7 +60,7 @@ def worker(
     A paused worker gets no new task. A blocked one gets none, loses the one that they hold, and no answer that still
     comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room.
     """
-    from nextlabel.campaign.standing import STANDINGS, Standing
+    from nextlabel.campaign.states import STANDINGS, Standing
 
     standings: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
     if action in ("restore", "restore-labels"):

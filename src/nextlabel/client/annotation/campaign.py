@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from nextlabel.campaign.given_labels import GivenLabel
 from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.replies import AddedPredictions, ChangedLabels, Lease, NoTask, Told
-from nextlabel.campaign.results import Result
+from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.client.client import Client

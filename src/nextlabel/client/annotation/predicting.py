@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.predictions import PREFIX, checked_cost, checked_model, workers_of
 from nextlabel.campaign.replies import Lease
-from nextlabel.campaign.shown_columns import shown_payload
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.campaign.states import Reason
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.client.annotation.calls import Answer, ModelCalls, Sleep

@@ -24,9 +24,8 @@ from datetime import datetime, timedelta
 from threading import Event, Lock
 from typing import Any, Final
 
-from nextlabel.campaign.ids import is_prediction
 from nextlabel.campaign.predictions import workers_of
-from nextlabel.campaign.rows import LeaseRow
+from nextlabel.campaign.rows import LeaseRow, is_prediction
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError
 from nextlabel.integrations.label_studio.annotators import Annotator, Annotators, users_in

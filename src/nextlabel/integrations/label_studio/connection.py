@@ -22,10 +22,8 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from nextlabel.campaign.ids import checked_campaign_id
-from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.shown_columns import ALL
+from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
+from nextlabel.campaign.settings import ALL, CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
 from nextlabel.integrations.label_studio.annotators import Annotators, Tabs
@@ -79,7 +77,7 @@ def connect(
 
 def campaign_of_project(studio: LabelStudio, project: int, service: CampaignService) -> str:
     """The campaign that a project is connected with."""
-    id = service.store.setting(_setting(studio, project))
+    id = _connected(service, _setting(studio, project))
     if id is None:
         raise NotFoundError(
             f"project {project} at {studio.url} is not connected with a campaign of this database.",
@@ -91,8 +89,8 @@ def campaign_of_project(studio: LabelStudio, project: int, service: CampaignServ
 def register_webhook(bridge: Bridge, address: str) -> str:
     """Have Label Studio tell of annotations at ``address``; returns the secret that it sends along."""
     store, name = bridge.service.store, f"label-studio-secret:{bridge.campaign}"
-    store.first_setting(name, secrets.token_hex(16))
-    secret = str(store.setting(name))
+    store.put(name, secrets.token_hex(16).encode())
+    secret = (store.get(name) or b"").decode()
     url = f"{address}{webhook_path(bridge.campaign)}"
     wanted = {
         "url": url, "send_payload": True, "send_for_all_actions": False, "is_active": True,
@@ -117,12 +115,18 @@ def _setting(studio: LabelStudio, project: int) -> str:
     return f"label-studio:{studio.url}/projects/{project}"
 
 
+def _connected(service: CampaignService, name: str) -> str | None:
+    """The campaign that is kept under a name."""
+    found = service.store.get(name)
+    return None if found is None else found.decode()
+
+
 def _campaign(
     studio: LabelStudio, project: dict[str, Any], control: Control, service: CampaignService, wishes: Wishes
 ) -> CampaignRow:
     """The project's campaign with its settings as wished."""
     name = _setting(studio, project["id"])
-    id = service.store.setting(name)
+    id = _connected(service, name)
     if wishes.campaign is not None and id is not None and wishes.campaign != id:
         raise ConflictError(
             f"project {project['id']} is connected with campaign {id!r}.", "Leave --campaign out, or use another --db."
@@ -138,9 +142,9 @@ def _campaign(
             "lease_seconds": wishes.lease_seconds, "show": [ALL], **_given(policy=wishes.policy),
         }  # fmt: skip
         config = CampaignSettings.from_dict(settings)
-        service.store.first_setting(name, id)
+        service.store.put(name, id.encode())
         return service.create(config, id)
-    if service.store.setting(name) is None:
+    if _connected(service, name) is None:
         raise ConflictError(
             f"there is a campaign {id!r} that is not connected with project {project['id']} at {studio.url}.",
             "Choose an id for a new one with --campaign.",

@@ -16,16 +16,25 @@ Cost: a step some microseconds; ``learn`` 0.05 to 1 s.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.kernels.crowd_bins import GONE, IN_FLIGHT
-from nextlabel.kernels.crowd_campaign import CrowdCampaign, next_task
+from nextlabel.kernels.crowd_campaign import (
+    CrowdCampaign,
+    give_up,
+    label_in,
+    lease_out,
+    next_task,
+    open_tasks,
+    place_task,
+    take_back,
+)
 from nextlabel.kernels.crowd_choice import plan_start
-from nextlabel.kernels.crowd_live import give_up, label_in, lease_out, open_tasks, place_task, take_back
+from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.relaxation import MOST_PLANS
 
@@ -162,7 +171,7 @@ class GrowingCrowd(CrowdAllocator):
             self.cost = longer(self.cost, room, 0.0)
         return number
 
-    def set_gold(self, task: int, answer: int) -> None:
+    def know(self, task: int, answer: int) -> None:
         """The task's truth is known: it is given out no more by the plan, and tells about its workers."""
         self.reserve_tasks(task + 1)
         self.gold[task] = answer
@@ -183,14 +192,15 @@ class GrowingCrowd(CrowdAllocator):
 
     # Steps ------------------------------------------------------------------------------------------------------
 
-    def choose(self, worker: int, must: bool = True) -> int | None:
-        """The task for this worker, None if there is none that they have not had; -1 is a worker nobody knows.
-
-        Without ``must`` there is none either for somebody whose label is not worth its price.
-        """
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
+        """The task for this worker, or why there is none; -1 is a worker nobody knows."""
         who = self.people if worker < 0 else worker
-        x = int(next_task(self.campaign, self.plan, who, must))
-        return None if x < 0 else x
+        x = int(next_task(self.campaign, self.plan, who, outlook.must_serve))
+        if x >= 0:
+            return x
+        if not outlook.must_serve and int(next_task(self.campaign, self.plan, who, True)) >= 0:
+            return "turned_away"
+        return "nothing_left_for_you" if self.campaign.bins.members.any() else "all_leased"
 
     def turn_away(self, worker: int, visits: int) -> None:
         """The worker came and was given nothing; on their ``visits`` before they were.
@@ -199,13 +209,9 @@ class GrowingCrowd(CrowdAllocator):
         """
         self._turned_away[worker] += max(float(self.campaign.worked[worker]) / max(visits, 1), 1.0)
 
-    @property
-    def any_open(self) -> bool:
-        """Whether some task may be given to somebody."""
-        return bool(self.campaign.bins.members.any())
-
-    def lease(self, task: int, worker: int) -> None:
+    def assign(self, lease: int, task: int, worker: int) -> None:  # type: ignore[override]
         """The worker has been given the task."""
+        assert lease == self.entries, "entries are numbered in the order in which tasks are given out"
         k, self.entries = self.entries, self.entries + 1
         room = len(self.campaign.history.task)
         if self.entries > room:
@@ -220,16 +226,16 @@ class GrowingCrowd(CrowdAllocator):
         history.size[0] = k + 1
         self._count(task, worker, 1)
 
-    def hold(self, task: int, worker: int) -> None:
+    def hold(self, lease: int, task: int, worker: int) -> None:
         """The worker has had the task outside of the plan: it is not given to them again, and nothing is in flight."""
-        entry, planned = self.entries, self.planned
+        planned = self.planned
         self.planned = planned and task < self.tasks  # a new task has its place from the next ``learn`` on
         self.reserve_tasks(task + 1)
-        self.lease(task, worker)
-        self.give_up(entry)
+        self.assign(lease, task, worker)
+        self.cancel(lease)
         self.planned = planned
 
-    def label(self, entry: int, answer: int) -> None:
+    def complete(self, entry: int, answer: int) -> None:
         """The label of that entry has come in and counts, perhaps after it was given up."""
         history = self.campaign.history
         task, gone = int(history.task[entry]), history.answer[entry] == GONE
@@ -246,9 +252,9 @@ class GrowingCrowd(CrowdAllocator):
         """The label of a model, which takes none of the places that the task has for labels."""
         entry, planned = self.entries, self.planned
         self.planned = planned and task < self.tasks  # a new task has its place from the next ``learn`` on
-        self.lease(task, worker)
+        self.assign(entry, task, worker)
         self.came[task] -= 1
-        self.label(entry, answer)
+        self.complete(entry, answer)
         self.planned = planned
 
     def withdraw_prediction(self, entry: int) -> None:
@@ -256,8 +262,8 @@ class GrowingCrowd(CrowdAllocator):
         task = int(self.campaign.history.task[entry])
         planned, self.planned = self.planned, self.planned and task < self.tasks
         self.came[task] += 1
-        self.take_back(entry)
-        self.give_up(entry)
+        self.reopen(entry)
+        self.cancel(entry)
         self.planned = planned
 
     def restore_prediction(self, entry: int, answer: int) -> None:
@@ -265,10 +271,10 @@ class GrowingCrowd(CrowdAllocator):
         task = int(self.campaign.history.task[entry])
         planned, self.planned = self.planned, self.planned and task < self.tasks
         self.came[task] -= 1
-        self.label(entry, answer)
+        self.complete(entry, answer)
         self.planned = planned
 
-    def give_up(self, entry: int) -> None:
+    def cancel(self, entry: int) -> None:
         """The work of that entry is not expected any more, or does not count."""
         history = self.campaign.history
         task = int(history.task[entry])
@@ -279,7 +285,7 @@ class GrowingCrowd(CrowdAllocator):
         history.answer[entry] = GONE
         self._count(task, int(history.worker[entry]), -1)
 
-    def take_back(self, entry: int) -> None:
+    def reopen(self, entry: int) -> None:
         """The worker takes the answer back and has the task again."""
         history = self.campaign.history
         task, gone = int(history.task[entry]), history.answer[entry] == GONE
@@ -304,6 +310,47 @@ class GrowingCrowd(CrowdAllocator):
             and flight < self._most_in_flight[task]
             and self.came[task] + flight < self._most_labels[task]
         )
+
+    # Snapshots --------------------------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        """What is known beside ``columns``."""
+        return {
+            "tasks": self.tasks, "people": self.people, "entries": self.entries, "models": self._models,
+            "turned_away": self._turned_away,
+        }  # fmt: skip
+
+    def columns(self) -> dict[str, Ints | Floats]:
+        """All that ``learn`` is a function of, by task, worker and entry."""
+        campaign, history, n = self.campaign, self.campaign.history, self.entries
+        return {
+            "gold": self.gold, "tilt": self._tilt, "came": self.came, "flight": self.flight,
+            "most_labels": self._most_labels, "most_in_flight": self._most_in_flight, "last": history.last,
+            "given": campaign.given, "worked": campaign.worked[: self.people], "task": history.task[:n],
+            "worker": history.worker[:n], "answer": history.answer[:n], "earlier": history.earlier[:n],
+        }  # fmt: skip
+
+    def restore(self, facts: dict[str, Any], columns: dict[str, Any]) -> None:
+        """Become the crowd, before its next ``learn``, that these were taken from; this one must be new."""
+        self.reserve_tasks(len(columns["gold"]) - 1)
+        for _ in range(facts["people"]):
+            self.add_worker()
+        self._models, self._turned_away = facts["models"], facts["turned_away"]
+        self.tasks, self.entries = facts["tasks"], facts["entries"]
+        room = len(self.campaign.history.task)
+        if self.entries > room:
+            self.campaign = with_more_entries(self.campaign, doubled(room, self.entries))
+        campaign, history, n = self.campaign, self.campaign.history, self.entries
+        for own, name in (
+            (self.gold, "gold"), (self._tilt, "tilt"), (self.came, "came"), (self.flight, "flight"),
+            (self._most_labels, "most_labels"), (self._most_in_flight, "most_in_flight"), (history.last, "last"),
+            (campaign.given, "given"),
+        ):  # fmt: skip
+            own[:] = columns[name]
+        campaign.worked[: self.people] = columns["worked"]
+        for name in ("task", "worker", "answer", "earlier"):
+            getattr(history, name)[:n] = columns[name]
+        history.size[0] = n
 
     # Learning and solving ---------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from nextlabel.campaign.audits import check_drawn
-from nextlabel.campaigns.links import AuditLink
+from nextlabel.campaigns.status import AuditLink
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import audit_url

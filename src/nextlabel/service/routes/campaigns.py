@@ -11,8 +11,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.ids import checked_campaign_id
-from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.status import status_of
@@ -139,7 +138,7 @@ async def row_after(state: AppState, id: str, command: Callable[[Commands], None
 
     def run(commands: Commands) -> CampaignRow:
         command(commands)
-        return replace(commands.ledger.row)
+        return replace(commands.state.row)
 
     return await state.command_queue.run(id, run)
 

@@ -25,7 +25,7 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 @router.get("/healthz", responses=problems())
 async def healthz(request: Request) -> HealthResponse:
     """Report that the service runs and its database answers."""
-    await to_thread.run_sync(app_state(request).campaign_service.store.ping)
+    await to_thread.run_sync(app_state(request).campaign_service.store.get, "health")
     return HealthResponse(status="ok", version=__version__)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
-from nextlabel.campaigns.links import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaigns.status import CampaignLinks, JoinLink, WorkerLink
 from nextlabel.integrations.prolific import STUDY_QUERY
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from nextlabel.campaign.given_labels import GivenLabel, given_labels
+from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaigns import service
-from nextlabel.campaigns.result_table import ResultTable
+from nextlabel.campaigns.frames import ResultTable
 from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id

@@ -10,10 +10,9 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
-from nextlabel.campaign.imports import ImportRow
-from nextlabel.campaign.shown_columns import columns_notes
-from nextlabel.campaigns.import_status import find_import, import_status, imports_of
-from nextlabel.campaigns.imports import Progress
+from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.settings import columns_notes
+from nextlabel.campaigns.imports import Progress, find_import, import_status, imports_of
 from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.open_table import Format
 from nextlabel.files.tasks import TaskReader

@@ -19,7 +19,6 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.needs import Need
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.prose import iso, iso_or_none
@@ -55,10 +54,9 @@ async def ask(campaign: CampaignId, request: Request) -> Response:
 
 async def _ask(state: AppState, id: str, worker: str) -> Lease | NoTask:
     """The reply; while tables are computed, only this worker waits."""
-    need = Need(worker, asks=True)
     for _ in range(3):
         try:
-            return await state.command_queue.run(id, lambda commands: commands.ask(worker), need)
+            return await state.command_queue.run(id, lambda commands: commands.ask(worker))
         except TablesPendingError as pending:
             try:
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(pending.future)), TABLES_WAIT_S)
@@ -114,7 +112,7 @@ def _checked_mover(lease: str, request: Request) -> str | None:
 async def _run(lease: str, request: Request, command: Callable[[Commands], Told]) -> Told:
     principal = principal_of(request)
     campaign = campaign_id_of_lease(lease, principal)
-    return await app_state(request).command_queue.run(campaign, command, Need(principal.worker, lease))
+    return await app_state(request).command_queue.run(campaign, command)
 
 
 def ask_response(reply: Lease | NoTask) -> Response:

@@ -13,7 +13,7 @@ mu     mu      ()           mean of s x: what is left to gain, per row
 
 Mehrotra's predictor and corrector. The multipliers of the labels are tasks that take them: state by state, their shares
 are a plan that draws the next type by lot, whose value is the lower bound. SciPy's HiGHS, given the same program, takes
-half to six times as long: twice from 64 types on where labels are plenty, seven times with three answers.
+0.3 to 7 times as long: twice from 64 types on where labels are plenty, seven times with three answers.
 Guarantee: the plan is feasible for the relaxation on the grid, so that value and lower bound are proved apart from it.
 Cost: 40 to 80 iterations, whatever the number of types; see ``kernels.crowd_interior`` for one of them.
 """

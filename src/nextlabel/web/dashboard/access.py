@@ -23,8 +23,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.campaign.access import Role, Session
-from nextlabel.campaign.ledger import Store
+from nextlabel.campaign.records import Role, Session
 from nextlabel.errors import NotAllowedError
 from nextlabel.service.access import AccessCache, hashed
 from nextlabel.service.app_state import app_state
@@ -32,6 +31,7 @@ from nextlabel.service.auth import ROLES, Rights
 from nextlabel.service.limits import address_of
 from nextlabel.service.middleware import request_context
 from nextlabel.service.problem_details import problem_response, problem_type
+from nextlabel.store.sql import SqlStore
 from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.render import check_origin, page
 
@@ -132,7 +132,7 @@ def _error_response(request: Request, error: Exception) -> Response:
 class DashboardSessions:
     """Begins, finds and ends sessions."""
 
-    def __init__(self, store: Store, access: AccessCache, secure: bool) -> None:
+    def __init__(self, store: SqlStore, access: AccessCache, secure: bool) -> None:
         self._store, self._access, self._secure = store, access, secure
 
     def sign_in(self, token: str, response: Response) -> bool:

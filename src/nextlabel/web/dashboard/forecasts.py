@@ -21,11 +21,11 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
-from nextlabel.campaign.rows import CampaignRow, Group
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.forecast import forecast, replications_for
-from nextlabel.campaigns.stored_tables import TableStore, load_or_solve_index
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.campaigns.table_cache import TableCache, TableStore, load_or_solve_index
 from nextlabel.errors import NextlabelError
+from nextlabel.policies.allocation import Group
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index

@@ -34,11 +34,12 @@ from typing import IO, Generic, TypeVar
 from starlette.requests import Request
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.imports import ACTIVE
-from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.records import ACTIVE
+from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.import_status import ImportStatus, imports_of
+from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
 from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.tasks import check_names
@@ -46,6 +47,7 @@ from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner
 from nextlabel.web.dashboard.forecasts import FAILED, Curves, ForecastView, make_forecast_view
 from nextlabel.web.dashboard.summaries import (
+    MOST_LABELS,
     MOST_WORKERS,
     StateSummary,
     WorkerSummary,
@@ -79,7 +81,6 @@ class DashboardState:
 
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
-        self.overview = self.store.overview
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
         self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
         self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
@@ -154,17 +155,22 @@ class DashboardState:
         crowd = self.app.campaign_service.crowd(row)
         if crowd is not None:
             return summarise_crowd(crowd)
-        return summarise_states(row.config, self.classes(row), self.store.groups(id))
+        return summarise_states(row.config, self.classes(row), self.app.campaign_service.groups(id))
 
     def _compute_forecast(self, id: str) -> ForecastView:
-        row, groups = self.store.row(id), self.store.groups(id)
+        row, groups = self.store.row(id), self.app.campaign_service.groups(id)
         return make_forecast_view(
             row, self.classes(row), groups, self.now(), self.app.campaign_service.table_cache, self.store
         )
 
     def _compute_workers(self, id: str) -> dict[str, WorkerSummary]:
         row = self.store.row(id)
-        found = summarise_workers(row, self.classes(row), self.store.workers(id, MOST_WORKERS), self.overview)
+        workers = [one.worker for one in self.store.workers(id, MOST_WORKERS) if one.labels > 0]
+
+        def look(commands: Commands) -> dict[str, list[RecentAnswer]]:
+            return {worker: commands.state.recent_answers(worker, MOST_LABELS) for worker in workers}
+
+        found = summarise_workers(row, self.classes(row), self.app.campaign_service.run(id, look))
         crowd = self.app.campaign_service.crowd(row)
         found = found if crowd is None else with_agreement(found, crowd)
         return with_skills(found, self.app.campaign_service.worker_reports.skills(id))

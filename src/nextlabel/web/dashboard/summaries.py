@@ -28,11 +28,11 @@ import numpy as np
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
-from nextlabel.campaign.group_truths import levels, truths
-from nextlabel.campaign.overview import Overview, RecentAnswer
-from nextlabel.campaign.rows import CampaignRow, Group, WorkerRow
+from nextlabel.campaign.results import levels, truths
+from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.worker_reports import Skill
+from nextlabel.policies.allocation import Group
 
 #: Bins of the probabilities; groups of hard tasks.
 BINS, HARD_GROUPS = 20, 200
@@ -119,14 +119,10 @@ class WorkerSummary:
 
 
 def summarise_workers(
-    row: CampaignRow, classes: Sequence[Prior], workers: Sequence[WorkerRow], overview: Overview
+    row: CampaignRow, classes: Sequence[Prior], answers: Mapping[str, Sequence[RecentAnswer]]
 ) -> dict[str, WorkerSummary]:
-    """Summaries of the workers with the most labels."""
-    return {
-        one.worker: _summary(row, classes, overview.recent_answers(row.id, one.worker, MOST_LABELS))
-        for one in workers[:MOST_WORKERS]
-        if one.labels > 0
-    }
+    """Summaries of workers from their last labels."""
+    return {worker: _summary(row, classes, said) for worker, said in answers.items()}
 
 
 def with_agreement(found: Mapping[str, WorkerSummary], crowd: CrowdSnapshot) -> dict[str, WorkerSummary]:

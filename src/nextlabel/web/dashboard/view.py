@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.declaration import LANGUAGES
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.overview import LARGE, Overview
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.crowd_bounds import FEWEST_LABELS, MOST_TASKS
+from nextlabel.campaigns.certificates import FEWEST_LABELS, MOST_TASKS
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
+from nextlabel.store.sql import SqlStore
 from nextlabel.web.dashboard.forecasts import ForecastView
 from nextlabel.web.dashboard.formatting import (
     count,
@@ -69,7 +69,7 @@ PARTS_WITH_WORKERS = frozenset({"workers", "leases", "comments", "log"})
 LONGEST_COMMENT = 140
 
 #: Seconds between two events of such a kind that are one line.
-MERGED_S = {LARGE: 2.0, "tasks_ranked": 2.0, "predicted": 2.0}
+MERGED_S = {"tasks_added": 2.0, "predicted": 2.0}
 
 
 def campaign_view(
@@ -101,7 +101,7 @@ def campaign_view(
         "workers": _workers(dashboard, row) if rights.sees_workers else [],
         "leases": _leases(dashboard, row) if rights.sees_workers else [],
         "comments": _comments(dashboard, row) if rights.sees_workers else [],
-        "log": log_page(dashboard.overview, row.id, row.config, before, LOG_LINES),
+        "log": log_page(dashboard.store, row.id, row.config, before, LOG_LINES),
         "before": before,
         "by_labels": _by_labels(summary),
         "by_probability": _by_probability(summary),
@@ -181,10 +181,13 @@ def _plain_gain(gain: float) -> str:
 
 def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary) -> list[dict[str, Any]]:
     if summary.hard_tasks is None:
-        tasks = dashboard.overview.tasks_in(row.id, summary.hardest, HARD_SHOWN)
+        hardest = summary.hardest
+        service_ = dashboard.app.campaign_service
+        numbers = service_.run(row.id, lambda commands: commands.state.tasks_in(hardest, HARD_SHOWN))
     else:
-        found = dashboard.overview.tasks_numbered(row.id, summary.hard_tasks[:HARD_SHOWN])
-        tasks = [found[number] for number in summary.hard_tasks if number in found]
+        numbers = list(summary.hard_tasks[:HARD_SHOWN])
+    found = dashboard.store.tasks_by_number(row.id, numbers)
+    tasks = [found[number] for number in numbers if number in found]
     results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
     return [
         {"number": task.number, "summary": payload_summary(task.payload), "result": result}
@@ -208,12 +211,12 @@ def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]
 
 
 def _comments(dashboard: DashboardState, row: CampaignRow) -> list[CommentLine]:
-    return comment_lines(dashboard.overview, row, None, COMMENTS_SHOWN)
+    return comment_lines(dashboard.store, row, None, COMMENTS_SHOWN)
 
 
 def _leases(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = dashboard.overview.open_leases(row.id, LEASES_SHOWN) if row.reserved else []
-    tasks = dashboard.overview.tasks_numbered(row.id, [lease.task for lease in out])
+    out = dashboard.store.leases(row.id, open=True, limit=LEASES_SHOWN) if row.reserved else []
+    tasks = dashboard.store.tasks_by_number(row.id, [lease.task for lease in out])
     return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
 
 
@@ -254,10 +257,10 @@ class CommentLine(NamedTuple):
     at: float
 
 
-def comment_lines(overview: Overview, row: CampaignRow, worker: str | None, limit: int) -> list[CommentLine]:
+def comment_lines(store: SqlStore, row: CampaignRow, worker: str | None, limit: int) -> list[CommentLine]:
     """The last comments on a campaign's tasks, of one worker or of all."""
-    leases = overview.comments(row.id, worker, limit)
-    tasks = overview.tasks_numbered(row.id, [lease.task for lease in leases])
+    leases = store.leases(row.id, commented=True, worker=worker, limit=limit)
+    tasks = store.tasks_by_number(row.id, [lease.task for lease in leases])
     return [
         CommentLine(
             lease.task, tasks[lease.task].key if lease.task in tasks else str(lease.task), lease.worker,
@@ -285,11 +288,12 @@ class LogPage(NamedTuple):
     before: int | None
 
 
-def log_page(overview: Overview, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
+def log_page(store: SqlStore, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
     """One page of a campaign's log."""
-    events = overview.events_before(id, before, limit)
-    leases = overview.leases_named(id, [e.data["lease"] for e in events if "lease" in e.data])
-    tasks = overview.tasks_numbered(id, [lease.task for lease in leases.values()])
+    events = store.light_events(id, limit, before=before)
+    named = [e.data["lease"] for e in events if "lease" in e.data]
+    leases = {lease.id: lease for lease in store.leases(id, ids=named)}
+    tasks = store.tasks_by_number(id, [lease.task for lease in leases.values()])
     lines = [_line(config, event, leases, tasks) for event in events]
     return LogPage(_merged(lines), events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
 
@@ -397,7 +401,6 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "tasks_published": lambda c, who, what, d: (
         f"An import of {count(d['tasks'])} tasks is complete: they can be given out."
     ),
-    "tasks_ranked": lambda c, who, what, d: f"Tasks were ranked, up to number {d['until']:,}.",
     "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
     "leased": lambda c, who, what, d: f"{who} was given {what}.",
     "labelled": _told,

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import AuditItem
-from nextlabel.campaign.shown_columns import shown_payload
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import InputError, NotFoundError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id

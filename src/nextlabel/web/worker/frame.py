@@ -30,8 +30,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.access import JOIN_LINK
-from nextlabel.campaign.shown_columns import shown_payload
+from nextlabel.campaign.records import JOIN_LINK
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import TokenError
 from nextlabel.integrations import mturk
 from nextlabel.service.app_state import app_state

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nextlabel.campaign.access import JOIN_LINK
+from nextlabel.campaign.records import JOIN_LINK
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import LinkSigner, WorkerKey

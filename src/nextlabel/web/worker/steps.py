@@ -13,10 +13,8 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.needs import Need
 from nextlabel.campaign.replies import Lease, NoTask, Told
 from nextlabel.campaign.transitions import LABELLED, LATE
-from nextlabel.campaign.worker_commands import is_blocked
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal, campaign_id_of_lease
@@ -66,15 +64,13 @@ async def take_step(request: Request, key: WorkerKey, action: WorkerAction | Non
     ``last`` is the lease that was answered last, ``read`` the version of the instructions that was read.
     """
     state = app_state(request)
-    need = Need(key.worker, (action.lease or None) if action is not None else None, asks=True)
-    view = await state.command_queue.run(key.campaign, act_and_ask(key.worker, action, last, read), need)
+    view = await state.command_queue.run(key.campaign, act_and_ask(key.worker, action, last, read))
     if view.pending is not None:
         done, _ = await asyncio.wait([asyncio.wrap_future(view.pending)], timeout=TABLES_WAIT_S)
         if done and done.pop().exception() is None:
             told, note = view.told, view.note
             last = answered_lease(view, action) or last
-            need = Need(key.worker, asks=True)
-            view = await state.command_queue.run(key.campaign, act_and_ask(key.worker, None, last, read), need)
+            view = await state.command_queue.run(key.campaign, act_and_ask(key.worker, None, last, read))
             view = replace(view, told=told, note=note)
     if view.reply is not None:
         state.metrics.count_ask("leased" if isinstance(view.reply, Lease) else view.reply.reason)
@@ -92,7 +88,7 @@ async def extend_lease(request: Request, key: WorkerKey, lease: str) -> float:
     """Extend the lease of the item that is shown; returns the seconds left."""
     campaign_id_of_lease(lease, Principal(key.campaign, key.worker))
     app_state(request).limits.check_move(key.campaign, key.worker)
-    return await app_state(request).command_queue.run(key.campaign, renewal(key.worker, lease), Need(key.worker, lease))
+    return await app_state(request).command_queue.run(key.campaign, renewal(key.worker, lease))
 
 
 class WorkerAction(NamedTuple):
@@ -157,10 +153,10 @@ def act_and_ask(
         try:
             reply = commands.refusal(worker) if _reads_first(commands, worker, read) else commands.ask(worker)
         except TablesPendingError as error:
-            reply, pending = NoTask(commands.ledger.row.id, "preparing", RETRY_AFTER_S), error.future
+            reply, pending = NoTask(commands.state.row.id, "preparing", RETRY_AFTER_S), error.future
         answered = told.lease if told is not None and action is not None and action.move == "tell" else last
         undoable = _undoable(commands, worker, answered)
-        row, tally = commands.ledger.row, commands.ledger.find_worker(worker)
+        row, tally = commands.state.row, commands.state.find_worker(worker)
         return WorkerView(
             row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
             row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
@@ -179,17 +175,17 @@ def version_of(instructions: str) -> str:
 
 def _comment(commands: Commands, reply: Lease | NoTask | None) -> str:
     """What the worker said about the item before they undid their answer."""
-    held = commands.ledger.lease(reply.id) if isinstance(reply, Lease) else None
+    held = commands.state.lease(reply.id) if isinstance(reply, Lease) else None
     return (held.comment if held is not None else None) or ""
 
 
 def _reads_first(commands: Commands, worker: str, read: str) -> bool:
     """Whether there are instructions that the worker has not read, and no item that waits for an answer."""
-    version = version_of(commands.ledger.row.config.instructions)
+    version = version_of(commands.state.row.config.instructions)
     if version in ("", read):
         return False
     commands.expire()
-    return not commands.ledger.open_leases(worker)
+    return not commands.state.open_leases(worker)
 
 
 def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
@@ -203,10 +199,10 @@ def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
 
 def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
     """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
-    labels = commands.ledger.row.config.labels
+    labels = commands.state.row.config.labels
     if action.move == "tell" and not 0 <= action.answer < len(labels):
         raise InputError("this answer does not exist.", "Use one of the buttons.")
-    before = commands.ledger.lease(action.lease)
+    before = commands.state.lease(action.lease)
     repeated = before is not None and before.label is not None  # read now: the row changes below
     try:
         if action.move == "release":
@@ -221,17 +217,17 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | 
     if repeated:
         return told, "again"
     if told.status == LATE:
-        note = "taken_back" if is_blocked(commands, worker) else "not_needed"
+        note = "taken_back" if commands.is_blocked(worker) else "not_needed"
         return told, "late" if told.counted else note
     return told, None
 
 
 def _undoable(commands: Commands, worker: str, lease: str) -> UndoableAnswer | None:
     """The last answer, if it was this worker's and can still be undone."""
-    found = commands.ledger.lease(lease) if lease else None
+    found = commands.state.lease(lease) if lease else None
     if found is None or found.worker != worker:
         return None
     over = found.status != LABELLED or commands.now >= found.expires_at
-    if over or found.label is None or found.dropped or is_blocked(commands, worker):
+    if over or found.label is None or found.dropped or commands.is_blocked(worker):
         return None
-    return UndoableAnswer(lease, commands.ledger.row.config.shown_labels[found.label])
+    return UndoableAnswer(lease, commands.state.row.config.shown_labels[found.label])

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.results import belief, label_counts, results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.standing import STANDINGS, Standing
+from nextlabel.campaign.states import STANDINGS, Standing
 from nextlabel.campaigns import service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import report_of
@@ -133,7 +133,7 @@ async def _row(request: Request, campaign: str) -> CampaignRow:
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = dashboard.store.row(id), dashboard.now()
-        out = dashboard.overview.open_leases(id, 1) if row.reserved else []
+        out = dashboard.store.leases(id, open=True, limit=1) if row.reserved else []
         late = any(lease.expires_at <= now for lease in out)
         return row, late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None)
 
@@ -167,7 +167,7 @@ def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], req
     """The task, the current belief, and the labels by worker."""
     dashboard, id = dashboard_state(request), campaign_id(campaign)
     row = dashboard.store.row(id)
-    task = dashboard.overview.tasks_numbered(id, [number]).get(number)
+    task = dashboard.store.tasks_by_number(id, [number]).get(number)
     if task is None:
         raise NotFoundError(f"the campaign has no task number {number}.", "Go back to the campaign.")
     classes = dashboard.classes(row)
@@ -253,13 +253,13 @@ def _page(request: Request, id: str, name: str, problem: str = "", done: str = "
     dashboard = dashboard_state(request)
     row, reports = dashboard.store.row(id), dashboard.app.campaign_service.worker_reports
     skill = reports.skills(id).get(name)
-    with dashboard.store.transaction(id) as ledger:
-        found = ledger.find_worker(name)
+    with dashboard.store.transaction(id) as state:
+        found = state.find_worker(name)
         report = None if found is None else report_of(found, row.config.pay_per_label, skill)
     if report is None:
         raise NotFoundError(f"{name[:60]!r} has had no item of this campaign.", "Go back to the campaign.")
     return page(
         "dashboard/worker.html", status, row=row, title=title_of(row), worker=report, rights=rights_of(request),
         problem=problem, done=done, meaning=STANDINGS[report.standing],
-        comments=comment_lines(dashboard.overview, row, name, COMMENTS_SHOWN),
+        comments=comment_lines(dashboard.store, row, name, COMMENTS_SHOWN),
     )  # fmt: skip

@@ -17,12 +17,10 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import LANGUAGES, MOST_ANSWERS, declared
-from nextlabel.campaign.imports import ImportRow
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
-from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.shown_columns import is_shown, looks_personal
-from nextlabel.campaigns.import_status import import_status
-from nextlabel.campaigns.imports import Progress
+from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
+from nextlabel.campaigns.imports import Progress, import_status
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
@@ -123,7 +121,7 @@ def importing(upload: str, id: str, request: Request) -> Response:
     row = dashboard.store.imports.find(id)
     if row is None:
         raise NotFoundError("there is no such import.", "Look for the campaign in the list.")
-    if row.state in ("ranking", "done"):
+    if row.state == "done":
         return RedirectResponse(f"/campaigns/{row.campaign}/links?made=1", 303)
     name = "" if row.state != "failed" else dashboard.uploads.find(upload).name
     headers = {} if row.state == "failed" else {"Refresh": str(RELOAD_S)}

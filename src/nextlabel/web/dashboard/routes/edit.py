@@ -12,8 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.commands import SAMPLE
 from nextlabel.campaign.declaration import LANGUAGES, declared
-from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.shown_columns import ALL, columns_of, is_shown, looks_personal
+from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute

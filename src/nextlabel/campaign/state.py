@@ -1,0 +1,859 @@
+"""A campaign in memory: one aggregate that follows its log. Events change it, and nothing else does.
+
+``CampaignState.apply`` brings it from one event to the next, live and in a replay. It decides nothing: whatever depends
+on the policy, the clock, chance or limits is in the event. Tasks and entries are arrays (``policies.allocation``), so
+are leases; workers are objects. Ids and payloads of tasks stay where the log is (``Source``).
+
+What a transaction changes is noted (``Changes``), so that the store writes it to its read tables, and so that a
+transaction that fails is undone: the state is as before it (``rollback``). A step that changes much (new tasks, a new
+clock) is not worth undoing; then the state is read again.
+Cost: an event 10 to 30 us; 130 bytes a task and 75 a lease.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.prior import Prior
+from nextlabel.campaign.amendments import amend, amended_with
+from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.rates import observe_arrival, observe_end, observe_turned_away
+from nextlabel.campaign.rows import (
+    NOT_ANSWERED,
+    BatchRow,
+    CampaignRow,
+    LeaseRow,
+    Limits,
+    RecentAnswer,
+    Rules,
+    TaskRow,
+    WorkerRow,
+    joined_lease_id,
+    prediction_id,
+    split_lease_id,
+)
+from nextlabel.campaign.scoring import ranked_by_grid, scores_for
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
+from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.policies.allocation import Columns, Group, TaskPool
+from nextlabel.policies.by_score import ScoreAllocator
+from nextlabel.policies.by_table import TableAllocator
+from nextlabel.problem.tables import prior_from
+
+STATUSES: Final[tuple[LeaseStatus, ...]] = (LEASED, LABELLED, EXPIRED, RELEASED, LATE)
+_CODE: Final = {status: code for code, status in enumerate(STATUSES)}
+_OUT: Final = _CODE[LEASED]
+_FIELDS: Final = tuple(one.name for one in fields(CampaignRow))
+_values = attrgetter(*_FIELDS)
+_tally = attrgetter(*(one.name for one in fields(WorkerRow)))
+#: In the place of an event that has not been, a label that was not given, and of whether it counts.
+NONE: Final = -1
+
+
+class Source(Protocol):
+    """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        ...
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        ...
+
+    def text(self, task: int) -> tuple[str, Any]:
+        """The id and the payload of a task."""
+        ...
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """The tasks with these ids, as far as there are any."""
+        ...
+
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model (``CrowdModel.dump``)."""
+        ...
+
+    def importing(self) -> bool:
+        """Whether an import of tasks has begun and not ended (``campaign.imports``)."""
+        ...
+
+
+class LeaseColumns(Columns):
+    """Leases by number; task and worker of each are the pool's entry of the same number. ``secret`` ends its id."""
+
+    status: NDArray[np.int8]
+    leased_at: Floats
+    expires_at: Floats
+    seq: Ints
+    ended_at: Floats
+    label: NDArray[np.int16]
+    counted: NDArray[np.int8]
+    dropped: NDArray[np.bool_]
+    free: NDArray[np.bool_]
+    secret: Ints
+
+    def __init__(self) -> None:
+        super().__init__(
+            status=(np.int8, 0), leased_at=(np.float64, 0.0), expires_at=(np.float64, 0.0), seq=(np.int64, 0),
+            ended_at=(np.float64, math.nan), label=(np.int16, NONE), counted=(np.int8, NONE), dropped=(np.bool_, False),
+            free=(np.bool_, False), secret=(np.int64, NONE),
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Changes:
+    """What a transaction has changed since it began: old values, by which it can be undone, and new events.
+
+    ``large``: more than is worth undoing.
+    """
+
+    row: tuple[Any, ...] = ()
+    tasks: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    leases: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    workers: dict[str, tuple[Any, ...] | None] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    comments: dict[int, str | None] = field(default_factory=dict)
+    first_task: int = 0
+    first_lease: int = 0
+    first_class: int = 0
+    batches: set[str] = field(default_factory=set)
+    large: bool = False
+
+
+class CampaignState:
+    """One campaign as it is after event ``row.seq``."""
+
+    def __init__(self, row: CampaignRow) -> None:
+        self.row = row
+        self.classes: list[Prior] = []
+        self.batches: dict[str, BatchRow] = {}
+        self.leases = LeaseColumns()
+        self.closed_seq = Columns(seq=(np.int64, NONE))
+        self.comments: dict[int, str] = {}
+        #: By number, in the order in which they came.
+        self.workers: list[WorkerRow] = []
+        self.numbers: dict[str, int] = {}
+        self.pool: TaskPool = self._new_pool()
+        #: What this process knows of the crowd, up to an event of its own (policy ``crowd``).
+        self.crowd: CrowdModel | None = None
+        self._source: Source | None = None
+        self._open: dict[int, set[int]] = {}
+        self._expiries: list[tuple[float, int, int]] = []
+        self._controls: list[tuple[float, int]] | None = None
+        self.changes = Changes()
+
+    # Transactions -----------------------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> Source:
+        """The store's, inside a transaction."""
+        assert self._source is not None, "a campaign is read and changed inside a transaction"
+        return self._source
+
+    def begin(self, source: Source | None) -> None:
+        """A transaction begins."""
+        self._source = source
+        self.changes = Changes(
+            _values(self.row), first_task=self.pool.tasks.size, first_lease=self.leases.size,
+            first_class=len(self.classes),
+        )  # fmt: skip
+
+    def rollback(self) -> bool:
+        """Undo the transaction; False if it has changed so much that the state has to be read again."""
+        changes, pool = self.changes, self.pool
+        if not changes.events:
+            return True
+        if changes.large:
+            return False
+        for name, value in zip(_FIELDS, changes.row, strict=True):
+            setattr(self.row, name, value)
+        if self.crowd is not None and self.crowd.seq > self.row.seq:
+            self.crowd = None
+        for task, values in changes.tasks.items():
+            pool.restore(task, values[:-1])
+            self.closed_seq.set_row(task, values[-1:])
+        pool.forget_entries(changes.first_lease)
+        self.leases.truncate(changes.first_lease)
+        for lease, old in changes.leases.items():
+            self.leases.set_row(lease, old[:-1])
+            pool.entries.answer[lease] = old[-1]
+        for lease, comment in changes.comments.items():
+            self._say(lease, comment)
+        for name, tally in changes.workers.items():
+            if tally is not None:
+                self.workers[self.numbers[name]] = WorkerRow(*tally)
+        known = len(self.workers) - sum(tally is None for tally in changes.workers.values())
+        for new in self.workers[known:]:
+            del self.numbers[new.worker]
+        del self.workers[known:], pool.held[known:]
+        self._index_leases()
+        self.changes = Changes()
+        return True
+
+    def end(self) -> None:
+        """The transaction has ended."""
+        self._source, self.changes = None, Changes()
+
+    # Following the log ------------------------------------------------------------------------------------------
+
+    def record(self, at: float, kind: str, data: dict[str, Any]) -> Event:
+        """Append the next event, and follow it."""
+        event = Event(self.row.seq + 1, at, kind, data)
+        self.changes.events.append(event)
+        try:
+            self.apply(event)
+        except BaseException:
+            self.changes.large = True  # nobody knows how far it came
+            raise
+        return event
+
+    def apply(self, event: Event) -> None:
+        """Come to the state after the next event."""
+        if event.seq != self.row.seq + 1:
+            raise ConflictError(
+                f"event {self.row.seq + 1} of campaign {self.row.id!r} is missing from its log.",
+                "Restore the database from a backup.",
+            )
+        self.row.seq, self.row.last_at = event.seq, event.at
+        _FOLLOW[event.kind](self, event)
+        if self.crowd is not None and self.crowd.seq == event.seq - 1:
+            self.crowd.apply(self, event)
+
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number, those that are not written yet included; of new tasks without their data."""
+        pending = self.changes.events
+        written = self.row.seq - len(pending)
+        found = self.source.log(after, limit) if after < written else []
+        new = (event for event in pending if event.seq > after)
+        return [*found, *(replace(e, data={}) if e.kind == "tasks_added" else e for e in new)][:limit]
+
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model (``CrowdModel.dump``)."""
+        return self.source.snapshot()
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        for event in reversed(self.changes.events):
+            if event.kind == kind:
+                return event.seq
+        return self.source.last_event(kind)
+
+    # What is asked ----------------------------------------------------------------------------------------------
+
+    def lease(self, id: str) -> LeaseRow | None:
+        """A lease by its id."""
+        number = self._number(id)
+        return None if number < 0 else self.lease_row(number)
+
+    def _number(self, id: str) -> int:
+        """The number of a lease, -1 if there is none of that id."""
+        found = split_lease_id(id)
+        if found is None or found[0] != self.row.id or not 0 <= found[1] < self.leases.size:
+            return NONE
+        return found[1] if self.leases.secret[found[1]] == found[2] else NONE
+
+    def get_lease(self, id: str) -> LeaseRow:
+        """A lease by its id, or a NotFoundError."""
+        lease = self.lease(id)
+        if lease is None:
+            raise NotFoundError("there is no such lease.", "Ask for a task and use the lease's id.")
+        return lease
+
+    def lease_row(self, number: int) -> LeaseRow:
+        """A lease by its number."""
+        status, leased_at, expires_at, seq, ended_at, label, counted, dropped, free, secret = self.leases.row(number)
+        entries = self.pool.entries
+        return LeaseRow(
+            joined_lease_id(self.row.id, number, secret), int(entries.task[number]),
+            self.workers[entries.worker[number]].worker, STATUSES[status], leased_at, expires_at, seq,
+            None if ended_at != ended_at else ended_at, None if label == NONE else label,
+            None if counted == NONE else bool(counted), dropped, free, self.comments.get(number), number,
+        )  # fmt: skip
+
+    def open_leases(self, worker: str) -> list[LeaseRow]:
+        """The worker's leases that are out, oldest first."""
+        return [self.lease_row(n) for n in sorted(self._open.get(self.numbers.get(worker, NONE), ()))]
+
+    def expired(self, now: float, limit: int) -> list[LeaseRow]:
+        """Leases that are out although their time is over, those that expired first first."""
+        found: dict[int, LeaseRow] = {}  # a lease that was renewed or undone may be listed twice
+        while self.next_expiry() is not None and self._expiries[0][0] <= now and len(found) < limit:
+            number = heapq.heappop(self._expiries)[2]
+            found[number] = self.lease_row(number)
+        for lease in found.values():  # they are out until an event says otherwise
+            heapq.heappush(self._expiries, (lease.expires_at, lease.seq, lease.number))
+        return list(found.values())
+
+    def next_expiry(self) -> float | None:
+        """When the next lease expires."""
+        heap, leases = self._expiries, self.leases
+        while heap:
+            at, _, number = heap[0]
+            if number < leases.size and leases.status[number] == _OUT and leases.expires_at[number] == at:
+                return at
+            heapq.heappop(heap)
+        return None
+
+    def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
+        """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
+        n, leases = self.leases.size, self.leases
+        mine = self.pool.entries.worker[:n] == self.numbers.get(worker, NONE)
+        which = mine & (leases.counted[:n] == 1) & (leases.dropped[:n] == dropped) & (leases.seq[:n] > after)
+        return [self.lease_row(int(number)) for number in np.flatnonzero(which)[:limit]]
+
+    def find_worker(self, worker: str) -> WorkerRow | None:
+        """The tally of a worker who has had a task, else None; not to be changed."""
+        number = self.numbers.get(worker)
+        return None if number is None or self.workers[number].given == 0 else self.workers[number]
+
+    def is_control(self, task: int) -> bool:
+        """Whether the answer of a task is known."""
+        return bool(self.pool.tasks.gold[task] >= 0)
+
+    def is_full(self, task: int) -> bool:
+        """Whether a task has as many labels as it can have."""
+        return bool(self.closed_seq.row(task)[0] != NONE)
+
+    def group_of(self, task: int) -> Group:
+        """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
+        klass, node, w = self.pool.group_of(task)
+        return ~klass if self.is_control(task) else klass, node, w
+
+    def groups(self) -> dict[Group, int]:
+        """How many tasks but controls are in each state that has any; not to be changed."""
+        return self.pool.groups()
+
+    def task_classes(self, first: int, end: int) -> Sequence[int]:
+        """The class of each task from number ``first`` to before ``end``."""
+        found: list[int] = self.pool.tasks.klass[first:end].tolist()
+        return found
+
+    def control_for(self, worker: str, start: float) -> int | None:
+        """Of the controls that the worker never held: the first at place ``start`` or later, else the first."""
+        tasks, n, who = self.pool.tasks, self.row.tasks, self.numbers.get(worker, NONE)
+        if self._controls is None:
+            known = np.flatnonzero(tasks.gold[:n] >= 0)
+            self._controls = sorted(zip(tasks.place[known].tolist(), known.tolist(), strict=True))
+        inorder = sorted(self._controls, key=lambda one: one[0] < start)
+        return next((task for _, task in inorder if not self.pool.has_held(task, who)), None)
+
+    def tasks_in(self, groups: Sequence[Group], limit: int) -> list[int]:
+        """Tasks of these groups, group by group in the order of their places, at most so many."""
+        tasks, n, found = self.pool.tasks, self.row.tasks, list[int]()
+        for klass, node, w in groups:
+            mine = (tasks.klass[:n] == klass) & (tasks.node[:n] == node) & (tasks.w[:n] == w) & (tasks.gold[:n] < 0)
+            numbers = np.flatnonzero(mine)
+            found += numbers[np.argsort(tasks.place[numbers], kind="stable")].tolist()
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def recent_answers(self, worker: str, limit: int) -> list[RecentAnswer]:
+        """A worker's last labels, newest first."""
+        n, leases, tasks, entries = self.leases.size, self.leases, self.pool.tasks, self.pool.entries
+        told = (entries.worker[:n] == self.numbers.get(worker, NONE)) & (leases.label[:n] != NONE)
+        found = []
+        for number in np.flatnonzero(told)[::-1][:limit].tolist():
+            task, in_time = int(entries.task[number]), STATUSES[leases.status[number]] == LABELLED
+            seconds = float(leases.ended_at[number] - leases.leased_at[number]) if in_time else None
+            state = int(tasks.klass[task]), int(tasks.node[task]), int(tasks.labels[task])
+            found.append(RecentAnswer(int(leases.label[number]), *state, seconds))
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, about."""
+        crowd = 0 if self.crowd is None else self.crowd.nbytes
+        return self.pool.nbytes + self.leases.nbytes + 400 * len(self.workers) + 150 * len(self.classes) + crowd
+
+    # Reading it from tables -------------------------------------------------------------------------------------
+
+    def loaded(self) -> None:
+        """All columns were filled from the read tables: make what follows from them."""
+        self.pool.published = self.row.tasks
+        for limits in self.row.rules.limits:
+            self.pool.tasks.most_labels[limits.first : self.pool.tasks.size] = limits.most_labels
+            self.pool.tasks.most_in_flight[limits.first : self.pool.tasks.size] = limits.most_in_flight
+        self._link_entries()
+        self._index_leases()
+        self.pool = self._new_pool().take_over(self.pool)
+
+    def _link_entries(self) -> None:
+        """The chains of the entries of each task, and how many tasks each worker has held."""
+        entries, n = self.pool.entries, self.pool.entries.size
+        order = np.argsort(entries.task[:n], kind="stable")
+        task = entries.task[order]
+        again = np.concatenate([[False], task[1:] == task[:-1]]) if n else np.zeros(0, dtype=bool)
+        entries.before[order] = np.where(again, np.concatenate([[NONE], order[:-1]]) if n else order, NONE)
+        ends = np.flatnonzero(np.concatenate([task[1:] != task[:-1], [True]])) if n else order
+        self.pool.tasks.last[task[ends]] = order[ends]
+        self.pool.held = np.bincount(entries.worker[:n], minlength=len(self.workers)).tolist()
+
+    def _index_leases(self) -> None:
+        """The leases that are out, by worker and by expiry."""
+        leases, entries = self.leases, self.pool.entries
+        self._open, self._expiries = {}, []
+        for number in np.flatnonzero(leases.status[: leases.size] == _OUT).tolist():
+            self._open.setdefault(int(entries.worker[number]), set()).add(number)
+            self._expiries.append((float(leases.expires_at[number]), int(leases.seq[number]), number))
+        heapq.heapify(self._expiries)
+
+    def _new_pool(self) -> TaskPool:
+        """What the policy chooses by: an order of the tasks, or none where the crowd's model has one of its own."""
+        config = self.row.config
+        size = config.answers, config.most_labels
+        if config.knows_workers:
+            return TaskPool(*size)
+        if self.row.rules.ranked:
+            return ScoreAllocator(*size, scores_for(config, self.classes), config.label_cost)
+        return TableAllocator(*size, config.seed)
+
+    # What events change -----------------------------------------------------------------------------------------
+
+    def _worker(self, name: str) -> WorkerRow:
+        """The tally of a worker, to be changed; a new worker gets the next number."""
+        number = self.numbers.get(name)
+        if number is None:
+            number = self.numbers[name] = len(self.workers)
+            self.workers.append(WorkerRow(name))
+            self.changes.workers[name] = None
+        elif name not in self.changes.workers:
+            self.changes.workers[name] = _tally(self.workers[number])
+        return self.workers[number]
+
+    def _touch_task(self, task: int) -> None:
+        if task not in self.changes.tasks:
+            self.changes.tasks[task] = (*self.pool.tasks.row(task), *self.closed_seq.row(task))
+
+    def _touch(self, number: int) -> int:
+        """A lease is about to change, and its task; returns the task."""
+        if number < self.changes.first_lease and number not in self.changes.leases:
+            self.changes.leases[number] = (*self.leases.row(number), int(self.pool.entries.answer[number]))
+        task = int(self.pool.entries.task[number])
+        self._touch_task(task)
+        return task
+
+    def _say(self, lease: int, comment: str | None) -> None:
+        if comment is None:
+            self.comments.pop(lease, None)
+        else:
+            self.comments[lease] = comment
+
+    def _add_lease(
+        self,
+        id: str,
+        task: int,
+        worker: str,
+        status: LeaseStatus,
+        at: float,
+        until: float,
+        seq: int,
+        free: bool = False,
+    ) -> int:
+        tally = self._worker(worker)
+        self._touch_task(task)
+        found = split_lease_id(id)
+        assert found is not None and found[1] == self.leases.size, "leases are numbered in the order of the log"
+        (number,) = self.leases.extend(
+            1, status=_CODE[status], leased_at=at, expires_at=until, seq=seq, free=free, secret=found[2],
+            ended_at=math.nan if status == LEASED else at,
+        )  # fmt: skip
+        self.row.given += 1
+        tally.given += 1
+        tally.last_at = at
+        who = self.numbers[worker]
+        if status == LEASED:
+            self.pool.assign(number, task, who)
+            self._list_open(number)
+        else:
+            self.pool.hold(number, task, who)
+        return number
+
+    def _list_open(self, number: int) -> None:
+        """A lease is out, until another time than before."""
+        leases = self.leases
+        self._open.setdefault(int(self.pool.entries.worker[number]), set()).add(number)
+        heapq.heappush(self._expiries, (float(leases.expires_at[number]), int(leases.seq[number]), number))
+
+    def _end(self, event: Event, id: str, status: LeaseStatus) -> tuple[int, WorkerRow]:
+        """A lease has ended, or its answer came later; returns its number and its worker's tally."""
+        number = self._number(id)
+        who = int(self.pool.entries.worker[number])
+        self._touch(number)
+        self.leases.status[number], self.leases.ended_at[number] = _CODE[status], event.at
+        self._open.get(who, set()).discard(number)
+        return number, self._worker(self.workers[who].worker)
+
+    def _end_without_label(self, event: Event, id: str, status: LeaseStatus) -> tuple[int, WorkerRow]:
+        """A lease has ended without a label: its reservation is given back."""
+        number, tally = self._end(event, id, status)
+        self._reserve(number, -1)
+        self.pool.cancel(number)
+        return number, tally
+
+    def _reserve(self, number: int, change: int) -> None:
+        """A label of the budget is reserved for the lease, or is no more; control questions may be outside of it."""
+        if not self.leases.free[number]:
+            self.row.reserved += change
+
+    def _buy(self, number: int, tally: WorkerRow, change: int) -> None:
+        """A label is bought, or its price is given back; those of control questions may be outside of the budget."""
+        if self.leases.free[number]:
+            tally.free += change
+        else:
+            tally.bought += change
+            self.row.spent += change
+
+    def _count(self, event: Event, number: int, label: int, last: bool) -> None:
+        """A label counts; ``last``: its task can have no more."""
+        task = self._touch(number)
+        self.pool.complete(number, label)
+        if last and not self.is_control(task):
+            self.closed_seq.set_row(task, (event.seq,))
+            self.row.full += 1
+
+    def _discount(self, number: int, again: bool) -> None:
+        """A label counts no more; ``again``: it is in flight."""
+        task = self._touch(number)
+        self.pool.reopen(number)
+        if not again:
+            self.pool.cancel(number)
+        if not self.is_control(task) and self.is_full(task):
+            self.row.full -= 1
+            self.closed_seq.set_row(task, (NONE,))
+
+    def _created(self, event: Event) -> None:
+        self.row.rules = Rules(event.data["rate_memory"], core=event.data["core"])
+
+    def _tasks_added(self, event: Event) -> None:
+        row, data = self.row, event.data
+        self.changes.large = True
+        klass, places = [task[-1] for task in data["tasks"]], data["places"]
+        hidden = data.get("hidden", False)
+        limits = Limits(data["first"], row.config.most_labels, row.config.most_in_flight)
+        if not hidden:
+            limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
+        self.pool.add(klass, places, limits.most_labels, limits.most_in_flight)
+        self.closed_seq.extend(len(places))
+        if hidden:
+            row.rules = replace(row.rules, hidden=row.rules.hidden + len(places))
+            return
+        self._publish(len(places), data["classes"], row.rules.with_tasks(limits, data["ranked"]))
+        self._extend_batch(data["batch"], len(places), data["digest"])
+
+    def _tasks_published(self, event: Event) -> None:
+        row, data = self.row, event.data
+        self.changes.large = True
+        limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
+        self.pool.tasks.most_labels[data["first"] : self.pool.tasks.size] = limits.most_labels
+        self.pool.tasks.most_in_flight[data["first"] : self.pool.tasks.size] = limits.most_in_flight
+        self._publish(data["tasks"], data["classes"], row.rules.with_published(limits, data["ranked"]))
+        self._extend_batch(data["batch"], data["tasks"], data["digest"])
+
+    def _publish(self, tasks: int, priors: Iterable[Any], rules: Rules) -> None:
+        """So many tasks are there from now on, some with new priors."""
+        before = self.row.rules.ranked, ranked_by_grid(self.classes)
+        self.classes.extend(prior_from(prior) for prior in priors)
+        self.row.classes = len(self.classes)
+        self.row.rules = rules
+        first, self.row.tasks = self.row.tasks, self.row.tasks + tasks
+        self.row.controls += int(np.count_nonzero(self.pool.tasks.gold[first : self.row.tasks] >= 0))
+        self._controls = None
+        if rules.ranked and before != (True, ranked_by_grid(self.classes)):
+            self.pool.published = self.row.tasks
+            self.pool = self._new_pool().take_over(self.pool)
+        else:
+            self.pool.publish()
+
+    def _batch_ended(self, event: Event) -> None:
+        self._extend_batch(event.data["batch"], 0, event.data["digest"])
+
+    def _extend_batch(self, key: str | None, tasks: int, digest: str | None) -> None:
+        if key:
+            before = self.batches.get(key)
+            self.batches[key] = BatchRow(tasks + (0 if before is None else before.tasks), digest)
+            self.changes.batches.add(key)
+            self.changes.large = True
+
+    def _leased(self, event: Event) -> None:
+        data = event.data
+        observe_arrival(self.row, event.at)
+        number = self._add_lease(
+            data["lease"], data["task"], data["worker"], LEASED, event.at, data["expires_at"], event.seq,
+            data.get("free", False),
+        )  # fmt: skip
+        self._reserve(number, 1)
+        self._worker(data["worker"]).tested += data.get("control", False)
+
+    def _labelled(self, event: Event) -> None:
+        number, tally = self._end(event, event.data["lease"], LABELLED)
+        seconds = event.at - float(self.leases.leased_at[number])
+        self._reserve(number, -1)
+        observe_end(self.row, seconds, True)
+        tally.seconds += seconds
+        if not event.data["counted"]:
+            self.pool.cancel(number)
+        self._answered(event, number, tally)
+
+    def _late(self, event: Event) -> None:
+        number, tally = self._end(event, event.data["lease"], LATE)
+        self.row.late += 1
+        tally.late += 1
+        self._answered(event, number, tally)
+
+    def _answered(self, event: Event, number: int, tally: WorkerRow) -> None:
+        data, leases = event.data, self.leases
+        leases.label[number], leases.counted[number] = data["label"], data["counted"]
+        self._comment(number, data.get("comment"))
+        self.row.kept += 1
+        tally.labels += 1
+        if data["counted"]:
+            self._buy(number, tally, 1)
+            self._count(event, number, data["label"], data["last"])
+
+    def _comment(self, number: int, comment: str | None) -> None:
+        self.changes.comments.setdefault(number, self.comments.get(number))
+        self._say(number, comment)
+
+    def _predicted(self, event: Event) -> None:
+        """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
+        row, data = self.row, event.data
+        self.changes.large = True
+        for task, label in zip(data["tasks"], data["labels"], strict=True):
+            id = prediction_id(row.id, self.leases.size)
+            number = self._add_lease(id, task, data["worker"], LABELLED, event.at, event.at, event.seq)
+            self.leases.label[number], self.leases.counted[number] = label, False
+        row.kept += len(data["tasks"])
+        row.spent += data["charged"]
+        row.rules = replace(row.rules, predicted=row.rules.predicted + len(data["tasks"]))
+        self._worker(data["worker"]).labels += len(data["tasks"])
+
+    def _expired(self, event: Event) -> None:
+        number, tally = self._end_without_label(event, event.data["lease"], EXPIRED)
+        self.row.expired += 1
+        tally.expired += 1
+        until = min(float(self.leases.expires_at[number]), event.at)
+        observe_end(self.row, until - float(self.leases.leased_at[number]), False)
+
+    def _released(self, event: Event) -> None:
+        number, tally = self._end_without_label(event, event.data["lease"], RELEASED)
+        self._comment(number, event.data.get("comment"))
+        self.row.released += 1
+        tally.released += 1
+        observe_end(self.row, event.at - float(self.leases.leased_at[number]), False)
+
+    def _renewed(self, event: Event) -> None:
+        number = self._number(event.data["lease"])
+        self._touch(number)
+        self.leases.expires_at[number] = event.data["expires_at"]
+        self._list_open(number)
+
+    def _undone(self, event: Event) -> None:
+        lease = self.get_lease(event.data["lease"])
+        number, tally = lease.number, self._worker(lease.worker)
+        self._touch(number)
+        tally.labels -= 1
+        tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
+        self.row.kept -= 1
+        self._reserve(number, 1)
+        if lease.counted:
+            self._buy(number, tally, -1)
+            self._discount(number, True)
+        else:
+            self.pool.reopen(number)
+        self._without_answer(number, LEASED, math.nan)
+        self._list_open(number)
+
+    def _without_answer(self, number: int, status: LeaseStatus, ended_at: float) -> None:
+        leases = self.leases
+        leases.status[number], leases.ended_at[number] = _CODE[status], ended_at
+        leases.label[number] = leases.counted[number] = NONE
+
+    def _unasked(self, event: Event) -> None:
+        """Nothing was reserved and nothing is in flight: the lease is over as it begins."""
+        data = event.data
+        self._add_lease(data["lease"], data["task"], data["worker"], RELEASED, event.at, event.at, event.seq)
+
+    def _withdrawn(self, event: Event) -> None:
+        lease = self.get_lease(event.data["lease"])
+        number, tally = lease.number, self._worker(lease.worker)
+        self._touch(number)
+        self.row.kept -= 1
+        tally.labels -= 1
+        if lease.status == LATE:
+            self.row.late -= 1
+            tally.late -= 1
+        else:
+            tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
+        if lease.counted:
+            self._buy(number, tally, -1)
+            self._discount(number, False)
+        self._without_answer(number, RELEASED, event.at)
+
+    def _paused(self, event: Event) -> None:
+        self.row.paused = True
+
+    def _resumed(self, event: Event) -> None:
+        self.row.paused = False
+        if self.row.last_arrival is not None:
+            self.row.last_arrival = event.at  # nobody could arrive during the pause
+
+    def _changed(self, event: Event) -> None:
+        row = self.row
+        for name in ("budget", "deadline", "lease_seconds"):
+            if name in event.data:
+                setattr(row, name, event.data[name])
+        row.amended = amended_with(row.amended, event.data)
+        row.config = amend(row.config, row.amended)
+
+    def _tuned(self, event: Event) -> None:
+        self.row.rho = event.data["rho"]
+
+    def _closed(self, event: Event) -> None:
+        self.row.closed_seq, self.row.closed_reason = event.seq, event.data["reason"]
+
+    def _reopened(self, event: Event) -> None:
+        self.row.closed_seq = self.row.closed_reason = None
+
+    def _clock_accepted(self, event: Event) -> None:
+        """The log goes on at another time; if at an earlier one, what was dated later is brought back to it."""
+        row, leases, n = self.row, self.leases, self.leases.size
+        if row.last_arrival is not None:
+            row.last_arrival = event.at
+        if "expires_at" in event.data:
+            self.changes.large = True
+            until, out = event.data["expires_at"], leases.status[:n] == _OUT
+            late = leases.expires_at[:n] > until
+            early = out & (leases.leased_at[:n] > event.at)
+            for number in np.flatnonzero(late | early).tolist():
+                self._touch(number)
+            leases.expires_at[:n][late] = until
+            leases.leased_at[:n][early] = event.at
+            self._index_leases()
+            row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
+
+    def _nothing(self, event: Event) -> None:
+        """What was learnt follows from the log itself (``campaign.crowd_model``), and so does what was repaired."""
+
+    def _worker_paused(self, event: Event) -> None:
+        tally = self._worker(event.data["worker"])
+        tally.standing, tally.reason = "paused", event.data["reason"]
+
+    def _worker_blocked(self, event: Event) -> None:
+        """The leases that the worker held end; nobody has skipped them, so no tally says so."""
+        for id in event.data["leases"]:
+            self._end_without_label(event, id, RELEASED)
+        tally = self._worker(event.data["worker"])
+        tally.standing, tally.reason = "blocked", event.data["reason"]
+
+    def _worker_restored(self, event: Event) -> None:
+        tally = self._worker(event.data["worker"])
+        tally.standing, tally.reason = "active", ""
+
+    def _turned_away(self, event: Event) -> None:
+        row, tally = self.row, self._worker(event.data["worker"])
+        workers = row.rules.turned_away_workers + (tally.turned_away == 0)
+        row.rules = replace(row.rules, turned_away=row.rules.turned_away + 1, turned_away_workers=workers)
+        tally.turned_away += 1
+        observe_turned_away(row, event.at)
+
+    def _labels_dropped(self, event: Event) -> None:
+        """A dropped label was bought and stays so; its task loses it, and may get another one."""
+        for id, _ in event.data["leases"]:
+            number = self._number(id)
+            self._discount(number, False)
+            self.leases.dropped[number] = True
+        self._worker(event.data["worker"]).dropped += len(event.data["leases"])
+
+    def _labels_restored(self, event: Event) -> None:
+        tasks = self.pool.tasks
+        for id, label in event.data["leases"]:
+            number = self._number(id)
+            task = self._touch(number)
+            self._count(event, number, label, bool(tasks.labels[task] + 1 >= tasks.most_labels[task]))
+            self.leases.dropped[number] = False
+        self._worker(event.data["worker"]).dropped -= len(event.data["leases"])
+
+    def _gold_set(self, event: Event) -> None:
+        """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""
+        self.changes.large = True
+        self._controls = None
+        for task, answer in event.data["answers"]:
+            self._touch_task(task)
+            if not self.is_control(task) and task < self.row.tasks:
+                self.row.controls += 1
+                self.row.full -= self.is_full(task)
+            self.pool.know(task, answer)
+
+    def _predictions_dropped(self, event: Event) -> None:
+        row, worker = self.row, event.data["worker"]
+        row.rules = replace(row.rules, dropped_models=(*row.rules.dropped_models, worker))
+        self._worker(worker).dropped += event.data["labels"]
+
+    def _predictions_restored(self, event: Event) -> None:
+        row, worker = self.row, event.data["worker"]
+        row.rules = replace(row.rules, dropped_models=tuple(n for n in row.rules.dropped_models if n != worker))
+        self._worker(worker).dropped -= event.data["labels"]
+
+    def _audit_drawn(self, event: Event) -> None:
+        rules = self.row.rules
+        self.row.rules = replace(rules, audit=(*rules.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"])))
+
+    def _audit_answered(self, event: Event) -> None:
+        rules, said = self.row.rules, dict(event.data["answers"])
+        self.row.rules = replace(rules, audit=tuple((task, said.get(task, old)) for task, old in rules.audit))
+
+
+_FOLLOW: Final[dict[str, Callable[[CampaignState, Event], None]]] = {
+    "created": CampaignState._created,
+    "tasks_added": CampaignState._tasks_added,
+    "tasks_published": CampaignState._tasks_published,
+    "batch_ended": CampaignState._batch_ended,
+    "leased": CampaignState._leased,
+    "labelled": CampaignState._labelled,
+    "late": CampaignState._late,
+    "predicted": CampaignState._predicted,
+    "expired": CampaignState._expired,
+    "released": CampaignState._released,
+    "renewed": CampaignState._renewed,
+    "undone": CampaignState._undone,
+    "unasked": CampaignState._unasked,
+    "withdrawn": CampaignState._withdrawn,
+    "paused": CampaignState._paused,
+    "resumed": CampaignState._resumed,
+    "changed": CampaignState._changed,
+    "tuned": CampaignState._tuned,
+    "refitting": CampaignState._nothing,
+    "refitted": CampaignState._nothing,
+    "closed": CampaignState._closed,
+    "reopened": CampaignState._reopened,
+    "clock_accepted": CampaignState._clock_accepted,
+    "rebuilt": CampaignState._nothing,
+    "worker_paused": CampaignState._worker_paused,
+    "worker_blocked": CampaignState._worker_blocked,
+    "worker_restored": CampaignState._worker_restored,
+    "turned_away": CampaignState._turned_away,
+    "labels_dropped": CampaignState._labels_dropped,
+    "labels_restored": CampaignState._labels_restored,
+    "gold_set": CampaignState._gold_set,
+    "predictions_dropped": CampaignState._predictions_dropped,
+    "predictions_restored": CampaignState._predictions_restored,
+    "audit_drawn": CampaignState._audit_drawn,
+    "audit_answered": CampaignState._audit_answered,
+}
+
+
+def new_campaign(id: str, config: CampaignSettings, now: float) -> CampaignState:
+    """A campaign before its first event."""
+    return CampaignState(CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho))

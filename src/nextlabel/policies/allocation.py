@@ -1,0 +1,388 @@
+"""Who gets which task while tasks, workers and labels keep coming: the contract, and what every allocator knows.
+
+An allocator has no clock and does no input or output. It follows what happens (``assign``, ``complete``, ``cancel``,
+``reopen``, ``hold``, ``know``) and says who gets what (``choose``, which changes nothing). Entries are numbered in the
+order in which tasks were given out, workers in the order in which they came; -1 is somebody who has never come.
+
+============ ================ =======================================================================================
+allocator    looks at         module
+============ ================ =======================================================================================
+tables       state of a task  ``policies.by_table``: few priors, scores by state from a policy's tables
+scores       task             ``policies.by_score``: many priors, a score for each task
+crowd        task and worker  ``policies.crowd.growing``: workers who differ, learnt from their labels
+============ ================ =======================================================================================
+
+An entry is in flight, came in with an answer that counts, or is gone:
+
+    assign --> in flight --complete--> answer        cancel: in flight --> gone        complete: gone --> answer
+                   ^-------------reopen--------------- answer, gone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.simplex import simplex
+from nextlabel.kernels.random import DRAW, TIE, stream_key
+
+#: Class, node and labels in flight of a task: tasks of one group are equally good.
+Group = tuple[int, int, int]
+Refusal = Literal["all_leased", "nothing_left_for_you", "below_price", "turned_away"]
+
+#: What an entry has in the place of an answer.
+IN_FLIGHT: Final = -1
+GONE: Final = -2
+
+#: Rows of new columns.
+FIRST_ROWS: Final = 64
+
+#: What a uniform is for: which of tied groups a lease goes to, where a task stands in its group, and where in it a
+#: lease begins to look, and whether a worker gets a control question.
+TIES, PLACES, STARTS, CONTROLS = 0, 1, 2, 3
+_64_BITS = (1 << 64) - 1
+
+
+class Outlook(NamedTuple):
+    """What a choice may look at beside the tasks: numbered by ``lease``, which is the key of its chance.
+
+    ``left`` labels can still be given out and ``given`` were; ``start`` is where among equal tasks the search begins;
+    without ``must_serve`` somebody whose label is not worth its price may be turned away.
+    """
+
+    lease: int
+    left: int
+    given: int = 0
+    start: float = 0.0
+    must_serve: bool = True
+
+
+class Allocator(Protocol):
+    """Who gets which task; deterministic under its seed."""
+
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
+        """The task for a worker, or why there is none; changes nothing."""
+        ...
+
+    def assign(self, lease: int, task: int, worker: int) -> None:
+        """The worker has been given the task."""
+        ...
+
+    def hold(self, lease: int, task: int, worker: int) -> None:
+        """The worker has had the task unasked: it is not given to them again, and nothing is in flight."""
+        ...
+
+    def complete(self, lease: int, answer: int) -> None:
+        """The label of an entry has come in and counts, perhaps after it was gone."""
+        ...
+
+    def cancel(self, lease: int) -> None:
+        """The label of an entry in flight is not expected any more, or does not count."""
+        ...
+
+    def reopen(self, lease: int) -> None:
+        """An entry that has an answer, or is gone, is in flight again."""
+        ...
+
+    def know(self, task: int, answer: int) -> None:
+        """The task's truth is known: it is a control question from now on."""
+        ...
+
+
+class Columns:
+    """Arrays of one length that grow together, by doubling; ``size`` rows are in use."""
+
+    def __init__(self, **fills: tuple[type, Any]) -> None:
+        self.size = 0
+        self._fills = fills
+        for name, (kind, fill) in fills.items():
+            setattr(self, name, np.full(FIRST_ROWS, fill, dtype=kind))
+        self._all = [self._array(name) for name in fills]
+
+    def extend(self, rows: int, **values: Any) -> range:
+        """More rows, with the values that are given and the usual ones elsewhere; returns their numbers."""
+        first, self.size = self.size, self.size + rows
+        length = len(self._array(next(iter(self._fills))))
+        if self.size > length:
+            while length < self.size:
+                length *= 2
+            for name, (kind, fill) in self._fills.items():
+                longer: NDArray[Any] = np.full(length, fill, dtype=kind)
+                longer[:first] = self._array(name)[:first]
+                setattr(self, name, longer)
+            self._all = [self._array(name) for name in self._fills]
+        for name, value in values.items():
+            self._array(name)[first : self.size] = value
+        return range(first, self.size)
+
+    def truncate(self, size: int) -> None:
+        """Only the first rows; the others are as if they had never been."""
+        for name, (_, fill) in self._fills.items():
+            self._array(name)[size : self.size] = fill
+        self.size = size
+
+    def row(self, number: int) -> tuple[Any, ...]:
+        """The values of a row."""
+        return tuple([array.item(number) for array in self._all])
+
+    def set_row(self, number: int, values: tuple[Any, ...]) -> None:
+        """Other values of a row."""
+        for array, value in zip(self._all, values, strict=True):
+            array[number] = value
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(self._array(name).nbytes for name in self._fills)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The rows in use, by column."""
+        return {name: self._array(name)[: self.size] for name in self._fills}
+
+    def _array(self, name: str) -> NDArray[Any]:
+        found: NDArray[Any] = getattr(self, name)
+        return found
+
+
+class TaskColumns(Columns):
+    """``klass`` and ``place`` of each task, its belief ``node``, ``w`` labels in flight and ``labels`` that came in.
+
+    ``gold`` is the answer of a control question, else -1; ``last`` the last entry of the task, -1 if there is none.
+    """
+
+    klass: NDArray[np.int32]
+    place: Floats
+    node: NDArray[np.int32]
+    w: NDArray[np.int32]
+    labels: NDArray[np.int32]
+    gold: NDArray[np.int16]
+    most_labels: NDArray[np.int16]
+    most_in_flight: NDArray[np.int16]
+    last: Ints
+
+    def __init__(self) -> None:
+        super().__init__(
+            klass=(np.int32, 0), place=(np.float64, 0.0), node=(np.int32, 0), w=(np.int32, 0), labels=(np.int32, 0),
+            gold=(np.int16, -1), most_labels=(np.int16, 0), most_in_flight=(np.int16, 0), last=(np.int64, -1),
+        )  # fmt: skip
+
+
+class EntryColumns(Columns):
+    """Who was given what: ``answer`` counts, or is ``IN_FLIGHT`` or ``GONE``; ``before`` is the task's entry before."""
+
+    task: Ints
+    worker: NDArray[np.int32]
+    answer: NDArray[np.int16]
+    before: Ints
+
+    def __init__(self) -> None:
+        super().__init__(
+            task=(np.int64, -1), worker=(np.int32, -1), answer=(np.int16, GONE), before=(np.int64, -1)
+        )  # fmt: skip
+
+
+class TaskPool:
+    """Tasks, and who was given which: what every allocator knows. Tasks from ``published`` on are not there yet.
+
+    Cost: a step a few microseconds; who has held a task is a walk along its entries.
+    """
+
+    def __init__(self, answers: int, most_labels: int) -> None:
+        self._lattice = answers, most_labels
+        self.tasks, self.entries = TaskColumns(), EntryColumns()
+        self.published = 0
+        #: How many tasks each worker has held.
+        self.held: list[int] = []
+
+    def take_over(self, other: TaskPool) -> Self:
+        """Go on with the tasks and entries of another allocator."""
+        self.tasks, self.entries, self.published, self.held = other.tasks, other.entries, other.published, other.held
+        return self
+
+    # What grows
+
+    def add(self, klass: Any, place: Any, most_labels: int, most_in_flight: int) -> None:
+        """More tasks, which nobody is given before ``publish``."""
+        self.tasks.extend(len(place), klass=klass, place=place, most_labels=most_labels, most_in_flight=most_in_flight)
+
+    def publish(self) -> None:
+        """All tasks are there from now on."""
+        first, self.published = self.published, self.tasks.size
+        self._entered(first)
+
+    # What happens
+
+    def assign(self, lease: int, task: int, worker: int) -> None:
+        """The worker has been given the task."""
+        self._leave(task)
+        self._enter_entry(lease, task, worker, IN_FLIGHT)
+        self.tasks.w[task] += 1
+        self._enter(task)
+
+    def hold(self, lease: int, task: int, worker: int) -> None:
+        """The worker has had the task unasked, and nothing is in flight."""
+        self._enter_entry(lease, task, worker, GONE)
+
+    def complete(self, lease: int, answer: int) -> None:
+        """The label of an entry has come in and counts; that of a control question says nothing of its task."""
+        task, tasks = int(self.entries.task[lease]), self.tasks
+        self._leave(task)
+        if self.entries.answer[lease] == IN_FLIGHT:
+            tasks.w[task] -= 1
+        self.entries.answer[lease] = answer
+        if tasks.gold[task] < 0:
+            tasks.labels[task] += 1
+            tasks.node[task] = simplex(*self._lattice)[1][tasks.node[task], answer]
+        self._enter(task)
+
+    def cancel(self, lease: int) -> None:
+        """The label of an entry in flight is not expected any more, or does not count."""
+        task = int(self.entries.task[lease])
+        self._leave(task)
+        self.tasks.w[task] -= 1
+        self.entries.answer[lease] = GONE
+        self._enter(task)
+
+    def reopen(self, lease: int) -> None:
+        """An entry that has an answer, or is gone, is in flight again."""
+        task, tasks, answer = int(self.entries.task[lease]), self.tasks, int(self.entries.answer[lease])
+        self._leave(task)
+        tasks.w[task] += 1
+        self.entries.answer[lease] = IN_FLIGHT
+        if answer >= 0 and tasks.gold[task] < 0:
+            tasks.labels[task] -= 1
+            tasks.node[task] = self._node_before(int(tasks.node[task]), answer)
+        self._enter(task)
+
+    def know(self, task: int, answer: int) -> None:
+        """The task is a control question from now on."""
+        self._leave(task)
+        self.tasks.gold[task] = answer
+        self._enter(task)
+
+    def restore(self, task: int, values: tuple[Any, ...]) -> None:
+        """Put a task back to what it was (``tasks.row``)."""
+        self._leave(task)
+        self.tasks.set_row(task, values)
+        self._enter(task)
+
+    def forget_entries(self, size: int) -> None:
+        """Only the first entries have been; the tasks of the others are restored by the caller."""
+        for worker in self.entries.worker[size : self.entries.size].tolist():
+            self.held[worker] -= 1
+        self.entries.truncate(size)
+
+    # What is asked
+
+    def has_held(self, task: int, worker: int) -> bool:
+        """Whether the worker was ever given the task."""
+        entry, entries = int(self.tasks.last[task]), self.entries
+        while entry >= 0:
+            if entries.worker[entry] == worker:
+                return True
+            entry = int(entries.before[entry])
+        return False
+
+    def has_held_all(self, worker: int) -> bool:
+        """Whether nothing is left for the worker, whatever is open."""
+        return 0 <= worker < len(self.held) and self.held[worker] >= self.published
+
+    def free_for(self, worker: int) -> Ints:
+        """The tasks but controls that the worker has never held, in the order of their numbers."""
+        free = self.tasks.gold[: self.published] < 0
+        held = self.entries.task[: self.entries.size][self.entries.worker[: self.entries.size] == worker]
+        free[held[held < self.published]] = False
+        return np.flatnonzero(free)
+
+    def holders(self, task: int) -> Iterator[int]:
+        """The entries of a task, the last one first."""
+        entry = int(self.tasks.last[task])
+        while entry >= 0:
+            yield entry
+            entry = int(self.entries.before[entry])
+
+    def group_of(self, task: int) -> Group:
+        """Class, node and labels in flight of a task."""
+        tasks = self.tasks
+        return int(tasks.klass[task]), int(tasks.node[task]), int(tasks.w[task])
+
+    def groups(self) -> dict[Group, int]:
+        """How many of the tasks that are there, but controls, are in each group."""
+        tasks, n = self.tasks, self.published
+        asked = tasks.gold[:n] < 0
+        table = np.stack([tasks.klass[:n][asked], tasks.node[:n][asked], tasks.w[:n][asked]])
+        states, counts = np.unique(table, axis=1, return_counts=True)
+        return {(k, node, w): c for k, node, w, c in zip(*states.tolist(), counts.tolist(), strict=True)}
+
+    def has_room(self, task: int) -> bool:
+        """Whether the task may have one more label, and one more worker at it."""
+        tasks = self.tasks
+        return bool(
+            tasks.w[task] < tasks.most_in_flight[task] and tasks.labels[task] + tasks.w[task] < tasks.most_labels[task]
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, about."""
+        return self.tasks.nbytes + self.entries.nbytes
+
+    def _enter_entry(self, lease: int, task: int, worker: int, answer: int) -> None:
+        assert lease == self.entries.size, "entries are numbered in the order in which tasks are given out"
+        self.entries.extend(1, task=task, worker=worker, answer=answer, before=self.tasks.last[task])
+        self.tasks.last[task] = lease
+        while len(self.held) <= worker:
+            self.held.append(0)
+        self.held[worker] += 1
+
+    def _node_before(self, node: int, answer: int) -> int:
+        """The node with one label of that answer less."""
+        first, _, counts = simplex(*self._lattice)
+        before = counts[node].copy()
+        before[answer] -= 1
+        level = int(before.sum())
+        low, high = int(first[level]), int(first[level + 1])
+        return low + int(np.flatnonzero((counts[low:high] == before).all(axis=1))[0])
+
+    # What allocators with an order of tasks do
+
+    def _leave(self, task: int) -> None:
+        """A task is about to change."""
+
+    def _enter(self, task: int) -> None:
+        """A task has changed."""
+
+    def _entered(self, first: int) -> None:
+        """Tasks from ``first`` on are there."""
+
+
+def chance(seed: int, what: int, number: int) -> float:
+    """Uniform in (0, 1): ``kernels.random.uniform``, in whole numbers of Python's, because a call of it costs more."""
+    return ((_mix(_mix(_key(seed, what, TIE) ^ number)) >> 11) + 0.5) * (1.0 / 9007199254740992.0)
+
+
+def _mix(x: int) -> int:
+    """SplitMix64."""
+    z = (x + 0x9E3779B97F4A7C15) & _64_BITS
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _64_BITS
+    return z ^ (z >> 31)
+
+
+def starting_place(seed: int, lease: int, segments: int) -> float:
+    """Where a lease begins to look for a task of its group; places are below ``segments`` (``campaign.rules``)."""
+    return chance(seed, STARTS, lease) * segments
+
+
+@lru_cache(maxsize=4096)
+def _key(seed: int, what: int, stream: int) -> int:
+    return int(stream_key(seed, what, stream))
+
+
+def draw_key(seed: int) -> np.uint64:
+    """Key of the draws that Thompson sampling makes, as simulations of that seed make them."""
+    return np.uint64(_key(seed, 0, DRAW))

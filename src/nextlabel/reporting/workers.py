@@ -1,0 +1,219 @@
+"""The report of a learnt crowd: the figure, the tables and the sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nextlabel.crowd.learn import Estimate, LearntCrowd, LearntWorker
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, COPYING, SAME
+from nextlabel.prose import counted, listed
+from nextlabel.reporting.artifacts import to_eight_digits
+from nextlabel.reporting.report import Report, Table, read_sentences
+from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, PINK, RED, drawing, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Colour and marker of a worker by the first flag that applies; without one, blue dots.
+LOOKS = {COPYING: (PINK, "D"), AGAINST: (ORANGE, "v"), AT_CHANCE: (RED, "X"), SAME: (INK, "s")}
+PLAIN = (BLUE, "o")
+
+#: Workers with an interval of their own on the left: those with the most labels.
+MOST_BARS = 60
+#: Workers in the table outside a page: those with the most labels, and those who are flagged.
+SHOWN = 20
+
+
+def worker_table(found: LearntCrowd, title: str) -> Table:
+    """Every worker, with the intervals of every number; outside a page some of them, with that of the accuracy."""
+    two = [f"{name} if {name}" for name in reversed(found.answers)] if len(found.answers) == 2 else []
+    header = ["worker", "labels", "accuracy", *two, "worth", "stands out"]
+    rows = [_cells(one, wide=True) for one in found.workers]
+    brief = [_cells(one, wide=False) for k, one in enumerate(found.workers) if k < SHOWN or one.flags]
+    return Table(title, header, rows, brief=brief)
+
+
+def _cells(one: LearntWorker, *, wide: bool) -> list[str]:
+    two = [x for x in (one.sensitivity, one.specificity) if x is not None]
+    more = [_brief(x) if wide else f"{x.mean:.2f}" for x in two]
+    return [one.name, f"{one.labels:,}", _brief(one.accuracy), *more, f"{one.worth:.3f}", ", ".join(one.flags)]
+
+
+def _brief(estimate: Estimate) -> str:
+    low, high = (f"{end:.2f}".removeprefix("0") for end in (estimate.low, estimate.high))
+    return f"{estimate.mean:.2f} ({low}-{high})"
+
+
+def worker_rows(found: LearntCrowd) -> list[dict[str, Any]]:
+    """One row for each worker, as files have it."""
+    rows = []
+    for one in found.workers:
+        row: dict[str, Any] = {"worker": one.name, "labels": one.labels}
+        named = {"accuracy": one.accuracy, "balanced_accuracy": one.balanced}
+        for truth, row_of in zip(found.answers, one.confusion, strict=True):
+            named |= {f"says_{answer}_when_{truth}": x for answer, x in zip(found.answers, row_of, strict=True)}
+        for name, estimate in named.items():
+            row |= {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        row |= {"bits": one.bits, "worth": one.worth, "flags": "; ".join(one.flags)}
+        rows.append(row)
+    return to_eight_digits(rows)
+
+
+def sentences(found: LearntCrowd) -> list[str]:
+    """What was learnt, in plain English."""
+    flags = Counter(flag for one in found.workers for flag in one.flags)
+    no, yes = found.answers[0], found.answers[-1]
+    two = f"'{yes} if {yes}', '{no} if {no}': how often they say so if it is true; " if len(found.answers) == 2 else ""
+    out = [
+        f"accuracy: chance that a label is right on tasks like these, with a 95% interval; {two}worth: tasks that one "
+        "more label is expected to set right, on the task where it helps most."
+    ]
+    shares = listed([f"{name} {share:.0%}" for name, share in zip(found.answers, found.fit.share, strict=True)])
+    out.append(f"Shares of the truths: {shares}.")
+    if flags:
+        said = listed([f"{flag} ({many})" for flag, many in flags.most_common()])
+        out.append(f"Workers who stand out: {said}.")
+    for one in found.copying:
+        out.append(
+            f"{one.workers[0]} and {one.workers[1]} gave the same answer to {one.alike} of the {one.shared} tasks that "
+            f"both labelled; skill and hard tasks explain at most {one.excused:.1f} (p {one.p_value:.1g})."
+        )
+    if found.pairs > 0:
+        result = "" if found.copying else " and nothing was found"
+        out.append(
+            f"{counted(found.pairs, 'pair')} of workers with 10 shared tasks or more looked at for copying{result}; "
+            "the chance of one false alarm or more is at most 1%."
+        )
+    out.append(
+        f"Expected accuracy {found.expected_accuracy:.1%}: the model's own word, which tends to be too high. "
+        "'nextlabel audit' corrects it with a few tasks whose truth is found out."
+    )
+    return [*out, *found.notes]
+
+
+def workers_report(
+    found: LearntCrowd, title: str, more: Sequence[str] = (), read: Sequence[Mapping[str, Any]] = (), **fields: Any
+) -> Report:
+    """The report of a crowd, with the ``title`` of its table, ``more`` sentences, and what was ``read`` from files."""
+    table = worker_table(found, title)
+    hidden = len(table.rows) - len(table.shown)
+    rest = f"{counted(hidden, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
+    flagged = sum(1 for one in found.workers if one.flags)
+    counts = [
+        counted(len(found.workers), "worker"),
+        counted(len(found.task_names), "task"),
+        counted(int(found.labels_per_task.sum()), "label"),
+    ]
+    return Report(
+        title=", ".join(counts),
+        tables=[table],
+        sentences=[*sentences(found), *more],
+        heading="Who the workers are",
+        lead=f"{', '.join(counts)}.",
+        facts=[
+            (f"{found.expected_accuracy:.1%}", "of the labels are right, by the model's own word"),
+            (f"{flagged:,}", "workers stand out"),
+        ],
+        figures=[
+            (
+                lambda: workers_figure(found),
+                "Accuracy of each worker with its 95% interval; and what each worker gets right.",
+            )
+        ],
+        sections={"What was read": read_sentences(read)},
+        notes=[rest] if hidden else [],
+        fields={**crowd_fields(found), **fields, "read": read},
+        files=lambda: {
+            "workers.csv": worker_rows(found),
+            "tasks.csv": list(found.tasks()),
+            "workers.png": workers_figure(found),
+        },
+    )
+
+
+def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
+    """The numbers of a crowd."""
+    return {
+        "labels": int(found.labels_per_task.sum()),
+        "answers": list(found.answers),
+        "share": found.fit.share.tolist(),
+        "crowd": found.fit.prior.pseudo.tolist(),
+        "expected_accuracy": found.expected_accuracy,
+        "copying": [
+            {
+                "workers": list(one.workers),
+                "shared": one.shared,
+                "alike": one.alike,
+                "excused": one.excused,
+                "p_value": one.p_value,
+            }
+            for one in found.copying
+        ],
+        "pairs_looked_at": found.pairs,
+        "evidence": found.evidence,
+        "converged": found.converged,
+        "iterations": found.fit.iterations,
+        "notes": list(found.notes),
+        "workers": [one.as_dict() for one in found.workers],
+        "tasks": list(found.tasks()),
+    }
+
+
+def workers_figure(found: LearntCrowd) -> Figure:
+    """Accuracy of each worker with its interval on the left; what they say to either truth on the right."""
+    with drawing() as plt:
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.8), layout="constrained", width_ratios=(1.25, 1))
+        _accuracies(left, found)
+        _answers(right, found)
+        looks = dict(_look(one) for one in found.workers)
+        handles = [plt.Line2D([], [], color=c, marker=m, linestyle="", alpha=0.8) for c, m in looks.values()]
+        figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
+        return finish(figure)
+
+
+def _look(one: LearntWorker) -> tuple[str, tuple[str, str]]:
+    flag = next((flag for flag in LOOKS if flag in one.flags), "")
+    return flag or "nothing stands out", LOOKS.get(flag, PLAIN)
+
+
+def _accuracies(axes: Axes, found: LearntCrowd) -> None:
+    some = sorted(found.workers[:MOST_BARS], key=lambda one: -one.accuracy.mean)
+    for place, one in enumerate(some):
+        colour, marker = _look(one)[1]
+        axes.plot([place, place], [one.accuracy.low, one.accuracy.high], color=colour, linewidth=1.2, alpha=0.6)
+        axes.plot(place, one.accuracy.mean, marker=marker, color=colour, linestyle="")
+    everyone = len(some) == len(found.workers)
+    which = "all workers" if everyone else f"the {len(some)} workers with the most labels"
+    axes.set(xlabel=f"{which}, the best first", ylabel="accuracy", ylim=(0, 1.02))
+    axes.set_xticks([])
+    axes.set_title("How often a label is right, with 95% intervals")
+
+
+def _answers(axes: Axes, found: LearntCrowd) -> None:
+    """Sensitivity against specificity; for more than two answers, bits against labels."""
+    most = max(one.labels for one in found.workers)
+    for one in sorted(found.workers, key=lambda one: bool(one.flags)):
+        colour, marker = _look(one)[1]
+        if one.sensitivity is not None and one.specificity is not None:
+            x, y = one.specificity.mean, one.sensitivity.mean
+        else:
+            x, y = float(one.labels), one.bits
+        size = 12 + 130 * one.labels / most
+        axes.scatter(x, y, s=size, color=colour, marker=marker, alpha=0.6, linewidths=0, zorder=3)
+    if len(found.answers) == 2:
+        no, yes = found.answers
+        axes.plot([0, 1], [1, 0], color=GREY, linestyle=":", linewidth=1.2)
+        axes.annotate("answers that say nothing", (0.6, 0.37), rotation=-45, ha="center", va="center", color=GREY)
+        axes.set_aspect("equal")
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        axes.set(xlabel=f"says {no} when the truth is {no}", ylabel=f"says {yes} when the truth is {yes}")
+        axes.set_title("What they get right; large: many labels")
+    else:
+        axes.set_xscale("log")
+        axes.set(xlabel="labels given", ylabel="bits per label", ylim=(-0.02, float(np.log2(len(found.answers)))))
+        axes.set_title("What a label says about the truth")

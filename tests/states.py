@@ -1,0 +1,87 @@
+"""The state of a campaign in memory, held against the two things that it must equal: its tables and its log."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.state import CampaignState, new_campaign
+from nextlabel.policies.by_score import ScoreAllocator
+from nextlabel.policies.by_table import TableAllocator
+from nextlabel.store.campaign_tables import campaign_from, load_state
+from nextlabel.store.sql import SqlStore
+from nextlabel.store.statements import Runner
+from nextlabel.store.tables import campaigns
+
+
+def resident_state(store: SqlStore, id: str) -> CampaignState:
+    """What this process has of a campaign, brought up to its last event."""
+    with store.transaction(id) as state:
+        return state
+
+
+def loaded_state(store: SqlStore, id: str) -> CampaignState:
+    """The campaign as a process reads it that has never seen it."""
+    with store.read() as connection, closing(Runner(connection)) as runner:
+        found = connection.execute(sa.select(campaigns).where(campaigns.c.id == id)).one()
+        return load_state(runner, *campaign_from(tuple(found)))
+
+
+def replayed_state(store: SqlStore, id: str) -> CampaignState:
+    """The campaign that has followed all of its log."""
+    log = store.events(id, 0, 10**6)
+    state = new_campaign(id, CampaignSettings.from_log(log[0].data["config"]), store.row(id).created_at)
+    for event in log:
+        state.apply(event)
+    return state
+
+
+def facts_of(state: CampaignState) -> dict[str, Any]:
+    """All that a state says, by name."""
+    pool, tasks = state.pool, state.row.tasks
+    facts: dict[str, Any] = {
+        "row": state.row, "classes": state.classes, "batches": state.batches, "comments": state.comments,
+        "workers": state.workers, "numbers": state.numbers, "published": pool.published, "allocator": type(pool),
+        "held": pool.held + [0] * (len(state.workers) - len(pool.held)),
+        "groups": {state: count for state, count in pool.groups().items() if count},
+        "open": {one.worker: state.open_leases(one.worker) for one in state.workers},
+        "expiries": state.expired(math.inf, 10**6),
+        "next expiry": state.next_expiry(),
+        "controls": [state.control_for(one.worker, 0.5) for one in state.workers],
+    }  # fmt: skip
+    columns = {"tasks": pool.tasks, "entries": pool.entries, "leases": state.leases, "closed": state.closed_seq}
+    for name, some in columns.items():
+        for column, values in some.arrays().items():
+            hidden = name == "tasks" and column.startswith("most_")  # they have their limits when they are published
+            facts[f"{name}.{column}"] = values[:tasks] if hidden else values
+    if isinstance(pool, TableAllocator):
+        # Those that were looked into before, and those that are looked into now.
+        facts["members"] = {group: list(pool._list(group)) for group in sorted(pool.groups())}
+    if isinstance(pool, ScoreAllocator):
+        facts["ranking"], facts["entries of the ranking"] = list(pool._ranking), pool._entry
+    return facts
+
+
+def different(one: CampaignState, other: CampaignState) -> list[str]:
+    """The names of all facts in which two states differ."""
+    mine, theirs = facts_of(one), facts_of(other)
+    assert mine.keys() == theirs.keys(), (type(one.pool), type(other.pool))
+    return [name for name in mine if not _equal(mine[name], theirs[name])]
+
+
+def differences(store: SqlStore, id: str) -> list[str]:
+    """In what the state in memory differs from that of the tables, and from that of the log."""
+    here = resident_state(store, id)
+    tables, log = loaded_state(store, id), replayed_state(store, id)
+    return [f"tables: {name}" for name in different(here, tables)] + [f"log: {name}" for name in different(here, log)]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    return bool(one == other)

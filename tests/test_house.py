@@ -1,11 +1,13 @@
-"""Habits of the house that a reader would have to check by hand: how many parameters a function has."""
+"""Habits of the house that a reader would have to check by hand: how long parameter lists and contracts are."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 from pathlib import Path
 
 import nextlabel
+from nextlabel.store.sql import SqlStore
 
 MOST_PARAMETERS = 12
 
@@ -27,3 +29,9 @@ def test_no_function_outside_the_command_line_has_many_parameters() -> None:
     }
     assert len(counts) > 1000  # the search finds the functions
     assert {where: count for where, count in counts.items() if count > MOST_PARAMETERS} == {}
+
+
+def test_the_store_is_a_short_contract() -> None:
+    """What another store would have to offer; records of access, visits, imports and webhooks stand on it."""
+    methods = [name for name, one in vars(SqlStore).items() if inspect.isfunction(one) and not name.startswith("_")]
+    assert 10 < len(methods) <= 20, methods

@@ -2,7 +2,7 @@
 
 Leases are judged by their times at the beginning of every command, so that nothing has to run in the background.
 ``now`` is given (seconds since 1970) and never taken to be behind the last event; nothing is written if it is far
-from that (``campaign.clock``). Which task a worker gets is the allocator's choice (``policies.allocation``); quotas,
+from that (``doubt_about``). Which task a worker gets is the allocator's choice (``policies.allocation``); quotas,
 blocks, pauses, control questions, deadlines and rates are decided here.
 
 Turning away (policy ``crowd``, setting ``turn_away``). A worker is turned away if no task wants a label of their type,

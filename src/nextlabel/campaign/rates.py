@@ -8,7 +8,7 @@ mu     completions / work_s            labels per second that a lease is out: th
                                        an exponential time, leases that end without a label being censored
 ====== =============================== ===============================================================
 
-Workers expected before a deadline are counted by the hour of the day (``campaign.hours``).
+Workers expected before a deadline are counted by the hour of the day (``with_arrival``, ``rates_by_hour``).
 Each new observation takes 1/rate_memory off the weight of the old ones, so that rates follow a changing crowd.
 """
 

@@ -64,7 +64,7 @@ class Rules:
     each with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
     ones (``turned_away_workers``). ``core``: with the policy ``crowd`` and three answers or more, labels per
     truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core.
-    ``hours``: workers and seconds by the hour of the day (``campaign.hours``).
+    ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
     """
 
     rate_memory: int
@@ -217,7 +217,7 @@ class WorkerRow:
     ``bought`` of their labels counted for the budget, and ``dropped`` of those are left out of the results.
     ``tested`` of their leases were control questions, ``free`` of their labels count without the budget.
     ``turned_away`` is how often they were told that there is nothing for them (``campaign.commands``).
-    ``standing`` is one of ``campaign.standing``, ``reason`` the requester's word on it.
+    ``standing`` is one of ``campaign.states``, ``reason`` the requester's word on it.
     """
 
     worker: str

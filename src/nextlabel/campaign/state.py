@@ -85,7 +85,7 @@ class Source(Protocol):
         ...
 
     def importing(self) -> bool:
-        """Whether an import of tasks has begun and not ended (``campaign.imports``)."""
+        """Whether an import of tasks has begun and not ended (``campaign.records``)."""
         ...
 
 

@@ -10,7 +10,7 @@ audit     the accuracy as audited items correct it, with an interval that holds 
 forecast  expected at the end of the budget, with its 90% range forecast_low to forecast_high (policy ``crowd``)
 assumes   what ``upper`` assumes, in a sentence
 history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
-upper     at most this in the end, whatever is asked next: budget left, deadline (``campaigns.deadline_bounds``)
+upper     at most this in the end, whatever is asked next: budget left, deadline (``bound_before_deadline``)
 gap       upper - now
 price     what one more label can add at most, summed over the tasks
 ceiling   the value if all truths were known

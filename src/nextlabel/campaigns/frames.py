@@ -1,7 +1,7 @@
 """Results and labels of a campaign as data frames, for people who go on in pandas or Polars.
 
 Labels have crowd-kit's columns ``task``, ``worker`` and ``label``, and after them what nextlabel knows besides; moments
-are moments in UTC. Results have the columns of the CSV download (``campaigns.result_table``). Neither library is needed
+are moments in UTC. Results have the columns of the CSV download (``ResultTable``). Neither library is needed
 by nextlabel: it is imported when a frame is asked for.
 """
 

@@ -372,7 +372,7 @@ def _runs(process: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ImportStatus:
-    """One import (``campaign.imports``): ``rows`` tasks were read, and ``published`` of the new ones are in the log."""
+    """One import (``campaign.records``): ``rows`` tasks were read, and ``published`` of the new ones are in the log."""
 
     id: str
     campaign: str

@@ -374,7 +374,7 @@ def _mix(x: int) -> int:
 
 
 def starting_place(seed: int, lease: int, segments: int) -> float:
-    """Where a lease begins to look for a task of its group; places are below ``segments`` (``campaign.rules``)."""
+    """Where a lease begins to look for a task of its group; places are below ``segments`` (``campaign.rows.Rules``)."""
     return chance(seed, STARTS, lease) * segments
 
 

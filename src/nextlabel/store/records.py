@@ -1,9 +1,8 @@
 """What a database keeps beside its campaigns: who may use it, visits, imports, webhooks and deletions.
 
-The contracts are in ``campaign.access``, ``visits``, ``imports``, ``webhooks`` and ``deletions``; ``read`` and
-``write`` begin transactions. A campaign that is deleted gets an id that no campaign can have; ``deleted_campaigns``
-remembers the one that it had, and the number by which its rows are found until all of them are removed. Its own
-row goes last.
+The rows are those of ``campaign.records`` and ``campaign.webhooks``; ``read`` and ``write`` begin transactions. A
+campaign that is deleted gets an id that no campaign can have; ``deleted_campaigns`` remembers the one that it had, and
+the number by which its rows are found until all of them are removed. Its own row goes last.
 """
 
 from __future__ import annotations

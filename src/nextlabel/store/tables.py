@@ -6,15 +6,15 @@ table        holds
 kept         what is kept by name: settings such as the database's part of the key of workers' links, index tables,
              which take long to solve, and snapshots, so that a process need not read the whole log of a campaign
 access_tokens, sessions, link_versions
-             who may use the database (``campaign.access``); nothing in them is a secret
-visits       visits of workers whom a platform sends (``campaign.visits``)
+             who may use the database (``campaign.records``); nothing in them is a secret
+visits       visits of workers whom a platform sends (``campaign.records``)
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
              of them are removed (``store.records``)
 events       the truth: append-only, numbered by campaign
 classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
-imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.imports``)
+imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.records``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
 payloads     the payload of each task (``store.campaign_tables``)
 texts        free text of events: comments and reasons; names of workers are in ``workers`` alone

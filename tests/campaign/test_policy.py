@@ -24,9 +24,10 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.state import TaskState, assign, complete, take_back, withdraw
+from nextlabel.problem.state import TaskState
 from nextlabel.store.sql import open_store
 from stores import Clock
+from task_moves import assign, complete, take_back, withdraw
 
 LIVE = sorted(name for name, policy in POLICIES.items() if policy.live)
 

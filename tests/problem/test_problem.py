@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from nextlabel import Beta, NextlabelError, Problem, TaskClass, load_problem
 from nextlabel.errors import FileFormatError, InputError, ProblemError, SolverError, TooLargeError
-from nextlabel.problem.state import TaskState, assign, complete, withdraw
 from nextlabel.problem.toml import problem_from_table
 
 EXAMPLE = """
@@ -173,21 +172,6 @@ class TestToml:
         path.write_bytes(b"\xff\xfe\x00")
         with pytest.raises(FileFormatError, match="UTF-8"):
             load_problem(path)
-
-
-class TestState:
-    @given(st.integers(0, 50), st.integers(1, 20))
-    def test_withdraw_undoes_assign(self, node: int, w: int) -> None:
-        state = TaskState(node, w)
-        assert withdraw(assign(state)) == state
-
-    @given(st.integers(0, 1), st.integers(0, 5), st.integers(0, 5), st.integers(1, 5))
-    def test_complete_moves_one_label_from_flight_to_belief(self, answer: int, a: int, b: int, w: int) -> None:
-        from nextlabel.beliefs.lattice import triangle, triangle_node
-
-        _, child = triangle(12)
-        after = complete(TaskState(triangle_node(a, b), w), answer, child)
-        assert after == TaskState(triangle_node(a + answer, b + 1 - answer), w - 1)
 
 
 class TestErrors:

@@ -20,7 +20,6 @@ An entry is in flight, came in with an answer that counts, or is gone:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
@@ -298,13 +297,6 @@ class TaskPool:
         held = self.entries.task[: self.entries.size][self.entries.worker[: self.entries.size] == worker]
         free[held[held < self.published]] = False
         return np.flatnonzero(free)
-
-    def holders(self, task: int) -> Iterator[int]:
-        """The entries of a task, the last one first."""
-        entry = int(self.tasks.last[task])
-        while entry >= 0:
-            yield entry
-            entry = int(self.entries.before[entry])
 
     def group_of(self, task: int) -> Group:
         """Class, node and labels in flight of a task."""

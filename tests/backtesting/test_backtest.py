@@ -26,8 +26,8 @@ from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments.study import find_set
 from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay, replay_overlaps
+from studies.study import find_set
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.pilot import CLEAR, choose_threshold, credit, cuts
-from nextlabel.experiments.study import find_set
 from nextlabel.simulation.replay import Recorded
+from studies.study import find_set
 
 
 def draw(rng: np.random.Generator, tasks: int, threshold: float) -> Recorded:

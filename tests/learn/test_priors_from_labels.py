@@ -18,7 +18,6 @@ from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments.study import find_set
 from nextlabel.files.labels import read_labels
 from nextlabel.learn import mixture as mixtures
 from nextlabel.learn.counts import LabelCounts
@@ -36,6 +35,7 @@ from nextlabel.learn.weights import (
 from nextlabel.problem.tables import prior_from
 from nextlabel.reporting.figures import binned, prior_figure
 from nextlabel.simulation.replay import Recorded
+from studies.study import find_set
 from tolerances import DIFFERENCE, EXACT, PRINTED, ROUNDING
 
 #: An estimate is this many of its standard errors from the truth at most: once in 16,000 draws it is not.

@@ -10,7 +10,6 @@ import pytest
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.experiments.study import find_set
 from nextlabel.kernels.random import ORDER, stream_key, uniform
 from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.learn.counts import LabelCounts
@@ -24,6 +23,7 @@ from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import Recorded, Replayed, ReplaySetup, replay
 from nextlabel.solve.index import index_table
+from studies.study import find_set
 from tolerances import PRINTED
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import print_json, print_table, working
+from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.experiments.study import StudyOptions
+    from studies.study import StudyOptions
 
 
 def reproduce(
@@ -43,10 +46,11 @@ def reproduce(
         refuse_idle(context, ["data"], "fig2, workers or all")
     if study not in ("delay", "all"):
         refuse_idle(context, ["tasks"], "delay or all")
-    from nextlabel.experiments.reproduce import STUDIES, check
-    from nextlabel.experiments.reproduce import reproduce as run_study
-    from nextlabel.experiments.study import StudyOptions
+    _find_studies()
     from nextlabel.simulation.engine import Engine
+    from studies.reproduce import STUDIES, check
+    from studies.reproduce import reproduce as run_study
+    from studies.study import StudyOptions
 
     config = StudyOptions(
         quick=quick, seed=seed, engine=Engine(jobs=jobs), replications=replications, data=data, tasks=tasks
@@ -75,6 +79,19 @@ def reproduce(
         rows,
         "Each folder holds a figure (PNG), its numbers (CSV) and a manifest.json with versions, seed and command.",
     )
+
+
+def _find_studies() -> None:
+    """Make ``studies/`` importable: beside the package's source, or in the current folder."""
+    places = (Path(__file__).resolve().parents[3], Path.cwd())
+    place = next((place for place in places if (place / "studies" / "reproduce.py").is_file()), None)
+    if place is None:
+        raise InputError(
+            "the studies are in the folder studies/ of nextlabel's source, not in the installed package.",
+            "Run this command in a checkout of the source or in an unpacked source distribution.",
+        )
+    if str(place) not in sys.path:
+        sys.path.append(str(place))
 
 
 def _command(name: str, config: StudyOptions) -> str:

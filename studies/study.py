@@ -1,12 +1,8 @@
 """What studies share: their options and outcome, who takes part, recorded sets of labels, and lines of figures.
 
-The order of a set's rows is kept: it is a task's 'file order'. RTE, TEMP and MRE are not part of this package:
-``SOURCE`` says where they come from.
-
-The recorded labels of the paper's second experiment and ours: ``labels.csv`` and ``gold.csv`` of a set.
-
-The order of the rows is kept: it is a task's 'file order'. RTE, TEMP and MRE are not part of this package: ``SOURCE``
-says where they come from.
+The recorded labels of the paper's second experiment and ours are ``labels.csv`` and ``gold.csv`` of a set. The order
+of their rows is kept: it is a task's 'file order'. RTE, TEMP and MRE are not part of this package: ``SOURCE`` says
+where they come from.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions, names, pick, values_of
 from nextlabel.policies.base import Policy
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
@@ -19,6 +18,7 @@ from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.progress import Progress
+from studies.study import ExperimentOutcome, StudyOptions, names, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.experiments.study import (
+from nextlabel.policies.registry import POLICIES, make_policy
+from nextlabel.problem.problem import Problem
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.simulation.study import PolicyResult, Study, simulate
+from nextlabel.solve.bound import Bound, upper_bound
+from nextlabel.solve.progress import Progress, part
+from studies.study import (
     ExperimentOutcome,
     Shared,
     StudyOptions,
@@ -19,13 +26,6 @@ from nextlabel.experiments.study import (
     shared,
     values_of,
 )
-from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem
-from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
-from nextlabel.simulation.study import PolicyResult, Study, simulate
-from nextlabel.solve.bound import Bound, upper_bound
-from nextlabel.solve.progress import Progress, part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

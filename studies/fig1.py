@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nextlabel.experiments.study import (
+from nextlabel.policies.base import Policy
+from nextlabel.problem.problem import Problem
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, in_order, legend_beside, look
+from nextlabel.simulation.study import simulate
+from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.exact import exact_value
+from nextlabel.solve.progress import Progress, part
+from studies.study import (
     ExperimentOutcome,
     StudyOptions,
     draw_line,
@@ -18,14 +26,6 @@ from nextlabel.experiments.study import (
     shared,
     values_of,
 )
-from nextlabel.policies.base import Policy
-from nextlabel.problem.problem import Problem
-from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, in_order, legend_beside, look
-from nextlabel.simulation.study import simulate
-from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.exact import exact_value
-from nextlabel.solve.progress import Progress, part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

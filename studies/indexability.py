@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions
 from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
@@ -28,6 +27,7 @@ from nextlabel.solve.index import IndexTable, index_cut, index_table
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import make_cut, make_timeline
+from studies.study import ExperimentOutcome, StudyOptions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

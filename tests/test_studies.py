@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +15,6 @@ import pytest
 
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.experiments import delay, exact, fig1, fig2, growth, indexability, reproduce, study, workers
-from nextlabel.experiments.study import StudyOptions
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
@@ -20,7 +22,11 @@ from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.index import index_table
+from studies import delay, exact, fig1, fig2, growth, indexability, reproduce, study, workers
+from studies.study import StudyOptions
 from tolerances import BOUND, PRINTED
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def silent(fraction: float) -> None:
@@ -196,6 +202,15 @@ def test_without_data_nothing_is_computed_and_the_source_is_named(
     assert not (tmp_path / "out").exists()
     assert run(["reproduce", "fig2", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "labels.csv" in capsys.readouterr().err
+
+
+def test_an_installed_package_says_where_the_studies_are(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src" / "nextlabel", tmp_path / "site" / "nextlabel", ignore=shutil.ignore_patterns("*.nb?"))
+    call = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "reproduce", "exact", "--quick"]
+    here = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    said = subprocess.run(call, cwd=tmp_path, env=here, capture_output=True, text=True, check=False)
+    assert said.returncode == 2 and "studies/ of nextlabel's source" in " ".join(said.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nextlabel.beliefs.fact import Fact
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions, draw_line, find_crowd, pick, values_of
 from nextlabel.problem.problem import Problem, TaskClass
 from nextlabel.problem.workers import WorkerType
 from nextlabel.reporting.artifacts import Row
@@ -29,6 +28,7 @@ from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, 
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.progress import Progress, part
+from studies.study import ExperimentOutcome, StudyOptions, draw_line, find_crowd, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.backtesting.pilot import PilotFit, hold_out
-from nextlabel.experiments.study import (
+from nextlabel.policies.base import Policy
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tables import prior_table
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import INK, drawing, finish, in_order, legend_beside, look
+from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
+from nextlabel.solve.progress import Progress, part
+from studies.study import (
     SETS,
     ExperimentOutcome,
     StudyOptions,
@@ -30,13 +37,6 @@ from nextlabel.experiments.study import (
     shared,
     values_of,
 )
-from nextlabel.policies.base import Policy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import prior_table
-from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import INK, drawing, finish, in_order, legend_beside, look
-from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
-from nextlabel.solve.progress import Progress, part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from nextlabel.experiments import beyond, delay, exact, fig1, fig2, growth, indexability, workers
-from nextlabel.experiments.study import CROWDS, SETS, Experiment, StudyOptions, check_set
 from nextlabel.reporting.artifacts import Row, check_folder, manifest, to_eight_digits, write_files
 from nextlabel.solve.progress import Progress
+from studies import beyond, delay, exact, fig1, fig2, growth, indexability, workers
+from studies.study import CROWDS, SETS, Experiment, StudyOptions, check_set
 
 STUDIES: dict[str, Experiment] = {
     study.name: study

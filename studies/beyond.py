@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nextlabel.beliefs.beta import Beta, BetaMixture
-from nextlabel.experiments.study import ExperimentOutcome, StudyOptions, draw_line, pick, values_of
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem
@@ -21,6 +20,7 @@ from nextlabel.reporting.style import BLUE, INK, RED, drawing, finish, in_order,
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
+from studies.study import ExperimentOutcome, StudyOptions, draw_line, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.experiments.study import (
+from nextlabel.problem.estimate import Estimate
+from nextlabel.problem.problem import Problem
+from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.simulation.study import simulate
+from nextlabel.solve.progress import Progress, part
+from studies.study import (
     ExperimentOutcome,
     StudyOptions,
     draw_line,
@@ -17,12 +23,6 @@ from nextlabel.experiments.study import (
     shared,
     values_of,
 )
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem
-from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
-from nextlabel.simulation.study import simulate
-from nextlabel.solve.progress import Progress, part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

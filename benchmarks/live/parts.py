@@ -1,4 +1,4 @@
-"""``python -m benchmarks.live.parts``: what single parts of a live campaign cost, for docs/decisions/0014 and 0015."""
+"""``python -m benchmarks.live.parts``: what single parts of a live campaign cost, for docs/decisions/0014 and 0039."""
 
 from __future__ import annotations
 

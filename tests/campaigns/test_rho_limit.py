@@ -1,4 +1,4 @@
-"""What it costs that tables are for at most MOST_RHO labels in flight (docs/decisions/0038)."""
+"""What it costs that tables are for at most MOST_RHO labels in flight (docs/decisions/0039)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from documents import ROOT
 
 DOCS = ROOT / "docs"
 PACKAGE = Path(nextlabel.__file__).parent
+DECISIONS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+USERS_PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "decisions")
 
 
 def text(page: str) -> str:
@@ -26,7 +28,25 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def test_every_decision_is_listed() -> None:
     listed = re.findall(r"^- \[.+\]\((\S+)\)$", text("decisions/index.md"), flags=re.MULTILINE)
-    assert listed == sorted(path.name for path in (DOCS / "decisions").glob("[0-9]*.md"))
+    assert listed == [path.name for path in DECISIONS]
+
+
+@pytest.mark.parametrize("record", DECISIONS, ids=lambda path: path.stem)
+def test_a_decision_is_short(record: Path) -> None:
+    prose = [line for line in record.read_text(encoding="utf-8").splitlines() if not line.startswith(("|", "    "))]
+    assert len(" ".join(prose).split()) <= 250
+
+
+@pytest.mark.parametrize("page", USERS_PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_users_are_not_sent_to_a_decision(page: Path) -> None:
+    assert not re.search(r"decisions/|\bdecision \d", page.read_text(encoding="utf-8"))
+
+
+def test_decisions_that_the_code_names_are_there() -> None:
+    numbers = {path.name[:4] for path in DECISIONS}
+    for file in sorted(path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
+        for number in re.findall(r"(?:docs/decisions/|\bdecision )(\d+)", file.read_text(encoding="utf-8")):
+            assert number.zfill(4) in numbers, f"{file}: there is no decision {number}"
 
 
 @pytest.mark.parametrize("dotted", sorted(set(re.findall(r"`([a-z_]+(?:\.\w+)+)`", text("paper.md")))))

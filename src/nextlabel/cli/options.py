@@ -1,4 +1,4 @@
-"""Options that several commands share: one name has one meaning, one help text and one check (docs/decisions/0024).
+"""Options that several commands share: one name has one meaning, one help text and one check.
 
 A number is read by its option's ``parser``, so that a command gets it checked; every refusal says what was given.
 

@@ -19,8 +19,7 @@ OPENING = """# Command line
 <!-- Made by `python -m nextlabel.cli.reference > docs/reference/cli.md`: do not edit by hand. -->
 
 Every command and every option of it, as `nextlabel COMMAND --help` shows them. One name has one meaning wherever it
-appears ([decision 24](../decisions/0024-one-meaning-for-one-flag.md)). `--json` prints one JSON object on stdout;
-progress and prose go to stderr.
+appears. `--json` prints one JSON object on stdout; progress and prose go to stderr.
 """
 
 

@@ -22,7 +22,7 @@ workers come at their mean rate until then, and labels that are still in flight 
 prices come from batches, from few of them and much smoothing to more and less.
 
 Our own L-BFGS stays: with the same steps it takes a fifth to a third of the time of SciPy's L-BFGS-B on these small
-vectors, keeps its memory from round to round, and gives the same bits on every CPU (docs/decisions/0018).
+vectors, keeps its memory from round to round, and gives the same bits on every CPU (docs/decisions/0003).
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
 feasible occupation measure (for a finite horizon: on the chain of ``kernels.chain``; in batches: of the problem whose
 workers come in batches). Cost: two sweeps per evaluation.

@@ -24,7 +24,7 @@ def crowd_of(workers: int) -> tuple[nl.WorkerType, ...]:
 
 def many_workers() -> Row:
     """The bound with 200 workers of their own, prices for each."""
-    problem = nl.Problem.identical(TASKS, BUDGET, nl.Fact(0.5), workers=crowd_of(WORKERS))
+    problem = nl.Problem.identical(TASKS, BUDGET, nl.priors.Fact(0.5), workers=crowd_of(WORKERS))
     nl.upper_bound(problem.with_budget(BUDGET // 2))
     run = timed(lambda: nl.upper_bound(problem), 3)
     types = Types(np.array([w.mean_channel for w in problem.workers]), np.full(WORKERS, 225.0), np.zeros(WORKERS))

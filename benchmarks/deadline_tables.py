@@ -31,7 +31,7 @@ SPARE = (18.5, 19.0, 20.0, 22.0, 25.0, 30.0)
 NEAR, NONE = 5e-4, 1e-9
 
 
-def wrong(table: nl.IndexTable, gain: Floats, states: np.ndarray, price: float) -> tuple[int, Floats, int]:
+def wrong(table: nl.results.IndexTable, gain: Floats, states: np.ndarray, price: float) -> tuple[int, Floats, int]:
     """Indices near the price, distances of those on its wrong side, and how many far above it wait all the same."""
     rows = table.classes[0].rows
     near, far, off = 0, 0, []

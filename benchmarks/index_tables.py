@@ -34,7 +34,7 @@ def one_by_one(self: IndexWork, prices: Floats, at: Ints, out: Brackets) -> None
     self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
 
 
-def timed(sweep: Callable[..., None]) -> tuple[float, nl.IndexTable]:
+def timed(sweep: Callable[..., None]) -> tuple[float, nl.results.IndexTable]:
     """Processor seconds of a table."""
     plain = IndexWork._sweep
     IndexWork._sweep = sweep  # type: ignore[method-assign]
@@ -46,7 +46,7 @@ def timed(sweep: Callable[..., None]) -> tuple[float, nl.IndexTable]:
         IndexWork._sweep = plain  # type: ignore[method-assign]
 
 
-def exact() -> nl.IndexTable:
+def exact() -> nl.results.IndexTable:
     """A root for every row, to 1e-8."""
     dense, index_module.DENSE = index_module.DENSE, PROBLEM.budget
     try:
@@ -55,7 +55,7 @@ def exact() -> nl.IndexTable:
         index_module.DENSE = dense
 
 
-def rows(table: nl.IndexTable) -> Floats:
+def rows(table: nl.results.IndexTable) -> Floats:
     """Rows for all arrivals left."""
     own = table.classes[0].rows
     return np.concatenate([own, np.repeat(own[-1:], PROBLEM.budget - len(own), axis=0)])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import nextlabel as nl
 
 
-class FirstToLead(nl.StaticPolicy):
+class FirstToLead(nl.policies.StaticPolicy):
     """Open tasks first, then those that a label in flight may settle, then settled ones; the fewest labels first."""
 
     name = "first-to-lead"
@@ -23,7 +23,7 @@ class FirstToLead(nl.StaticPolicy):
     def __init__(self, lead: int = 2) -> None:
         self.lead = lead
 
-    def score(self, view: nl.ClassView) -> NDArray[np.float64]:
+    def score(self, view: nl.policies.ClassView) -> NDArray[np.float64]:
         """(flight + 1, nodes): one row for each number of labels in flight, one column for each belief."""
         votes = np.sort(view.counts, axis=1)
         ahead = (votes[:, -1] - votes[:, -2])[None, :]
@@ -36,7 +36,12 @@ class FirstToLead(nl.StaticPolicy):
 
 def main() -> None:
     problem = nl.Problem.identical(tasks=100, budget=300, arrival_rate=0.1, completion_rate=0.4)
-    study = nl.simulate(problem, [FirstToLead(), nl.make_policy("overlap"), nl.IndexPolicy()], replications=200, seed=0)
+    study = nl.simulate(
+        problem,
+        [FirstToLead(), nl.policies.make_policy("overlap"), nl.policies.IndexPolicy()],
+        replications=200,
+        seed=0,
+    )
     print(study)
     small = nl.Problem.identical(tasks=3, budget=6)
     print(f"Exactly, with 3 tasks and 6 labels: {nl.policy_value(small, FirstToLead()).value:.6f} right,")

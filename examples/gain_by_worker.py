@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 import nextlabel as nl
 
 
-class GainByWorker(nl.WorkerPolicy):
+class GainByWorker(nl.policies.WorkerPolicy):
     """Look one label ahead, with the worker who is there."""
 
     name = "gain-by-worker"
 
-    def score(self, view: nl.CrowdView) -> NDArray[np.float64]:
+    def score(self, view: nl.policies.CrowdView) -> NDArray[np.float64]:
         """(types, beliefs): what a label of each type of worker adds to the chance that the task is right."""
         return view.after(view.reward) - view.reward - view.cost[:, None]
 
@@ -42,7 +42,7 @@ def write_labels(folder: Path, tasks: int = 60, workers: int = 12, each: int = 6
 
 def main() -> None:
     workers = tuple(nl.WorkerType.of_accuracy(a, supply=n) for a, n in ((0.9, 60), (0.65, 200)))
-    problem = nl.Problem((nl.TaskClass(40, nl.Fact(0.5)),), 120, workers=workers)
+    problem = nl.Problem((nl.TaskClass(40, nl.priors.Fact(0.5)),), 120, workers=workers)
     print(nl.simulate(problem, [GainByWorker(), "crowd", "uniform"], replications=4, turn_away=True))
     with TemporaryDirectory() as folder:
         labels, gold = write_labels(Path(folder))

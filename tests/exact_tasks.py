@@ -30,13 +30,13 @@ GAUSS_DEGREE = 4
 class ExactTask:
     """One task: prior, threshold of the truth, reward. Counts are the labels of answer 0, 1, ..., J - 1."""
 
-    prior: nl.Prior
+    prior: nl.priors.Prior
     threshold: float
     reward: Reward
 
     @property
     def answers(self) -> int:
-        return len(self.prior.weights) if isinstance(self.prior, nl.Dirichlet) else 2
+        return len(self.prior.weights) if isinstance(self.prior, nl.priors.Dirichlet) else 2
 
     @property
     def stake(self) -> float:
@@ -85,7 +85,7 @@ class Beliefs:
         return mp.fsum(self.weight(c, q) for q in range(self.task.answers))
 
     def _chances(self, c: Counts) -> tuple[mpf, ...]:
-        if isinstance(self.task.prior, nl.Dirichlet):
+        if isinstance(self.task.prior, nl.priors.Dirichlet):
             at = [mpf(a) + k for a, k in zip(self.task.prior.weights, c, strict=True)]
             return tuple(a / mp.fsum(at) for a in at)
         here = self.total(c)
@@ -93,14 +93,14 @@ class Beliefs:
 
     def _reward(self, c: Counts) -> mpf:
         reward, answers = self.task.reward, range(self.task.answers)
-        if isinstance(reward, nl.SquaredError):
+        if isinstance(reward, nl.rewards.SquaredError):
             p = self.chances(c)
             return -mpf(reward.scale) / 2 * mp.fsum(p[j] * (self.chances(more(c, j))[j] - p[j]) for j in answers)
         here = self.total(c)
         truth = [self.weight(c, q) / here for q in answers]
-        if isinstance(reward, nl.Accuracy):
+        if isinstance(reward, nl.rewards.Accuracy):
             return mpf(reward.value) * max(truth)
-        assert isinstance(reward, nl.Utility)
+        assert isinstance(reward, nl.rewards.Utility)
         decisions = [mp.fsum(mpf(u) * P for u, P in zip(row, truth, strict=True)) for row in reward.matrix]
         return max([*decisions, *([] if reward.abstain is None else [mpf(reward.abstain)])])
 
@@ -113,11 +113,11 @@ def more(c: Counts, j: int) -> Counts:
 def weight_of(task: ExactTask, labels: int) -> Callable[[Counts, int], mpf]:
     """E[prod theta_j^c_j ; truth is q] as a function of c and q, up to one factor for all of them."""
     prior, d = task.prior, mpf(task.threshold)
-    if isinstance(prior, nl.Dirichlet):
+    if isinstance(prior, nl.priors.Dirichlet):
         return dirichlet_weight(prior, labels)
-    if isinstance(prior, nl.LogitNormal):
+    if isinstance(prior, nl.priors.LogitNormal):
         return logit_normal_weight(prior, d)
-    if isinstance(prior, nl.OneCoin):
+    if isinstance(prior, nl.priors.OneCoin):
         pi, right = mpf(prior.probability), mpf(prior.accuracy)
 
         def one_coin(c: Counts, q: int) -> mpf:
@@ -131,10 +131,10 @@ def weight_of(task: ExactTask, labels: int) -> Callable[[Counts, int], mpf]:
         low, high = (d, mpf(1)) if q == 1 else (mpf(0), d)
         if isinstance(prior, nl.Beta):
             return beta_moment(prior, a, b, low, high)
-        if isinstance(prior, nl.BetaMixture):
+        if isinstance(prior, nl.priors.BetaMixture):
             parts = zip(prior.weights, prior.components, strict=True)
             return mp.fsum(mpf(v) * beta_moment(part, a, b, low, high) for v, part in parts)
-        assert isinstance(prior, nl.Histogram)
+        assert isinstance(prior, nl.priors.Histogram)
         bins = zip(pairwise(prior.edges), prior.weights, strict=True)
         return mp.fsum(
             mpf(v) / (mpf(hi) - mpf(lo)) * mp.betainc(a + 1, b + 1, max(mpf(lo), low), min(mpf(hi), high))
@@ -151,7 +151,7 @@ def beta_moment(prior: nl.Beta, a: int, b: int, low: mpf, high: mpf) -> mpf:
     return mp.betainc(alpha + a, beta + b, low, high) / mp.beta(alpha, beta)
 
 
-def logit_normal_weight(prior: nl.LogitNormal, d: mpf) -> Callable[[Counts, int], mpf]:
+def logit_normal_weight(prior: nl.priors.LogitNormal, d: mpf) -> Callable[[Counts, int], mpf]:
     """By a Gauss rule in panels of z = logit(theta), on either side of the threshold."""
     mean, sd = mpf(prior.mean), mpf(prior.sd)
     cut = mp.log(d / (1 - d))
@@ -176,7 +176,7 @@ def logit_normal_weight(prior: nl.LogitNormal, d: mpf) -> Callable[[Counts, int]
     return weight
 
 
-def dirichlet_weight(prior: nl.Dirichlet, labels: int) -> Callable[[Counts, int], mpf]:
+def dirichlet_weight(prior: nl.priors.Dirichlet, labels: int) -> Callable[[Counts, int], mpf]:
     """P(theta_q is the largest) after the labels, by the trapezoidal rule in t = log x over independent gammas.
 
     The integrand f_q(x) prod_j F_j(x) is analytic in the strip abs(Im t) < pi/2, narrower by the sharpness of its peak,

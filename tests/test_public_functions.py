@@ -50,7 +50,7 @@ def test_labels_may_come_in_any_form(columns: dict[str, list[object]], path: Pat
 
 def test_gold_may_be_a_data_frame(columns: dict[str, list[object]]) -> None:
     gold = {"task": [f"t{x}" for x in range(60)], "label": [x % 2 for x in range(60)]}
-    found = nl.backtest(columns, gold, policies=[nl.OKG()], prior=nl.Beta(1, 1), replications=3)
+    found = nl.backtest(columns, gold, policies=[nl.policies.OKG()], prior=nl.Beta(1, 1), replications=3)
     assert (found.truth, found.known, found.policies) == ("gold", 60, ("okg",))
 
 
@@ -80,5 +80,5 @@ def test_a_study_prints_as_a_table() -> None:
 
 
 def test_a_prior_of_three_answers_is_refused(path: Path) -> None:
-    with pytest.raises(nl.InputError, match="two answers"):
+    with pytest.raises(nl.errors.InputError, match="two answers"):
         nl.backtest(path, prior=(1, 1, 1))  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ class TinyCrowd(NamedTuple):
     costs: tuple[Fraction, ...]
 
     def problem(self) -> nl.Problem:
-        classes = tuple(nl.TaskClass(1, nl.Fact.of([float(p) for p in law])) for law in self.priors)
+        classes = tuple(nl.TaskClass(1, nl.priors.Fact.of([float(p) for p in law])) for law in self.priors)
         workers = tuple(
             nl.WorkerType(tuple(tuple(float(p) for p in row) for row in channel), supply=n, cost=float(cost))
             for channel, n, cost in zip(self.channels, self.supply, self.costs, strict=True)

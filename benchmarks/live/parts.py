@@ -104,7 +104,7 @@ def limit() -> None:
         sys.stdout.flush()
 
 
-def limited_and_own(tasks: int, budget: int, rho: float, replications: int) -> nl.Study:
+def limited_and_own(tasks: int, budget: int, rho: float, replications: int) -> nl.results.Study:
     """The index with tables for MOST_RHO and with the problem's own."""
     own, limited = (nl.Problem.identical(tasks, budget, arrival_rate=r, completion_rate=1.0) for r in (rho, MOST_RHO))
     rules = [Index(solve_table(limited), name="limit"), Index(solve_table(own), name="own")]

@@ -1,4 +1,4 @@
-"""The errors of nextlabel: one root, each with a message and a hint, all of them public (``nextlabel.InputError`` ...).
+"""The errors of nextlabel: one root, each with a message and a hint, all of them public (``nl.errors``).
 
 ::
 

@@ -162,7 +162,7 @@ def test_from_python(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'labels.db'}"
     with nl.Campaign.create(url, tasks=["a", "b"], budget=4, id="mine") as campaign:
         campaign.delete()
-        with pytest.raises(nl.GoneError):
+        with pytest.raises(nl.errors.GoneError):
             campaign.ask("ann")
     with pytest.raises(InputError):
         nl.Campaign.open(url)

@@ -38,13 +38,13 @@ def test_the_declaration_names_the_fields_of_the_settings() -> None:
 def test_a_lease_or_its_id() -> None:
     with campaign() as c:
         lease = c.ask("ann")
-        assert isinstance(lease, nl.Lease) and lease
+        assert isinstance(lease, nl.results.Lease) and lease
         assert c.renew(lease).status == "leased"
         assert c.tell(lease, 1) == c.tell(lease.id, "1")
         assert c.undo(lease).status == "leased" and c.release(lease.id).status == "released"
-        nothing = nl.NoTask(c.id, "paused")
+        nothing = nl.results.NoTask(c.id, "paused")
         assert not nothing and nothing.sentence == "The campaign is paused."
-        with pytest.raises(nl.InputError, match="is not a lease"):
+        with pytest.raises(nl.errors.InputError, match="is not a lease"):
             c.tell(nothing, 1)  # type: ignore[arg-type]
 
 
@@ -80,7 +80,7 @@ def test_deadlines_in_every_form(deadline: Any) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(nl.InputError, match=said):
+    with pytest.raises(nl.errors.InputError, match=said):
         campaign(**settings)
 
 
@@ -101,7 +101,7 @@ def test_data_frames_are_tasks() -> None:
 
 def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_rules.py").write_text(
-        "import nextlabel as nl\n\n\nclass FewestLabels(nl.StaticPolicy):\n    name = 'fewest'\n\n"
+        "import nextlabel as nl\n\n\nclass FewestLabels(nl.policies.StaticPolicy):\n    name = 'fewest'\n\n"
         "    def __init__(self, sign=-1.0):\n        self.sign = sign\n\n"
         "    def score(self, view):\n        return self.sign * view.given\n"
     )
@@ -113,16 +113,16 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert tasks == {"0", "1", "2"}
     with campaign(policy=my_rules.FewestLabels()) as c:
         assert c.status.settings.policy == "my_rules:FewestLabels"
-    with pytest.raises(nl.InputError, match="cannot be made again from its name"):
+    with pytest.raises(nl.errors.InputError, match="cannot be made again from its name"):
         campaign(policy=my_rules.FewestLabels(sign=1.0))
-    with campaign(policy=nl.OKG()) as c:
+    with campaign(policy=nl.policies.OKG()) as c:
         assert c.status.settings.policy == "okg"
 
 
 def test_the_certificate_is_one_object_until_something_happens() -> None:
     with campaign() as c:
         first = c.certificate()
-        assert isinstance(first, nl.Certificate) and c.certificate() is first
+        assert isinstance(first, nl.results.Certificate) and c.certificate() is first
         assert first.curve[0][0] == -6 and first.gain(0) == pytest.approx(0.0, abs=1e-9)
         assert first.now <= first.upper <= first.ceiling
 

@@ -77,12 +77,12 @@ def test_a_campaign_without_labels_has_frames_without_rows() -> None:
 
 
 def test_libraries_that_are_not_there(campaign: nl.Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(nl.InputError, match="library 'excel' is not known"):
+    with pytest.raises(nl.errors.InputError, match="library 'excel' is not known"):
         campaign.labels_frame("excel")  # type: ignore[arg-type]
 
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(frames, "import_module", missing)
-    with pytest.raises(nl.InputError, match="needs the package polars"):
+    with pytest.raises(nl.errors.InputError, match="needs the package polars"):
         campaign.results_frame("polars")

@@ -363,7 +363,7 @@ class TestIndex:
         assert result["indexability"]["prices_checked"] > 0
 
     def test_save(self, nextlabel: Nextlabel, tmp_path: Path) -> None:
-        from nextlabel import IndexTable
+        from nextlabel.results import IndexTable
 
         path = tmp_path / "table.npz"
         result = nextlabel("index", *TINY, "--save", str(path), "--json").json

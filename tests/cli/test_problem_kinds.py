@@ -61,16 +61,16 @@ def items(tmp_path: Path) -> str:
 class TestFlags:
     def test_priors(self) -> None:
         same(flags(prior="2,1"), nl.Beta(2, 1))
-        same(flags(prior="1,2,1"), nl.Dirichlet((1, 2, 1)))
-        same(flags(accuracy="0.8"), nl.OneCoin(0.5, 0.8))
-        same(flags(accuracy="0.8", truth="0.2"), nl.OneCoin(0.2, 0.8))
+        same(flags(prior="1,2,1"), nl.priors.Dirichlet((1, 2, 1)))
+        same(flags(accuracy="0.8"), nl.priors.OneCoin(0.5, 0.8))
+        same(flags(accuracy="0.8", truth="0.2"), nl.priors.OneCoin(0.2, 0.8))
 
     def test_rewards(self) -> None:
-        same(flags(value="10"), reward=nl.Accuracy(10))
-        same(flags(reward="accuracy", value="10"), reward=nl.Accuracy(10))
-        same(flags(reward="squared-error"), reward=nl.SquaredError())
-        same(flags(utility="1,-5; 0,1"), reward=nl.Utility(((1, -5), (0, 1))))
-        same(flags(utility="1,-5;0,1", abstain="0.3"), reward=nl.Utility(((1, -5), (0, 1)), 0.3))
+        same(flags(value="10"), reward=nl.rewards.Accuracy(10))
+        same(flags(reward="accuracy", value="10"), reward=nl.rewards.Accuracy(10))
+        same(flags(reward="squared-error"), reward=nl.rewards.SquaredError())
+        same(flags(utility="1,-5; 0,1"), reward=nl.rewards.Utility(((1, -5), (0, 1))))
+        same(flags(utility="1,-5;0,1", abstain="0.3"), reward=nl.rewards.Utility(((1, -5), (0, 1)), 0.3))
 
     def test_campaign(self) -> None:
         same(flags(label_cost="0.02"), label_cost=0.02)
@@ -102,20 +102,24 @@ class TestFlagsOverFile:
 
     def test_priors(self, file: Callable[[str], str]) -> None:
         path = file("[[tasks]]\ncount = 3\nprior = [1, 1]\nthreshold = 0.6\n")
-        assert ProblemFlags(prior="1,1,1", problem=path).read().classes == (nl.TaskClass(3, nl.Dirichlet((1, 1, 1))),)
-        assert ProblemFlags(accuracy="0.8", problem=path).read().classes == (nl.TaskClass(3, nl.OneCoin(0.5, 0.8)),)
+        assert ProblemFlags(prior="1,1,1", problem=path).read().classes == (
+            nl.TaskClass(3, nl.priors.Dirichlet((1, 1, 1))),
+        )
+        assert ProblemFlags(accuracy="0.8", problem=path).read().classes == (
+            nl.TaskClass(3, nl.priors.OneCoin(0.5, 0.8)),
+        )
 
     def test_known_accuracy_keeps_the_other_half(self, file: Callable[[str], str]) -> None:
         path = file("[[tasks]]\ncount = 3\nprior = {kind = 'one-coin', probability = 0.2, accuracy = 0.7}\n")
-        assert ProblemFlags(accuracy="0.8", problem=path).read().classes[0].prior == nl.OneCoin(0.2, 0.8)
-        assert ProblemFlags(truth="0.4", problem=path).read().classes[0].prior == nl.OneCoin(0.4, 0.7)
+        assert ProblemFlags(accuracy="0.8", problem=path).read().classes[0].prior == nl.priors.OneCoin(0.2, 0.8)
+        assert ProblemFlags(truth="0.4", problem=path).read().classes[0].prior == nl.priors.OneCoin(0.4, 0.7)
 
     def test_rewards(self, file: Callable[[str], str]) -> None:
         path = file("[[tasks]]\ncount = 3\nreward = {kind = 'utility', matrix = [[1, 0], [0, 1]], abstain = 0.6}\n")
         matrix = ((1, 0), (0, 1))
-        assert ProblemFlags(abstain="0.7", problem=path).read().classes[0].reward == nl.Utility(matrix, 0.7)
-        assert ProblemFlags(value="2", problem=path).read().classes[0].reward == nl.Accuracy(2)
-        assert ProblemFlags(utility="1,1", problem=path).read().classes[0].reward == nl.Utility(((1, 1),))
+        assert ProblemFlags(abstain="0.7", problem=path).read().classes[0].reward == nl.rewards.Utility(matrix, 0.7)
+        assert ProblemFlags(value="2", problem=path).read().classes[0].reward == nl.rewards.Accuracy(2)
+        assert ProblemFlags(utility="1,1", problem=path).read().classes[0].reward == nl.rewards.Utility(((1, 1),))
 
     def test_rates(self, file: Callable[[str], str]) -> None:
         rate = "arrival_rate = [[0, 2], [16, 1]]\narrival_period = 24\nhorizon = 48\n"
@@ -133,7 +137,9 @@ class TestFlagsOverFile:
         assert ProblemFlags(accuracy="0.8", problem=path).read().classes == expected
         path = file("[[tasks]]\ncount = 3\nprior = [1, 1]\nreward = 'squared-error'\nthreshold = 0.6\n")
         problem = ProblemFlags(scores=items, score_column="other", strength="4", problem=path).read()
-        assert problem.classes == score_classes([0.5, 0.5, 0.25], strength=4, threshold=0.6, reward=nl.SquaredError())
+        assert problem.classes == score_classes(
+            [0.5, 0.5, 0.25], strength=4, threshold=0.6, reward=nl.rewards.SquaredError()
+        )
 
 
 BAD = [

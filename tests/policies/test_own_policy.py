@@ -21,32 +21,32 @@ BROKEN = """
 import numpy as np
 import nextlabel as nl
 
-class Shape(nl.StaticPolicy):
+class Shape(nl.policies.StaticPolicy):
     def score(self, view):
         return np.zeros(view.nodes)
 
-class Nan(nl.StaticPolicy):
+class Nan(nl.policies.StaticPolicy):
     def score(self, view):
         return np.where(view.given > 1, np.nan, 0.0)
 
-class Words(nl.StaticPolicy):
+class Words(nl.policies.StaticPolicy):
     def score(self, view):
         return "largest first"
 
-class Lists(nl.Policy):
+class Lists(nl.policies.Policy):
     def scores(self, setting):
         return [np.zeros((2, 2))]
 
-class Needs(nl.StaticPolicy):
+class Needs(nl.policies.StaticPolicy):
     def __init__(self, lead):
         self.lead = lead
     def score(self, view):
         return np.zeros(view.given.shape)
 
-class Half(nl.StaticPolicy):
+class Half(nl.policies.StaticPolicy):
     pass
 
-class Fewest(nl.StaticPolicy):
+class Fewest(nl.policies.StaticPolicy):
     def score(self, view):
         return -1.0 * view.given
 
@@ -122,7 +122,7 @@ def test_wrong_scores_are_refused_where_tasks_have_priors_of_their_own() -> None
 
 def test_something_else_is_no_policy() -> None:
     with pytest.raises(InputError, match="is not a policy"):
-        make_policy(nl.OKG)  # type: ignore[arg-type]
+        make_policy(nl.policies.OKG)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("here")
@@ -158,4 +158,4 @@ def test_a_policy_that_counts_draws_or_plans_has_no_exact_value() -> None:
             nl.policy_value(problem, name)
     with pytest.raises(InputError, match="label cost"):
         nl.policy_value(nl.Problem.identical(tasks=2, budget=3, label_cost=0.1), "okg")
-    assert nl.policy_value(problem, nl.IndexPolicy()).value <= nl.exact_value(problem).value + 1e-9
+    assert nl.policy_value(problem, nl.policies.IndexPolicy()).value <= nl.exact_value(problem).value + 1e-9

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextlabel import Beta, NextlabelError, Problem, TaskClass, load_problem
-from nextlabel.errors import FileFormatError, InputError, ProblemError, SolverError, TooLargeError
+from nextlabel import Beta, Problem, TaskClass, load_problem
+from nextlabel.errors import FileFormatError, InputError, NextlabelError, ProblemError, SolverError, TooLargeError
 from nextlabel.problem.toml import problem_from_table
 
 EXAMPLE = """
@@ -182,26 +182,3 @@ class TestErrors:
     def test_hint_follows_the_message(self) -> None:
         assert str(ProblemError("budget is -1.", "Give 0 or more.")) == "budget is -1. Give 0 or more."
         assert str(ProblemError("budget is -1.")) == "budget is -1."
-
-
-class TestPublicNames:
-    def test_all_is_sorted_and_reachable(self) -> None:
-        import nextlabel
-
-        assert len(set(nextlabel.__all__)) == len(nextlabel.__all__)  # their order is the linter's business
-        for name in nextlabel.__all__:
-            assert getattr(nextlabel, name) is not None
-            assert name in dir(nextlabel)
-
-    def test_unknown_name(self) -> None:
-        import nextlabel
-
-        with pytest.raises(AttributeError, match="nextlable"):
-            nextlabel.nextlable  # noqa: B018
-
-    def test_import_is_light(self) -> None:
-        import subprocess
-        import sys
-
-        code = "import nextlabel, sys; sys.exit(any(m in sys.modules for m in ('numpy', 'numba', 'scipy', 'typer')))"
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -97,11 +97,11 @@ class TestClasses:
         assert nl.Problem(classes, 3) == nl.Problem.from_priors(priors, 3, 0.6)
 
     def test_known_accuracy(self) -> None:
-        reward = nl.SquaredError()
+        reward = nl.rewards.SquaredError()
         classes = score_classes([0.2, 0.2, 0.9], accuracy=0.8, reward=reward)
         assert classes == (
-            nl.TaskClass(2, nl.OneCoin(0.2, 0.8), reward=reward),
-            nl.TaskClass(1, nl.OneCoin(0.9, 0.8), reward=reward),
+            nl.TaskClass(2, nl.priors.OneCoin(0.2, 0.8), reward=reward),
+            nl.TaskClass(1, nl.priors.OneCoin(0.9, 0.8), reward=reward),
         )
 
     def test_neither_or_both(self) -> None:

@@ -24,27 +24,27 @@ betas = st.builds(nl.Beta, weights, weights)
 
 
 @st.composite
-def mixtures(draw: st.DrawFn) -> nl.BetaMixture:
+def mixtures(draw: st.DrawFn) -> nl.priors.BetaMixture:
     parts = draw(st.lists(betas, min_size=1, max_size=4))
-    return nl.BetaMixture(tuple(draw(shares) for _ in parts), tuple(parts))
+    return nl.priors.BetaMixture(tuple(draw(shares) for _ in parts), tuple(parts))
 
 
 @st.composite
-def histograms(draw: st.DrawFn) -> nl.Histogram:
+def histograms(draw: st.DrawFn) -> nl.priors.Histogram:
     edges = sorted(draw(st.lists(st.floats(0, 1), min_size=2, max_size=6, unique=True)))
-    return nl.Histogram(tuple(edges), tuple(draw(shares) for _ in edges[1:]))
+    return nl.priors.Histogram(tuple(edges), tuple(draw(shares) for _ in edges[1:]))
 
 
-def dirichlets(answers: int) -> st.SearchStrategy[nl.Dirichlet]:
-    return st.builds(nl.Dirichlet, st.tuples(*[weights] * answers))
+def dirichlets(answers: int) -> st.SearchStrategy[nl.priors.Dirichlet]:
+    return st.builds(nl.priors.Dirichlet, st.tuples(*[weights] * answers))
 
 
 binary = st.one_of(
     betas,
     mixtures(),
     histograms(),
-    st.builds(nl.LogitNormal, st.floats(-50, 50), st.floats(1e-3, 50)),
-    st.builds(nl.OneCoin, st.floats(0, 1), st.floats(0.5, 1)),
+    st.builds(nl.priors.LogitNormal, st.floats(-50, 50), st.floats(1e-3, 50)),
+    st.builds(nl.priors.OneCoin, st.floats(0, 1), st.floats(0.5, 1)),
     dirichlets(2),
 )
 
@@ -52,10 +52,10 @@ binary = st.one_of(
 def rewards(answers: int) -> st.SearchStrategy[Any]:
     rows = st.lists(st.tuples(*[st.floats(-1e6, 1e6)] * answers), min_size=1, max_size=4)
     return st.one_of(
-        st.just(nl.Accuracy()),
-        st.builds(nl.Accuracy, weights),
-        st.builds(nl.Utility, rows.map(tuple), st.none() | st.floats(-10, 10)),
-        st.builds(nl.SquaredError, st.just(1.0) | weights),
+        st.just(nl.rewards.Accuracy()),
+        st.builds(nl.rewards.Accuracy, weights),
+        st.builds(nl.rewards.Utility, rows.map(tuple), st.none() | st.floats(-10, 10)),
+        st.builds(nl.rewards.SquaredError, st.just(1.0) | weights),
     )
 
 
@@ -83,8 +83,8 @@ def problems(draw: st.DrawFn) -> nl.Problem:
 def settled(problem: nl.Problem) -> nl.Problem:
     """Weights that are made to sum to 1 can move by their last bit when they are made to sum to 1 again."""
 
-    def prior(one: nl.Prior) -> nl.Prior:
-        if not isinstance(one, nl.BetaMixture | nl.Histogram):
+    def prior(one: nl.priors.Prior) -> nl.priors.Prior:
+        if not isinstance(one, nl.priors.BetaMixture | nl.priors.Histogram):
             return one
         twice = replace(one)
         same = all(math.isclose(a, b, rel_tol=1e-15) for a, b in zip(one.weights, twice.weights, strict=True))
@@ -104,7 +104,7 @@ class TestRoundTrip:
 
     def test_through_a_file(self, tmp_path: Path) -> None:
         rate = nl.PiecewiseRate(((0, 2.0), (16, 0.2)), 24)
-        problem = nl.Problem.identical(3, 9, (2, 1, 1), reward=nl.SquaredError(), arrival_rate=rate, horizon=48)
+        problem = nl.Problem.identical(3, 9, (2, 1, 1), reward=nl.rewards.SquaredError(), arrival_rate=rate, horizon=48)
         path = tmp_path / "saved.toml"
         path.write_text(nl.problem_to_toml(problem), encoding="utf-8")
         assert nl.load_problem(path) == problem
@@ -127,13 +127,17 @@ class TestRoundTrip:
         ]
 
     def test_every_kind_is_written(self) -> None:
-        written = [nl.Beta(2, 1), nl.Dirichlet((1, 1)), nl.OneCoin(0.5, 0.8), nl.LogitNormal(0, 1)]
-        written += [nl.Histogram((0, 1), (1,)), nl.BetaMixture((1,), (nl.Beta(1, 1),)), nl.Fact(0.3)]
+        written = [nl.Beta(2, 1), nl.priors.Dirichlet((1, 1)), nl.priors.OneCoin(0.5, 0.8), nl.priors.LogitNormal(0, 1)]
+        written += [
+            nl.priors.Histogram((0, 1), (1,)),
+            nl.priors.BetaMixture((1,), (nl.Beta(1, 1),)),
+            nl.priors.Fact(0.3),
+        ]
         kinds = {prior.kind for prior in written}
         assert kinds == set(PRIORS) - {"score"}
         for prior in written:
             assert prior_from(prior_table(prior)) == prior
-        worth = [nl.Accuracy(), nl.Utility(((1, 0), (0, 1))), nl.SquaredError()]
+        worth = [nl.rewards.Accuracy(), nl.rewards.Utility(((1, 0), (0, 1))), nl.rewards.SquaredError()]
         assert {reward.kind for reward in worth} == set(REWARDS)
         for reward in worth:
             assert reward_from(reward_table(reward)) == reward
@@ -150,38 +154,38 @@ class TestForms:
         ("text", "prior"),
         [
             ("[2, 1]", nl.Beta(2, 1)),
-            ("[1, 1, 2]", nl.Dirichlet((1, 1, 2))),
+            ("[1, 1, 2]", nl.priors.Dirichlet((1, 1, 2))),
             ('{kind = "beta", alpha = 2, beta = 1}', nl.Beta(2, 1)),
             (
                 '{kind = "mixture", weights = [3, 1], betas = [[8, 2], [1, 1]]}',
-                nl.BetaMixture((0.75, 0.25), (nl.Beta(8, 2), nl.Beta(1, 1))),
+                nl.priors.BetaMixture((0.75, 0.25), (nl.Beta(8, 2), nl.Beta(1, 1))),
             ),
             (
                 '{kind = "histogram", edges = [0, 0.5, 1], weights = [1, 3]}',
-                nl.Histogram((0, 0.5, 1), (0.25, 0.75)),
+                nl.priors.Histogram((0, 0.5, 1), (0.25, 0.75)),
             ),
-            ('{kind = "logit-normal", mean = 0.5, sd = 2}', nl.LogitNormal(0.5, 2)),
-            ('{kind = "dirichlet", weights = [1, 2]}', nl.Dirichlet((1, 2))),
-            ('{kind = "one-coin", probability = 0.25, accuracy = 0.75}', nl.OneCoin(0.25, 0.75)),
+            ('{kind = "logit-normal", mean = 0.5, sd = 2}', nl.priors.LogitNormal(0.5, 2)),
+            ('{kind = "dirichlet", weights = [1, 2]}', nl.priors.Dirichlet((1, 2))),
+            ('{kind = "one-coin", probability = 0.25, accuracy = 0.75}', nl.priors.OneCoin(0.25, 0.75)),
             ('{kind = "score", probability = 0.25, strength = 4}', nl.Beta(1, 3)),
         ],
     )
-    def test_prior(self, tmp_path: Path, text: str, prior: nl.Prior) -> None:
+    def test_prior(self, tmp_path: Path, text: str, prior: nl.priors.Prior) -> None:
         problem = read(tmp_path, f"budget = 3\n[[tasks]]\ncount = 2\nprior = {text}\n")
         assert problem.classes == (nl.TaskClass(2, prior),)
 
     @pytest.mark.parametrize(
         ("text", "reward"),
         [
-            ('"accuracy"', nl.Accuracy()),
-            ('"squared-error"', nl.SquaredError()),
-            ('{kind = "accuracy", value = 10}', nl.Accuracy(10)),
-            ('{kind = "utility", matrix = [[1, -5], [0, 1]]}', nl.Utility(((1, -5), (0, 1)))),
+            ('"accuracy"', nl.rewards.Accuracy()),
+            ('"squared-error"', nl.rewards.SquaredError()),
+            ('{kind = "accuracy", value = 10}', nl.rewards.Accuracy(10)),
+            ('{kind = "utility", matrix = [[1, -5], [0, 1]]}', nl.rewards.Utility(((1, -5), (0, 1)))),
             (
                 '{kind = "utility", matrix = [[1, -5], [0, 1]], abstain = 0.3}',
-                nl.Utility(((1, -5), (0, 1)), 0.3),
+                nl.rewards.Utility(((1, -5), (0, 1)), 0.3),
             ),
-            ('{kind = "squared-error", scale = 4}', nl.SquaredError(4)),
+            ('{kind = "squared-error", scale = 4}', nl.rewards.SquaredError(4)),
         ],
     )
     def test_reward(self, tmp_path: Path, text: str, reward: Any) -> None:
@@ -213,7 +217,7 @@ class TestScores:
 
     def test_strength(self, folder: Path) -> None:
         problem = read(folder, self.TEXT + "strength = 4}")
-        reward = nl.SquaredError()
+        reward = nl.rewards.SquaredError()
         assert problem == nl.Problem.from_priors([(3, 1), (1, 3), (3, 1)], 3, 0.6, reward)
 
     def test_column_and_accuracy(self, folder: Path) -> None:

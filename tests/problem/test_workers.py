@@ -44,7 +44,7 @@ def problems(draw):
         else:
             workers.append(nl.WorkerType(draw(channels(answers)), **rest))
     law = draw(channels(answers))[0]
-    return nl.Problem.identical(draw(st.integers(1, 9)), 5, nl.Fact.of(law), workers=tuple(workers))
+    return nl.Problem.identical(draw(st.integers(1, 9)), 5, nl.priors.Fact.of(law), workers=tuple(workers))
 
 
 @given(problems())
@@ -74,8 +74,8 @@ def test_accuracy_with_three_answers_spreads_the_rest():
 
 
 def test_a_fact_is_its_probabilities():
-    assert nl.Fact(0.3) == nl.Fact.of([0.7, 0.3])
-    assert nl.Fact.of((0.25, 0.25, 0.5)).answers == 3
+    assert nl.priors.Fact(0.3) == nl.priors.Fact.of([0.7, 0.3])
+    assert nl.priors.Fact.of((0.25, 0.25, 0.5)).answers == 3
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_fact_is_its_probabilities():
     ],
 )
 def test_refusals(workers, tasks, message):
-    with pytest.raises(nl.ProblemError, match=message) as refused:
+    with pytest.raises(nl.errors.ProblemError, match=message) as refused:
         problem_from_table(table(*workers, **tasks))
     assert refused.value.hint
 
@@ -115,12 +115,12 @@ def test_unknown_keys_are_named(tmp_path):
         'budget = 3\n[[tasks]]\ncount = 2\nprior = {kind = "fact", probability = 0.5}\n[[workers]]\nacuracy = 0.9\n',
         encoding="utf-8",
     )
-    with pytest.raises(nl.FileFormatError, match="acuracy"):
+    with pytest.raises(nl.errors.FileFormatError, match="acuracy"):
         nl.load_problem(path)
 
 
 @pytest.mark.parametrize("use", [nl.index_table, nl.check_indexability])
 def test_what_cannot_use_workers_says_so(use):
     problem = problem_from_table(table({"accuracy": 0.9}))
-    with pytest.raises(nl.ProblemError, match="cannot use workers who differ"):
+    with pytest.raises(nl.errors.ProblemError, match="cannot use workers who differ"):
         use(problem)

@@ -55,16 +55,16 @@ def test_over_http_and_by_the_client(service: Service) -> None:
         assert worker.post(path, params={"model": "a"}, json=[]).status_code == 403
     with nl.Client(service.url, service.token) as client:
         rows = [{"task": f"t{k}", "no": 0.3, "yes": 0.7} for k in range(5)]
-        assert client.add_predictions("http", "b", rows, cost=0.5) == nl.AddedPredictions("b", 5, 0, 3)
+        assert client.add_predictions("http", "b", rows, cost=0.5) == nl.results.AddedPredictions("b", 5, 0, 3)
         with pytest.raises(ConflictError):
             client.add_predictions("http", "b", [{"task": "t0", "no": 0.8, "yes": 0.2}])
         assert {one.worker for one in client.labels("http")} == {"model:a", "model:b (fairly sure)"}
 
-    async def again() -> nl.AddedPredictions:
+    async def again() -> nl.results.AddedPredictions:
         async with nl.AsyncClient(service.url, service.token) as client:
             return await client.add_predictions("http", "b", rows, cost=0.5)
 
-    assert asyncio.run(again()) == nl.AddedPredictions("b", 0, 5, 0)
+    assert asyncio.run(again()) == nl.results.AddedPredictions("b", 0, 5, 0)
 
 
 def test_by_the_command_line(service: Service, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -359,10 +359,14 @@ def test_cluster_without_workers() -> None:
 
 def test_names_whatever_is_imported_first() -> None:
     after = (
-        "import nextlabel as nl; assert nl.simulate(nl.Problem.identical(2, 2), [nl.OKG()], replications=2).seed == 0"
+        "import nextlabel as nl; "
+        "assert nl.simulate(nl.Problem.identical(2, 2), [nl.policies.OKG()], replications=2).seed == 0"
     )
     for before in ("", "import nextlabel.simulation.engine; "):
         subprocess.run([sys.executable, "-W", "error", "-c", before + after], check=True)
-    assert isinstance(nl.simulate(paper(2, 3), [nl.IndexPolicy(), nl.make_policy("okg")], replications=2), nl.Study)
+    assert isinstance(
+        nl.simulate(paper(2, 3), [nl.policies.IndexPolicy(), nl.policies.make_policy("okg")], replications=2),
+        nl.results.Study,
+    )
     assert all(getattr(nl, name) is not None for name in nl.__all__)
-    assert nl.IndexPolicy is Index
+    assert nl.policies.IndexPolicy is Index

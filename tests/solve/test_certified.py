@@ -39,13 +39,13 @@ def check(task: ExactTask, arrivals: int, rho: float, cost: float) -> None:
     assert certified and over <= EXCESS, (task, arrivals, rho, cost, over)
 
 
-def money(*rows: tuple[float, ...], abstain: float | None = None) -> nl.Utility:
-    return nl.Utility(rows, abstain)
+def money(*rows: tuple[float, ...], abstain: float | None = None) -> nl.rewards.Utility:
+    return nl.rewards.Utility(rows, abstain)
 
 
 def test_rare_and_costly_mistakes() -> None:
-    check(ExactTask(nl.OneCoin(0.999999999999, 0.9), 0.5, money((-1.0, -1.0), (-1e12, 0.0))), 1, 0.25, 0.0)
-    check(ExactTask(nl.OneCoin(1 - 1e-6, 0.999), 0.5, money((-1.0, -1.0), (-1e7, 0.0))), 4, 0.25, 0.0)
+    check(ExactTask(nl.priors.OneCoin(0.999999999999, 0.9), 0.5, money((-1.0, -1.0), (-1e12, 0.0))), 1, 0.25, 0.0)
+    check(ExactTask(nl.priors.OneCoin(1 - 1e-6, 0.999), 0.5, money((-1.0, -1.0), (-1e7, 0.0))), 4, 0.25, 0.0)
 
 
 def random_task(rng: np.random.Generator) -> ExactTask:
@@ -53,23 +53,23 @@ def random_task(rng: np.random.Generator) -> ExactTask:
     rare, dear = 10.0 ** -rng.uniform(3, 12), 10.0 ** rng.uniform(3, 12)
     kind = rng.integers(4)
     threshold = 0.5
-    prior: nl.Prior
+    prior: nl.priors.Prior
     if kind == 0:
-        prior = nl.OneCoin(rare if rng.random() < 0.5 else 1 - rare, float(rng.uniform(0.55, 0.999)))
+        prior = nl.priors.OneCoin(rare if rng.random() < 0.5 else 1 - rare, float(rng.uniform(0.55, 0.999)))
     elif kind == 1:
         prior, threshold = nl.Beta(*10.0 ** rng.uniform(-0.5, 1.3, 2)), float(rng.choice([rare, 1 - rare, 0.1, 0.9]))
     elif kind == 2:
         parts = tuple(nl.Beta(*10.0 ** rng.uniform(-0.5, 1.3, 2)) for _ in range(2))
-        prior, threshold = nl.BetaMixture((rare, 1 - rare), parts), float(rng.choice([rare, 0.5, 0.9]))
+        prior, threshold = nl.priors.BetaMixture((rare, 1 - rare), parts), float(rng.choice([rare, 0.5, 0.9]))
     else:
-        prior = nl.Histogram((0.0, 0.3, 0.5, 0.9, 1.0), (0.2, 0.1, rare, 0.3))
+        prior = nl.priors.Histogram((0.0, 0.3, 0.5, 0.9, 1.0), (0.2, 0.1, rare, 0.3))
     low, high = -dear * rng.uniform(0.5, 2), rng.uniform(0, 1)
     rows = (
         [(high, low), (rng.uniform(-1, 0), high)] if rng.random() < 0.5 else [(high, rng.uniform(-1, 0)), (low, high)]
     )
     if rng.random() < 0.3:
         rows.append((-0.1, -0.1))
-    return ExactTask(prior, threshold, nl.Utility(tuple((float(x), float(y)) for x, y in rows)))
+    return ExactTask(prior, threshold, nl.rewards.Utility(tuple((float(x), float(y)) for x, y in rows)))
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -111,7 +111,7 @@ def test_every_prior_with_every_reward(kind: str, reward: str) -> None:
 
 @pytest.mark.parametrize("weights", [(1e5, 1.0001e5, 1.0002e5), (2.0, 1e5, 0.99e5)])
 def test_a_dirichlet_prior_of_large_weights(weights: tuple[float, ...]) -> None:
-    task = ExactTask(nl.Dirichlet(weights), 0.5, nl.Accuracy())
+    task = ExactTask(nl.priors.Dirichlet(weights), 0.5, nl.rewards.Accuracy())
     over, certified = excess(task, 2, 0.25, 0.0, digits=25)
     assert certified and over <= 1e-10
 
@@ -140,7 +140,7 @@ def test_any_horizon(K: int, U: int, mu: float, r: float) -> None:
 def test_any_horizon_of_a_large_campaign() -> None:
     """K = 1000, U = 1200, fast labels."""
 
-    def bound(horizon: float) -> nl.Bound:
+    def bound(horizon: float) -> nl.results.Bound:
         return nl.upper_bound(
             nl.Problem.identical(1000, 1200, arrival_rate=100.0, completion_rate=1e3, horizon=horizon)
         )

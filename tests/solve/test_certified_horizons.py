@@ -71,13 +71,13 @@ def random_case(rng: np.random.Generator) -> Case:
     return Case(tasks, U, pieces, float(mu), T, cost)
 
 
-def _prior(rng: np.random.Generator) -> tuple[nl.Prior, float]:
+def _prior(rng: np.random.Generator) -> tuple[nl.priors.Prior, float]:
     kind = rng.integers(3)
     if kind == 0:
-        return nl.OneCoin(float(rng.uniform(0.05, 0.95)), float(rng.uniform(0.55, 0.99))), 0.5
+        return nl.priors.OneCoin(float(rng.uniform(0.05, 0.95)), float(rng.uniform(0.55, 0.99))), 0.5
     if kind == 1:
         parts = tuple(nl.Beta(*10.0 ** rng.uniform(-0.5, 1, 2)) for _ in range(2))
-        return nl.BetaMixture((0.3, 0.7), parts), 0.5
+        return nl.priors.BetaMixture((0.3, 0.7), parts), 0.5
     return nl.Beta(*10.0 ** rng.uniform(-0.5, 1, 2)), float(rng.choice([0.5, rng.uniform(0.2, 0.8)]))
 
 
@@ -103,7 +103,7 @@ def test_two_thousand_horizons(block: int) -> None:
 
 # ------------------------------------------------------------------ the oracle itself
 
-FAIR = ExactTask(nl.Beta(1, 1), 0.5, nl.Accuracy())
+FAIR = ExactTask(nl.Beta(1, 1), 0.5, nl.rewards.Accuracy())
 
 
 @pytest.mark.parametrize(("r", "mu", "T"), [(0.1, 0.4, 3.0), (1.0, 1e3, 10.0), (0.1, 1e5, 100.0), (3.0, 0.01, 2.0)])
@@ -115,7 +115,7 @@ def test_the_oracle_agrees_with_an_ordinary_differential_equation() -> None:
     """SciPy's integrator, to its accuracy; a cost, so that the best decision changes in time, and jumps of the rate."""
     pieces = [(0.0, 1.0), (4.0, 0.2), (7.0, 3.0)]
     slow = Finite(Task(2.0, 1.3, 0.6, 1.0, 0.4), [0.05] * 3, 10.0, pieces=pieces)(0, 0, 0, 3)
-    task = ExactTask(nl.Beta(2.0, 1.3), 0.6, nl.Accuracy())
+    task = ExactTask(nl.Beta(2.0, 1.3), 0.6, nl.rewards.Accuracy())
     assert optimum([task], 3, pieces, 0.4, 10.0, 0.05) == pytest.approx(slow, abs=1e-10)
     both = joint_optimum(Task(r=1.0), 2, 3, [(0.0, 1.0)], 10.0)
     assert optimum([FAIR, FAIR], 3, [(0.0, 1.0)], 0.4, 10.0) == pytest.approx(both, abs=1e-10)

@@ -83,7 +83,7 @@ def _own(given: str) -> Policy:
     if not (isinstance(found, type) and issubclass(found, Policy)):
         raise InputError(
             f"policy {given!r}: {name} is not a policy.",
-            "Make it a subclass of nextlabel.StaticPolicy or nextlabel.WorkerPolicy, with score(view).",
+            "Make it a subclass of nl.policies.StaticPolicy or nl.policies.WorkerPolicy, with score(view).",
         )
     try:
         policy = found()

@@ -14,13 +14,13 @@ from tolerances import EXACT
 
 def coins(*pairs, tasks=2, budget=3, **rest):
     workers = tuple(nl.WorkerType.of_accuracy(accuracy, supply=n) for accuracy, n in pairs)
-    return nl.Problem.identical(tasks, budget, nl.Fact(0.5), workers=workers, **rest)
+    return nl.Problem.identical(tasks, budget, nl.priors.Fact(0.5), workers=workers, **rest)
 
 
 TWO_COINS = nl.Problem.identical(
     2,
     3,
-    nl.Fact(0.5),
+    nl.priors.Fact(0.5),
     workers=(
         nl.WorkerType(((0.5, 0.5), (0.05, 0.95)), supply=2),
         nl.WorkerType(((0.9, 0.1), (0.4, 0.6)), supply=2),
@@ -54,15 +54,15 @@ def test_the_bound_says_what_it_assumes():
 
 def test_workers_who_are_alike_meet_the_bound_of_one_coin():
     """With all workers .75 and no limit but the budget: the bound for equal workers without delay is the same."""
-    problem = nl.Problem.identical(1000, 3000, nl.Fact(0.5), workers=(nl.WorkerType.of_accuracy(0.75),))
-    alike = nl.Problem.identical(1000, 3000, nl.OneCoin(0.5, 0.75), arrival_rate=1e-3, completion_rate=1e3)
+    problem = nl.Problem.identical(1000, 3000, nl.priors.Fact(0.5), workers=(nl.WorkerType.of_accuracy(0.75),))
+    alike = nl.Problem.identical(1000, 3000, nl.priors.OneCoin(0.5, 0.75), arrival_rate=1e-3, completion_rate=1e3)
     assert nl.upper_bound(problem).value == pytest.approx(nl.upper_bound(alike).value, rel=1e-5)
 
 
 def test_another_unit_of_the_reward():
     """Ten times the reward and the cost is ten times the bound and its prices."""
     one = coins((0.9, 10), (0.6, 10), tasks=8, budget=16, label_cost=0.03)
-    ten = coins((0.9, 10), (0.6, 10), tasks=8, budget=16, label_cost=0.3, reward=nl.Accuracy(10))
+    ten = coins((0.9, 10), (0.6, 10), tasks=8, budget=16, label_cost=0.3, reward=nl.rewards.Accuracy(10))
     small, large = nl.upper_bound(one), nl.upper_bound(ten)
     assert large.value == pytest.approx(10 * small.value, rel=1e-6)
     assert large.price == pytest.approx(10 * small.price, abs=1e-5)
@@ -70,9 +70,9 @@ def test_another_unit_of_the_reward():
 
 def test_classes_with_different_rewards_share_the_prices():
     """Tasks that count more get the labels; the bound is above what any split of the budget reaches."""
-    dear = nl.TaskClass(4, nl.Fact(0.5), reward=nl.Accuracy(3))
-    cheap = nl.TaskClass(4, nl.Fact(0.5))
-    abstaining = nl.TaskClass(2, nl.Fact(0.5), reward=nl.Utility(((1, -5), (-5, 1)), abstain=0))
+    dear = nl.TaskClass(4, nl.priors.Fact(0.5), reward=nl.rewards.Accuracy(3))
+    cheap = nl.TaskClass(4, nl.priors.Fact(0.5))
+    abstaining = nl.TaskClass(2, nl.priors.Fact(0.5), reward=nl.rewards.Utility(((1, -5), (-5, 1)), abstain=0))
     workers = (nl.WorkerType.of_accuracy(0.8),)
     both = nl.upper_bound(nl.Problem((dear, cheap, abstaining), 12, workers=workers)).value
     parts = range(0, 13, 4)
@@ -103,7 +103,7 @@ class TestChannelsNotKnown:
 
         def bound(**worker):
             workers = (nl.WorkerType(supply=300, count=5, **worker),)
-            return crowd_bound(nl.Problem.identical(100, 200, nl.Fact(0.5), workers=workers), grid=100, draws=12)
+            return crowd_bound(nl.Problem.identical(100, 200, nl.priors.Fact(0.5), workers=workers), grid=100, draws=12)
 
         unknown = bound(prior=((8, 2), (2, 8)))
         assert unknown.confidence == 0.99
@@ -113,7 +113,7 @@ class TestChannelsNotKnown:
 
     def test_the_same_seed_draws_the_same_crowds(self):
         workers = (nl.WorkerType(prior=((8, 2), (2, 8)), count=3),)
-        problem = nl.Problem.identical(10, 20, nl.Fact(0.5), workers=workers)
+        problem = nl.Problem.identical(10, 20, nl.priors.Fact(0.5), workers=workers)
         first, again, other = (crowd_bound(problem, grid=60, draws=4, seed=seed) for seed in (1, 1, 2))
         assert first.value == again.value != other.value
 
@@ -144,7 +144,7 @@ class TestChannelsNotKnown:
         assert found.values.min() < found.mean < found.limit
 
     def test_one_crowd_is_not_a_sample(self):
-        with pytest.raises(nl.ProblemError, match="1 crowds"):
+        with pytest.raises(nl.errors.ProblemError, match="1 crowds"):
             average_bounds(
                 [Crowd(np.array([[0.5, 0.5]]), np.ones(1), Types(np.eye(2)[None], np.ones(1), np.zeros(1)))], 1
             )
@@ -159,11 +159,11 @@ class TestChannelsNotKnown:
     ],
 )
 def test_what_exact_refuses(worker, message):
-    problem = nl.Problem.identical(2, 3, nl.Fact(0.5), workers=(nl.WorkerType(**worker),))
-    with pytest.raises(nl.ProblemError, match=message):
+    problem = nl.Problem.identical(2, 3, nl.priors.Fact(0.5), workers=(nl.WorkerType(**worker),))
+    with pytest.raises(nl.errors.ProblemError, match=message):
         nl.exact_value(problem)
 
 
 def test_exact_refuses_what_is_too_large():
-    with pytest.raises(nl.TooLargeError, match="too many"):
+    with pytest.raises(nl.errors.TooLargeError, match="too many"):
         nl.exact_value(coins((0.9, 1000), tasks=1000, budget=3000))

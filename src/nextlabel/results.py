@@ -1,0 +1,58 @@
+"""Results: the types that functions, campaigns and clients return."""
+
+from nextlabel.backtesting.result import Backtest
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.outside_answers import Skipped
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
+from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.crowd.audit import Audit
+from nextlabel.crowd.learn import LearntCrowd, LearntWorker
+from nextlabel.files.labels import LabelTable, ReadReport
+from nextlabel.learn.priors import LearntPrior
+from nextlabel.learn.rates import Rates
+from nextlabel.planning.result import Plan
+from nextlabel.problem.scores import ItemScores
+from nextlabel.simulation.crowd_replay import CrowdReplayed
+from nextlabel.simulation.study import Study
+from nextlabel.solve.bound import Bound
+from nextlabel.solve.crowd.from_labels import BoundFromLabels
+from nextlabel.solve.exact import ExactResult
+from nextlabel.solve.index import IndexTable
+
+__all__ = [
+    "Added",
+    "AddedPredictions",
+    "Audit",
+    "AuditItem",
+    "AuditedAccuracy",
+    "Backtest",
+    "Bound",
+    "BoundFromLabels",
+    "CampaignLinks",
+    "CampaignStatus",
+    "Certificate",
+    "ChangedLabels",
+    "CrowdReplayed",
+    "Event",
+    "ExactResult",
+    "GivenLabel",
+    "IndexTable",
+    "ItemScores",
+    "LabelTable",
+    "LearntCrowd",
+    "LearntPrior",
+    "LearntWorker",
+    "Lease",
+    "NoTask",
+    "Plan",
+    "Rates",
+    "ReadReport",
+    "Result",
+    "Skipped",
+    "Study",
+    "Told",
+    "WorkerReport",
+]

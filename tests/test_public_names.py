@@ -17,9 +17,9 @@ from nextlabel import policies
 def imported_for_type_checkers(module: ModuleType) -> set[str]:
     tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    return {
-        alias.asname or alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
+    imports = [alias for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    renamed = [node.targets[0] for node in block.body if isinstance(node, ast.Assign)]
+    return {alias.asname for alias in imports if alias.asname} | {ast.unparse(target) for target in renamed}
 
 
 @pytest.mark.parametrize("module", [nl, policies])

@@ -157,7 +157,7 @@ def crowd_campaign_job() -> dict[str, float]:
     import nextlabel as nl
     from benchmarks.crowd_campaign import large_crowd
     from nextlabel.beliefs.fact import Fact
-    from nextlabel.problem.task_class import TaskClass
+    from nextlabel.problem.tasks import TaskClass
     from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values
 

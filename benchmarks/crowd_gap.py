@@ -35,7 +35,7 @@ from nextlabel.kernels.crowd_rollout import (
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.relaxation import CrowdTypes
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.problem.workers import WorkerType
 from nextlabel.simulation.crowd import CrowdSetting, reference_values
 from nextlabel.solve.bound import upper_bound

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from oracles import Task
 
 weights = st.sampled_from([0.3, 0.5, 1.0, 1.0, 1.3, 2.0, 3.5, 6.0]) | st.floats(0.2, 8.0)

@@ -12,7 +12,7 @@ from time import process_time
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.problem.problem import TaskClass
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve import standing
 
 TASKS = 50

@@ -32,11 +32,11 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.learn.rates import estimate_rates
     from nextlabel.planning.plan import plan as plan
     from nextlabel.policies.exact_value import policy_value as policy_value
+    from nextlabel.problem.problem import PiecewiseRate as PiecewiseRate
     from nextlabel.problem.problem import Problem as Problem
-    from nextlabel.problem.rates import PiecewiseRate as PiecewiseRate
-    from nextlabel.problem.scores import read_scores as read_scores
-    from nextlabel.problem.scores import score_classes as score_classes
-    from nextlabel.problem.task_class import TaskClass as TaskClass
+    from nextlabel.problem.tasks import TaskClass as TaskClass
+    from nextlabel.problem.tasks import read_scores as read_scores
+    from nextlabel.problem.tasks import score_classes as score_classes
     from nextlabel.problem.toml import load_problem as load_problem
     from nextlabel.problem.toml import problem_to_toml as problem_to_toml
     from nextlabel.problem.workers import WorkerType as WorkerType
@@ -67,10 +67,8 @@ _HOMES = {
     "nextlabel.learn.rates": "rates",
     "nextlabel.planning.plan": "plan",
     "nextlabel.policies.exact_value": "policy_value",
-    "nextlabel.problem.problem": "Problem",
-    "nextlabel.problem.rates": "PiecewiseRate",
-    "nextlabel.problem.scores": "read_scores score_classes",
-    "nextlabel.problem.task_class": "TaskClass",
+    "nextlabel.problem.problem": "PiecewiseRate Problem",
+    "nextlabel.problem.tasks": "TaskClass read_scores score_classes",
     "nextlabel.problem.toml": "load_problem problem_to_toml",
     "nextlabel.problem.workers": "WorkerType",
     "nextlabel.simulation.crowd_replay": "CrowdRecord replay_crowd",

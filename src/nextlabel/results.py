@@ -14,7 +14,7 @@ from nextlabel.files.labels import LabelTable, ReadReport
 from nextlabel.learn.priors import LearntPrior
 from nextlabel.learn.rates import Rates
 from nextlabel.planning.result import Plan
-from nextlabel.problem.scores import ItemScores
+from nextlabel.problem.tasks import ItemScores
 from nextlabel.simulation.crowd_replay import CrowdReplayed
 from nextlabel.simulation.study import Study
 from nextlabel.solve.bound import Bound

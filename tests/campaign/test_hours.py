@@ -25,7 +25,7 @@ from nextlabel.campaign.rates import (
 )
 from nextlabel.campaign.rows import Rules, rules_from_json, rules_to_json
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.problem import PiecewiseRate
 from nextlabel.store.sql import open_store
 from stores import Clock, service_of_store
 

@@ -24,7 +24,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.state import TaskState
+from nextlabel.problem.tasks import TaskState
 from nextlabel.store.sql import open_store
 from stores import Clock
 from task_moves import assign, complete, take_back, withdraw

@@ -10,8 +10,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign import scoring
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.problem.scores import prior_of_score
-from nextlabel.problem.state import TaskState
+from nextlabel.problem.tasks import TaskState, prior_of_score
 from states import differences
 from stores import Clock, opened, service_of_store, simple
 

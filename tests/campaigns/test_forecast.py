@@ -13,8 +13,8 @@ from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.campaigns.forecast import forecast, replications_for
 from nextlabel.errors import InputError
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.state import Groups, fresh_groups
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from nextlabel.solve.standing import standing_bound

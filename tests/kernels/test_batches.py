@@ -11,7 +11,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.batches import Batches, Plan, batch_backward, batch_forward
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import no_delay_edge
 from nextlabel.solve.truncation import make_cut, make_timeline

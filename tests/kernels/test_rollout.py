@@ -20,7 +20,7 @@ from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays, none_recorded
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from strategies import random_problem
 from tolerances import ROUNDING

@@ -13,7 +13,8 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.index import sweep
 from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut
 from nextlabel.solve.index_roots import IndexWork, SpareWork
 from nextlabel.solve.truncation import make_cut, make_timeline

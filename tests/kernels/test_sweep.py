@@ -10,7 +10,8 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.index import Brackets, narrow, narrow_over_time, sweep
 from nextlabel.kernels.sweep import fill_edges, next_row
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut, index_timeline
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.truncation import make_cut

@@ -8,7 +8,7 @@ import pytest
 from nextlabel.planning.plan import plan
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.scores import score_classes
+from nextlabel.problem.tasks import score_classes
 from nextlabel.simulation import curve as curve_module
 from nextlabel.simulation import own_priors
 from nextlabel.simulation.curve import sample_tasks, value_curve

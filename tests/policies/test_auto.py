@@ -18,7 +18,7 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, scale_of, stored_rows

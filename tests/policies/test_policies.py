@@ -22,7 +22,8 @@ from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.policies.thompson import quantiles
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from tolerances import REWARD, ROUNDING
 

@@ -19,9 +19,8 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nextlabel as nl
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.problem.scores import LEAST, read_scores, score_classes
+from nextlabel.problem.tasks import LEAST, read_scores, score_classes
 
 
 def write(folder: Path, text: str | bytes) -> Path:

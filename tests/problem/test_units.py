@@ -17,7 +17,8 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.lagrangian import Resolve
 from nextlabel.policies.okg import OKGIdle
 from nextlabel.policies.registry import POLICIES
-from nextlabel.problem.problem import Problem, TaskClass, in_units, reward_unit
+from nextlabel.problem.problem import Problem, in_units, reward_unit
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.curve import bound_curve

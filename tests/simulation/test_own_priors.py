@@ -22,7 +22,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, class_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.own_priors import ClassTables, OwnCampaigns, own_prior_tables

@@ -13,7 +13,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import DEPTHS, affordable_limits
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.scores import score_classes
+from nextlabel.problem.tasks import score_classes
 from nextlabel.simulation import own_priors
 from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 from nextlabel.simulation.study import simulate

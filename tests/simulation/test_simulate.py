@@ -20,7 +20,8 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound

@@ -7,9 +7,8 @@ import pytest
 
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.lagrangian import planned_by_arrival
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.state import fresh_groups
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import fresh_groups
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.bound import upper_bound

@@ -11,9 +11,8 @@ import pytest
 
 from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.state import Groups, fresh_groups
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import Groups, fresh_groups
 from nextlabel.solve.batched import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.per_arrival import batch_sizes

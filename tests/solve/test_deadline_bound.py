@@ -10,9 +10,8 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.state import Groups, fresh_groups
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import charged, deadline_bound
 from nextlabel.solve.exact import exact_value

@@ -21,7 +21,8 @@ from scipy.special import betainc
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError, TooLargeError
 from nextlabel.policies.exact_value import policy_value
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.exact import CollisionError, JointSweep, count_states, exact_value
 from nextlabel.solve.joint import count_groups
 from tolerances import EXACT

@@ -20,7 +20,8 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value

@@ -8,8 +8,8 @@ import pytest
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.scores import score_classes
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass, score_classes
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.grouping import Grouped, chord_errors, group, mean_errors, scored

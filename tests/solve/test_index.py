@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_node
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import IndexTable, index_table
 from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite, infinite
 from strategies import problem_of, thresholds, weights

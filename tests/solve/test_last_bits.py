@@ -15,7 +15,8 @@ from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.mixture import climb_mixture
 from nextlabel.learn.weights import most_likely_weights
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value

@@ -15,8 +15,7 @@ from nextlabel.kernels.policy import layer_at
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.index import IndexTable, index_cut, index_table
 from nextlabel.solve.index_roots import LATE, IndexWork, least_time_to_spare
 from nextlabel.solve.truncation import make_cut, make_timeline

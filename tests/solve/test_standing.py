@@ -18,8 +18,8 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.state import Groups, fresh_groups
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.solve import standing
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.standing import standing_bound

@@ -8,9 +8,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
-from nextlabel.problem.problem import TaskClass
-from nextlabel.problem.scores import prior_of_score
-from nextlabel.problem.state import Groups
+from nextlabel.problem.tasks import Groups, TaskClass, prior_of_score
 from nextlabel.solve import standing
 from nextlabel.solve.standing import Standing, group_standing, standing_bound
 

@@ -17,7 +17,7 @@ from nextlabel.campaign.scoring import score
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
-from nextlabel.problem.state import TaskState
+from nextlabel.problem.tasks import TaskState
 from nextlabel.store import engine
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, everything, opened, service_of_store, simple

@@ -15,9 +15,10 @@ R is convex in the belief, so that no label hurts. Guarantee: exact functions of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,24 +27,20 @@ from nextlabel.beliefs.prior import number, shown
 from nextlabel.errors import ProblemError
 
 
-class Reward(Protocol):
-    """A reward array from beliefs; hashable."""
+class Reward(ABC):
+    """A reward array from beliefs; frozen and hashable. One of your own says ``values``, ``magnitude``, ``largest``."""
 
     kind: ClassVar[str]
     #: Levels that ``values`` needs past the last one asked for.
-    ahead: ClassVar[int]
+    ahead: ClassVar[int] = 0
     #: Whether it asks for the chances of the answers only, not for the truth.
-    of_chances: ClassVar[bool]
+    of_chances: ClassVar[bool] = False
 
+    @abstractmethod
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
         """R and ceiling (..., N) from prob and truth (..., N + further levels, J); N ends ``ahead`` levels earlier."""
-        ...
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the reward stays the same when truths change names."""
-        ...
-
+    @abstractmethod
     def magnitude(self, truth: Floats, reward: float) -> float:
         """Bound on E[sum_q abs(u[a][q]) P_q] for the best decision a, whatever labels come: see ``error_budget``.
 
@@ -51,34 +48,32 @@ class Reward(Protocol):
 
         ``truth`` (J,) and ``reward`` are those of the task before its first label.
         """
-        ...
 
     @property
+    @abstractmethod
     def largest(self) -> float:
         """The largest absolute value of a reward."""
-        ...
 
-    def check(self, answers: int) -> None:
-        """Raise a ProblemError if it does not fit tasks with that many answers."""
-        ...
-
-    def describe(self) -> str:
-        """A few words."""
-        ...
-
-
-@runtime_checkable
-class Scalable(Reward, Protocol):
-    """A reward that can be counted in another unit, as all of this module can."""
+    @property
+    def symmetric(self) -> bool:
+        """Whether the reward stays the same when truths change names."""
+        return False
 
     @property
     def size(self) -> float:
-        """The most that two rewards can differ, about."""
-        ...
+        """The most that two rewards can differ, about; 0 if it cannot be counted in another unit by ``times``."""
+        return 0.0
 
     def times(self, factor: float) -> Reward:
         """The same reward, every value ``factor`` times as large."""
-        ...
+        raise NotImplementedError
+
+    def check(self, answers: int) -> None:  # noqa: B027 - most rewards fit all tasks
+        """Raise a ProblemError if it does not fit tasks with that many answers."""
+
+    def describe(self) -> str:
+        """A few words."""
+        return self.kind
 
 
 def largest(values: Floats) -> Floats:
@@ -106,14 +101,12 @@ def _finite(name: str, value: object, *, least: float = -np.inf) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(Reward):
     """``value`` for a task whose most likely truth is the truth."""
 
     value: float = 1.0
     kind: ClassVar[str] = "accuracy"
-    ahead: ClassVar[int] = 0
-    of_chances: ClassVar[bool] = False
-    symmetric: ClassVar[bool] = True
+    symmetric = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", _finite("value of a correct task", self.value, least=0.0))
@@ -132,17 +125,11 @@ class Accuracy:
         """v."""
         return self.value
 
-    @property
-    def size(self) -> float:
-        """v."""
-        return self.value
+    size = largest
 
     def times(self, factor: float) -> Accuracy:
         """``factor`` v for a correct task."""
         return Accuracy(factor * self.value)
-
-    def check(self, answers: int) -> None:
-        """Fits all tasks."""
 
     def describe(self) -> str:
         """A few words."""
@@ -150,14 +137,12 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Utility:
+class Utility(Reward):
     """``matrix[a][q]`` for decision a when the truth is q, and ``abstain`` whatever the truth, if it is allowed."""
 
     matrix: tuple[tuple[float, ...], ...]
     abstain: float | None = None
     kind: ClassVar[str] = "utility"
-    ahead: ClassVar[int] = 0
-    of_chances: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         try:
@@ -230,14 +215,14 @@ class Utility:
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredError:
+class SquaredError(Reward):
     """Minus ``scale`` times the expected squared error of the best estimate of theta."""
 
     scale: float = 1.0
     kind: ClassVar[str] = "squared-error"
     ahead: ClassVar[int] = 1
     of_chances: ClassVar[bool] = True
-    symmetric: ClassVar[bool] = True
+    symmetric = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _finite("scale", self.scale, least=0.0))
@@ -260,17 +245,11 @@ class SquaredError:
         """s."""
         return self.scale
 
-    @property
-    def size(self) -> float:
-        """s."""
-        return self.scale
+    size = largest
 
     def times(self, factor: float) -> SquaredError:
         """``factor`` s."""
         return SquaredError(factor * self.scale)
-
-    def check(self, answers: int) -> None:
-        """Fits all tasks."""
 
     def describe(self) -> str:
         """A few words."""

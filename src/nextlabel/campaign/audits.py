@@ -16,7 +16,7 @@ import numpy as np
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.problem.problem import whole
+from nextlabel.problem.tasks import whole
 
 #: Tasks of one audit, all draws together.
 MOST_AUDITED: Final = 2000

@@ -27,9 +27,8 @@ from nextlabel.campaign.settings import CampaignSettings, columns_sentence, is_s
 from nextlabel.errors import InputError
 from nextlabel.files.open_table import is_frame
 from nextlabel.files.tasks import TaskReader
-from nextlabel.problem.problem import TaskClass
-from nextlabel.problem.scores import beta_of_score
 from nextlabel.problem.tables import prior_from, prior_table
+from nextlabel.problem.tasks import TaskClass, beta_of_score
 
 #: Characters of an id and of a payload as JSON; levels of lists and tables within a task.
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32

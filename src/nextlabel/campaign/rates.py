@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.problem import PiecewiseRate
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow

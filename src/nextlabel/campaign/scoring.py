@@ -34,8 +34,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES, class_arrays
 from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.scores import prior_of_score
-from nextlabel.problem.state import TaskState
+from nextlabel.problem.tasks import TaskState, prior_of_score
 from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "ranked_by_grid", "score", "scores_for"]

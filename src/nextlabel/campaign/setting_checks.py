@@ -22,7 +22,7 @@ from nextlabel.campaign.declaration import (
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
-from nextlabel.problem.problem import whole
+from nextlabel.problem.tasks import whole
 
 _TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 

@@ -42,8 +42,8 @@ from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
-from nextlabel.problem.problem import TaskClass, positive, whole
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
+from nextlabel.problem.tasks import TaskClass, positive, whole
 from nextlabel.prose import listed
 
 #: Settings that are lists of texts, or nothing.

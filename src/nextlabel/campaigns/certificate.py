@@ -53,8 +53,7 @@ from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
 from nextlabel.policies.crowd.relaxation import LEARNT_GAP, Chain, RelaxationSolver, group_workers
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.rates import PiecewiseRate
+from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.standing import Standing, standing_bound
 

@@ -37,10 +37,8 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, whole
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.state import Groups, check_groups
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import Groups, TaskClass, check_groups, whole
 
 #: Shares of the replications that end below each of ``Forecast.quantiles``.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

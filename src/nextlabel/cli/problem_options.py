@@ -22,7 +22,8 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.files.report import TableReport
-    from nextlabel.problem.problem import Problem, TaskClass
+    from nextlabel.problem.problem import Problem
+    from nextlabel.problem.tasks import TaskClass
     from nextlabel.problem.workers import WorkerType
 
 PANEL = "The problem"
@@ -316,7 +317,7 @@ def _accuracy(text: str) -> int | float:
 
 def describe(problem: Problem, pending: str = "wait") -> str:
     """The problem in one line; ``pending`` says what becomes of labels in flight at the last arrival."""
-    from nextlabel.problem.scores import different_rewards
+    from nextlabel.problem.tasks import different_rewards
 
     rewards = list(dict.fromkeys(reward.describe() for reward in different_rewards(problem.classes)))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
@@ -349,8 +350,8 @@ def _prior(one: TaskClass) -> str:
 
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
-    from nextlabel.problem.scores import different_rewards, kinds_of_priors
     from nextlabel.problem.tables import reward_table, worker_table
+    from nextlabel.problem.tasks import different_rewards, kinds_of_priors
 
     rate = problem.arrival_rate
     pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)

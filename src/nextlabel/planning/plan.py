@@ -37,8 +37,8 @@ from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, POINTS, curve_budgets, patient_index
-from nextlabel.problem.problem import LARGEST, Problem, whole
-from nextlabel.problem.state import fresh_groups
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import LARGEST, fresh_groups, whole
 from nextlabel.simulation.curve import ValueCurve, sample_tasks, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.curve import BoundCurve, bound_curve, ceiling_value, overlap_values

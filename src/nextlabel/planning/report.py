@@ -11,9 +11,8 @@ import numpy as np
 from nextlabel.beliefs.prior import Prior
 from nextlabel.planning.result import Plan
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.scores import ScoreClasses
 from nextlabel.problem.tables import answers_text
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import ScoreClasses, TaskClass
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, panel

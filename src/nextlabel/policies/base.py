@@ -28,7 +28,7 @@ from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.levels import LevelTables
 from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass
 
 if TYPE_CHECKING:
     from nextlabel.kernels.crowd_choice import CrowdPlan

@@ -30,7 +30,8 @@ from nextlabel.policies.base import (
     checked_table,
 )
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import Problem, TaskClass, reward_unit
+from nextlabel.problem.problem import Problem, reward_unit
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.advantage import Advantage
 from nextlabel.solve.deadline import TimedValues
 from nextlabel.solve.index import index_table

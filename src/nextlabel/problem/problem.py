@@ -8,11 +8,13 @@ U      budget           workers at most; each arrival uses one unit
 r      arrival_rate     rate of the Poisson process of arrivals, constant or in pieces (finite T)
 mu     completion_rate  a label takes Exp(mu)
 T      horizon          labels still in flight at T are lost (inf: all come in)
+t      start            time at which a piece of r begins; the pieces repeat after a ``period``, if it has one
 d      threshold        truth of a task is 1{theta > d}
 c      label_cost       what a label costs, in the unit of the reward; 0: only the budget limits labels
 --     workers          types of workers who differ; the tasks are then facts
 ====== ================ ======================================================
 
+Day and night: ``PiecewiseRate(((0, 2.0), (16, 0.2)), period=24)``. Solvers count time backwards, tau = T - t.
 With a cost the value is the reward less the cost of the labels given out, and an arrival may be turned away (it still
 counts as one of the U).
 
@@ -36,11 +38,10 @@ Guarantee: exact, for dividing by a power of two rounds nothing; u = 1 for s fro
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import log2
-from numbers import Real
+from itertools import pairwise
+from math import inf, isfinite, isinf, log2
 from typing import Any
 
 import numpy as np
@@ -49,16 +50,94 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.lattice import stack_lattices
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, Reward, Scalable, Utility
+from nextlabel.beliefs.prior import Prior, number
+from nextlabel.beliefs.rewards import Accuracy, Reward, Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.scores import ScoreClasses, different_rewards, number_of_tasks
-from nextlabel.problem.task_class import LARGEST as LARGEST
-from nextlabel.problem.task_class import TaskClass as TaskClass
-from nextlabel.problem.task_class import positive as positive
-from nextlabel.problem.task_class import whole as whole
+from nextlabel.problem.tasks import (
+    ScoreClasses,
+    TaskClass,
+    at_least_0,
+    different_rewards,
+    number_of_tasks,
+    positive,
+    whole,
+)
 from nextlabel.problem.workers import WorkerType, check_workers
+
+RATE_HINT = "Give pairs of a time and a rate, the first at time 0, e.g. arrival_rate = [[0, 2.0], [16, 0.2]]."
+#: Pieces up to the horizon.
+MOST_PIECES = 10_000
+#: A piece shorter than this share of the horizon is rounding of a period, and its neighbour takes it over.
+SLIVER = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class PiecewiseRate:
+    """``pieces`` of (start, rate), the first from time 0 on."""
+
+    pieces: tuple[tuple[float, float], ...]
+    period: float = inf
+
+    def __post_init__(self) -> None:
+        pieces = []
+        given: Any = self.pieces
+        for piece in given:
+            pair = [number(x) for x in piece] if isinstance(piece, list | tuple) else []
+            if len(pair) != 2 or not all(isfinite(x) for x in pair) or pair[1] < 0:
+                raise ProblemError(f"piece {piece!r} of the arrival rate is not a time and a rate.", RATE_HINT)
+            pieces.append((pair[0], pair[1]))
+        starts = [start for start, _ in pieces]
+        if not pieces or starts[0] != 0 or any(b <= a for a, b in pairwise(starts)):
+            raise ProblemError("the pieces of the arrival rate do not rise from time 0.", RATE_HINT)
+        if not any(rate > 0 for _, rate in pieces):
+            raise ProblemError("the arrival rate is 0 at all times, so no worker ever comes.", RATE_HINT)
+        period = number(self.period)
+        if not period > starts[-1]:
+            raise ProblemError(
+                f"the period {self.period!r} of the arrival rate ends before its last piece starts, at {starts[-1]:g}.",
+                "Give a longer period, e.g. 24 for hours of a day, or leave it out.",
+            )
+        object.__setattr__(self, "pieces", tuple(pieces))
+        object.__setattr__(self, "period", period)
+
+    @property
+    def peak(self) -> float:
+        """The largest rate."""
+        return max(rate for _, rate in self.pieces)
+
+    def until(self, horizon: float) -> tuple[Floats, Floats]:
+        """Starts and rates of the pieces up to a finite ``horizon``; neighbours of one rate are joined."""
+        rounds = 1 if not isfinite(self.period) else int(np.ceil(horizon / self.period))
+        if rounds * len(self.pieces) > MOST_PIECES:
+            raise ProblemError(
+                f"the arrival rate has {rounds * len(self.pieces):,} pieces up to the horizon.",
+                f"Give a longer period or a shorter horizon; at most {MOST_PIECES:,} pieces are allowed.",
+            )
+        starts: list[float] = []
+        rates: list[float] = []
+        for k in range(rounds):
+            for start, rate in self.pieces:
+                at = start + (k * self.period if k > 0 else 0.0)
+                if at >= horizon * (1.0 - SLIVER):
+                    continue
+                if starts and at - starts[-1] <= SLIVER * horizon:
+                    at = starts.pop()
+                    rates.pop()
+                if not rates or rate != rates[-1]:
+                    starts.append(at)
+                    rates.append(rate)
+        return np.array(starts), np.array(rates)
+
+    def mean_arrivals(self, horizon: float) -> float:
+        """Expected workers up to a finite ``horizon``."""
+        starts, rates = self.until(horizon)
+        return float(rates @ np.diff(np.append(starts, horizon)))
+
+    def describe(self) -> str:
+        """The rate in words."""
+        every = "" if not isfinite(self.period) else f", every {self.period:g}"
+        return f"arrival rate {', '.join(f'{rate:g} from {start:g}' for start, rate in self.pieces)}{every}"
+
 
 DEFAULT_ARRIVAL_RATE = 0.1
 DEFAULT_COMPLETION_RATE = 0.4
@@ -76,7 +155,7 @@ def _arrival_rate(rate: Any, horizon: float) -> float | PiecewiseRate:
     """A checked rate; pieces of one and the same rate are that rate."""
     if not isinstance(rate, PiecewiseRate):
         return positive("arrival rate", rate, "Give workers per unit of time, e.g. 0.1.")
-    if math.isinf(horizon):
+    if isinf(horizon):
         raise ProblemError(
             "an arrival rate that varies needs a finite horizon.", "Give --horizon T, or one constant --arrival-rate."
         )
@@ -94,7 +173,7 @@ class Problem:
     budget: int
     arrival_rate: float | PiecewiseRate = DEFAULT_ARRIVAL_RATE
     completion_rate: float = DEFAULT_COMPLETION_RATE
-    horizon: float = math.inf
+    horizon: float = inf
     label_cost: float = 0.0
     workers: tuple[WorkerType, ...] = ()
 
@@ -124,10 +203,7 @@ class Problem:
             ),
         )
         set_(self, "arrival_rate", _arrival_rate(self.arrival_rate, self.horizon))
-        cost: Any = self.label_cost
-        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
-            raise ProblemError(f"label cost {cost!r} is not a number of at least 0.", "Give e.g. --label-cost 0.02.")
-        set_(self, "label_cost", float(cost))
+        set_(self, "label_cost", at_least_0("label cost", self.label_cost, "Give e.g. --label-cost 0.02."))
         one_kind = classes[:1] if isinstance(classes, ScoreClasses) else classes
         set_(self, "workers", check_workers(self.workers, [c.prior for c in one_kind], [c.reward for c in one_kind]))
 
@@ -203,7 +279,7 @@ class Problem:
     @property
     def finite(self) -> bool:
         """Whether the horizon is finite."""
-        return math.isfinite(self.horizon)
+        return isfinite(self.horizon)
 
     def with_prior(self, prior: Prior) -> Problem:
         """The same problem with that prior for every task."""
@@ -217,12 +293,11 @@ class Problem:
 def reward_unit(problem: Problem) -> float:
     """u; 1 where a reward cannot be scaled."""
     rewards = different_rewards(problem.classes)
-    if not all(isinstance(r, Scalable) for r in rewards):
+    if not all(r.size > 0 or isinstance(r, Utility) for r in rewards):
         return 1.0
-    sizes = [r.size for r in rewards if isinstance(r, Scalable) and not isinstance(r, Utility)]
-    utilities = any(isinstance(r, Utility) for r in rewards)
-    uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)] if utilities else []
-    if uncertain:
+    sizes = [r.size for r in rewards if not isinstance(r, Utility)]
+    if len(sizes) < len(rewards):
+        uncertain = [c for c in problem.classes if isinstance(c.reward, Utility)]
         roots = stack_lattices(
             [c.prior for c in uncertain], [c.threshold for c in uncertain], [c.reward for c in uncertain], 0
         )
@@ -237,7 +312,7 @@ def in_units(problem: Problem) -> tuple[Problem, float]:
     if unit == 1.0:
         return problem, unit
     different = different_rewards(problem.classes)
-    scaled: dict[Reward, Reward] = {r: r.times(1.0 / unit) for r in different if isinstance(r, Scalable)}
+    scaled = {r: r.times(1.0 / unit) for r in different}
     classes: Sequence[TaskClass]
     if isinstance(problem.classes, ScoreClasses):
         classes = problem.classes.with_reward(scaled[different[0]])

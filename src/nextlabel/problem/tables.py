@@ -48,7 +48,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import as_prior
-from nextlabel.problem.scores import beta_of_score
+from nextlabel.problem.tasks import beta_of_score
 from nextlabel.problem.workers import WorkerType, one_coin
 
 Table = dict[str, Any]

@@ -10,9 +10,7 @@ from typing import Any
 
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.report import TableReport
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.scores import DEFAULT_COLUMN, read_scores, score_classes
+from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tables import (
     WORKER_KEYS,
     known_keys,
@@ -23,6 +21,7 @@ from nextlabel.problem.tables import (
     worker_table,
     worker_type,
 )
+from nextlabel.problem.tasks import DEFAULT_COLUMN, TaskClass, read_scores, score_classes
 
 PROBLEM_KEYS = (
     "budget",

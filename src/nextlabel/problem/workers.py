@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.fact import Fact, checked_law
 from nextlabel.beliefs.prior import number, shown
 from nextlabel.errors import ProblemError
-from nextlabel.problem.task_class import positive, whole
+from nextlabel.problem.tasks import at_least_0, positive, whole
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
@@ -90,12 +89,7 @@ class WorkerType:
             rate = positive("arrival rate of a type of workers", self.arrival_rate, "Give workers per unit of time.")
             set_(self, "arrival_rate", rate)
         set_(self, "count", whole("count of a type of workers", self.count, 1, "Give at least one worker."))
-        cost: Any = self.cost
-        if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
-            raise ProblemError(
-                f"cost {cost!r} of a type of workers is not a number of at least 0.", "Give e.g. cost = 0.05."
-            )
-        set_(self, "cost", float(cost))
+        set_(self, "cost", at_least_0("worker cost", self.cost, "Give e.g. cost = 0.05."))
 
     @classmethod
     def of_accuracy(cls, accuracy: float, answers: int = 2, **rest: Any) -> WorkerType:

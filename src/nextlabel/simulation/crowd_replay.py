@@ -56,7 +56,7 @@ from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.relaxation import MOST_PLANS
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import whole
+from nextlabel.problem.tasks import whole
 from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, Recorded, ReplaySetup, budget_sweeps, labels_at
 from nextlabel.solve.progress import Progress
 

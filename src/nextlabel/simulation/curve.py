@@ -21,10 +21,8 @@ from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.estimate import Z95
-from nextlabel.problem.problem import Problem, whole
-from nextlabel.problem.rates import PiecewiseRate
-from nextlabel.problem.scores import ScoreClasses
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.problem import PiecewiseRate, Problem
+from nextlabel.problem.tasks import ScoreClasses, TaskClass, whole
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.own_priors import OwnCampaigns
 from nextlabel.solve.curve import overlap_values

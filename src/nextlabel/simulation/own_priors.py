@@ -44,8 +44,7 @@ from nextlabel.policies.rollout_arrays import (
     no_tables,
 )
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.scores import prior_of_score
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import TaskClass, prior_of_score
 from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
 from nextlabel.solve.progress import Progress, on_all_cores
 

@@ -41,8 +41,8 @@ from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, whole
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass, whole
 from nextlabel.prose import listed
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.solve.progress import Progress, part

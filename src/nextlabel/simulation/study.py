@@ -45,7 +45,8 @@ from nextlabel.policies.rollout_arrays import (
     no_gap,
 )
 from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, in_units, whole
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import whole
 from nextlabel.simulation.engine import Chunk, Engine, run_chunks
 from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
 from nextlabel.solve.advantage import advantages

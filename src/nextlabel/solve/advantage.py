@@ -29,7 +29,8 @@ from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.relaxed import after_labels, no_delay_values, stack_classes
 from nextlabel.solve.truncation import SETTLED, Cut, all_columns, over_own_lattice
 

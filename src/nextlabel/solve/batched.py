@@ -45,8 +45,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices, make_grid
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
-from nextlabel.problem.problem import Problem, in_units, whole
-from nextlabel.problem.state import Groups, check_groups
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import Groups, check_groups, whole
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.per_arrival import BATCHES, BatchSearch, Sweeps, make_batches
 from nextlabel.solve.relaxed import ENDLESS, after_labels, no_delay_values, plain_lattices, stack_classes

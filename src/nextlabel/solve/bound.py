@@ -59,7 +59,8 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.notebook import facts_html
-from nextlabel.problem.problem import Problem, TaskClass, in_units
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.grouping import group
 from nextlabel.solve.per_arrival import (
     FINISH,

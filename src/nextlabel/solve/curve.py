@@ -33,7 +33,7 @@ from scipy.special import pdtr, pdtrc
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.scores import ScoreClasses
+from nextlabel.problem.tasks import ScoreClasses
 from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.grouping import group, score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace

@@ -46,8 +46,8 @@ from scipy.special import pdtr, pdtrc
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.deadline import backward_deadline, integrate
-from nextlabel.problem.problem import Problem, TaskClass, in_units, whole
-from nextlabel.problem.state import Groups, check_groups, fresh_groups
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import Groups, TaskClass, check_groups, fresh_groups, whole
 from nextlabel.solve.batched import BatchPrices, PriceSolver
 from nextlabel.solve.relaxed import after_labels, no_delay_values
 from nextlabel.solve.truncation import arrivals_by_time, make_cut

@@ -54,8 +54,7 @@ from nextlabel.beliefs.fact import OneCoin, coin_beliefs
 from nextlabel.beliefs.prior import EPS
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.scores import ScoreClasses, prior_of_score
-from nextlabel.problem.task_class import TaskClass
+from nextlabel.problem.tasks import ScoreClasses, TaskClass, prior_of_score
 
 #: Strengths that differ by less than this share are one: s p + s (1 - p) is s up to rounding.
 SAME = 1e-12

@@ -45,7 +45,8 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.kernels.index import Brackets, Openings, gittins, narrow, narrow_over_time, rule_out, sweep
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import Block, Stencils, fill_edges, new_block, next_row, no_deadline, prices_at_once
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.truncation import (

@@ -29,7 +29,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.state import fresh_groups
+from nextlabel.problem.tasks import fresh_groups
 from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes

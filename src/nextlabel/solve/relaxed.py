@@ -25,7 +25,8 @@ from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
-from nextlabel.problem.problem import Problem, TaskClass
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.progress import Progress, on_all_cores
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
 

@@ -57,9 +57,7 @@ from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import move_one_label, standing_sums
-from nextlabel.problem.problem import TaskClass, whole
-from nextlabel.problem.scores import prior_of_score
-from nextlabel.problem.state import Groups, check_groups
+from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, whole
 from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.progress import Progress, on_all_cores

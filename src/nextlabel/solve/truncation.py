@@ -35,7 +35,8 @@ from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Steps, StepWeights, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
-from nextlabel.problem.problem import Problem, whole
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import whole
 
 #: Values within this of their limit count as settled.
 SETTLED = 1e-11

@@ -37,7 +37,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.gold import Gold, read_gold
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.open_table import Frame
-from nextlabel.problem.task_class import whole
+from nextlabel.problem.tasks import whole
 from nextlabel.solve.crowd.bound import CONFIDENCE, Crowd, average_bounds, few_types
 from nextlabel.solve.crowd.relaxation import Types
 from nextlabel.solve.progress import Progress

@@ -29,8 +29,8 @@ from nextlabel.policies.allocation import Group
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index
-from nextlabel.problem.problem import Problem, TaskClass
-from nextlabel.problem.scores import beta_of_score
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tasks import TaskClass, beta_of_score
 from nextlabel.solve.curve import bound_curve
 
 #: Most and fewest replications: a dashboard needs three digits.

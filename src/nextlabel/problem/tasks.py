@@ -1,28 +1,19 @@
-"""Tasks with a model's score each: read from a table, kept as numbers, and the prior that a score stands for.
+"""The tasks of a problem: classes that share a prior, scores of a model, groups of tasks in one state; checked numbers.
 
-====== ============ ===============================================================
-symbol code         meaning
-====== ============ ===============================================================
-p      values       score of an item
-s      strength     labels that the score is worth: theta ~ Beta(s p, s (1 - p))
-q      accuracy     instead: workers are right with probability q, P(truth is 1) = p
-====== ============ ===============================================================
+====== ============ ===== =====================================================================================
+symbol code         shape meaning
+====== ============ ===== =====================================================================================
+p      values       (C,)  scores of a model: P(the answer is 1), with the tasks that have each in ``counts``
+s      strength     --    labels that a score is worth: theta ~ Beta(s p, s (1 - p))
+q      accuracy     --    instead: workers are right with probability q, P(truth is 1) = p
+c      entry        (G,)  class of a group of tasks
+i      node         (G,)  belief node of the class's own lattice (``beliefs.simplex.node_of_counts``)
+w      w            (G,)  labels of each of the tasks in flight
+--     members      (G,)  tasks of the group
+====== ============ ===== =====================================================================================
 
 A score of 0 or 1 would leave nothing for labels to say, so that scores are moved into [LEAST, 1 - LEAST] and counted.
-Cost: some microseconds per row; classes stay numbers (``score_classes``).
-
-Tasks with a model's score each, kept as numbers: a million of them take as much room as their scores.
-
-====== ======== ===== =======================================================================================
-symbol code     shape meaning
-====== ======== ===== =======================================================================================
-p      values   (C,)  the different scores
-n      counts   (C,)  tasks that have each of them
-s      strength --    theta ~ Beta(s p, s (1 - p))
-q      accuracy --    instead: workers are right with probability q, P(truth is 1) = p
-====== ======== ===== =======================================================================================
-
-To whoever reads ``Problem.classes`` it is a sequence of classes of tasks, each of which is made when it is asked for.
+A million scores stay numbers: ``ScoreClasses`` makes a class of tasks when it is asked for one.
 """
 
 from __future__ import annotations
@@ -31,8 +22,9 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from pathlib import Path
-from typing import overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,14 +32,169 @@ from numpy.typing import ArrayLike
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.fact import OneCoin
+from nextlabel.beliefs.lattice import Lattice, make_lattice
 from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.rewards import Accuracy, Reward
+from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns
 from nextlabel.files.columns import number as cell_number
 from nextlabel.files.open_table import Frame, FrameTable, Table, open_stream, open_table
 from nextlabel.files.report import TableReport
-from nextlabel.problem.task_class import TaskClass
+
+#: Largest count or budget accepted.
+LARGEST = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClass:
+    """``count`` tasks that share a prior, a threshold and a reward."""
+
+    count: int
+    prior: Prior = field(default_factory=lambda: Beta(1, 1))
+    threshold: float = 0.5
+    reward: Reward = field(default_factory=Accuracy)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "count", whole("number of tasks", self.count, 1, "Give at least one task, e.g. --tasks 100.")
+        )
+        d = number(self.threshold)
+        if not 0 < d < 1:
+            raise ProblemError(
+                f"threshold {self.threshold!r} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5."
+            )
+        object.__setattr__(self, "threshold", d)
+        if not self.prior.thresholded and self.threshold != 0.5:
+            raise ProblemError(
+                f"a threshold means nothing to tasks with the prior {self.prior.describe()}.",
+                "Leave it out: thresholds are for binary answers of unknown reliability.",
+            )
+        self.reward.check(self.prior.answers)
+
+    @property
+    def weight(self) -> float:
+        """How often a task of this class counts in sums over tasks."""
+        return float(self.count)
+
+    @property
+    def answers(self) -> int:
+        """J, the number of answers."""
+        return self.prior.answers
+
+    def beliefs(self, depth: int) -> tuple[Floats, Floats]:
+        """Predictive probabilities of the answers and posterior probabilities of the truths, (nodes, J) each."""
+        return self.prior.believe(self.threshold, depth)
+
+    def lattice(self, depth: int) -> Lattice:
+        """The belief lattice of one task of this class."""
+        return make_lattice(self.prior, self.threshold, depth, self.reward)
+
+
+def whole(name: str, value: Any, least: int, hint: str) -> int:
+    """``value`` as a whole number of at least ``least``, or a ProblemError."""
+    if (not isinstance(value, Integral) and not number(value).is_integer()) or isinstance(value, bool):
+        raise ProblemError(f"{name} is {value!r}, which is not a whole number.", hint)
+    count = int(value)
+    if not least <= count <= LARGEST:
+        given = f"{count}" if abs(count) <= LARGEST else "too large a number"
+        raise ProblemError(f"{name} is {given}: give a whole number from {least} to {LARGEST:,}.", hint)
+    return count
+
+
+def positive(name: str, value: Any, hint: str, *, infinite: bool = False) -> float:
+    """``value`` as a positive float, or a ProblemError."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ProblemError(f"{name} is {value!r}, which is not a number.", hint)
+    x = number(value)
+    if not x > 0 or (math.isinf(x) and not infinite):
+        raise ProblemError(f"{name} is {x:g}, which is not a positive number.", hint)
+    return x
+
+
+def at_least_0(name: str, value: Any, hint: str) -> float:
+    """``value`` as a finite float that is not negative, or a ProblemError."""
+    x = number(value)
+    if not 0 <= x < math.inf:
+        raise ProblemError(f"{name} {value!r} is not a number of at least 0.", hint)
+    return x
+
+
+GROUPS_HINT = "Give four arrays of one length: class number, node, labels in flight, tasks."
+
+
+class Groups(NamedTuple):
+    """Tasks by class, belief and labels in flight."""
+
+    entry: Ints
+    node: Ints
+    w: Ints
+    members: Ints
+
+    @property
+    def tasks(self) -> int:
+        """K, the number of tasks."""
+        return int(self.members.sum())
+
+    @property
+    def in_flight(self) -> int:
+        """Labels in flight, over all tasks."""
+        return int(self.w @ self.members)
+
+    def levels(self, answers: int) -> Ints:
+        """Labels come in, for the tasks of each group."""
+        most, level = int(self.node.max()), 0
+        ends = [1]
+        while ends[-1] <= most:
+            level += 1
+            ends.append(nodes_of(answers, level))
+        return np.searchsorted(np.array(ends), self.node, side="right").astype(np.int64)
+
+
+def fresh_groups(classes: Sequence[TaskClass]) -> Groups:
+    """All tasks of ``classes`` before their first label."""
+    none = np.zeros(len(classes), dtype=np.int64)
+    members = np.array([c.count for c in classes], dtype=np.int64)
+    return Groups(np.arange(len(classes), dtype=np.int64), none, none.copy(), members)
+
+
+def check_groups(groups: Sequence[Any], classes: Sequence[TaskClass]) -> Groups:
+    """Groups of tasks of ``classes``, the empty ones left out, or a ProblemError."""
+    if not classes:
+        raise ProblemError("there are no classes of tasks.", "Give at least one.")
+    if len({c.answers for c in classes}) > 1:
+        raise ProblemError("tasks with different numbers of answers are mixed.", "Give them the same number.")
+    if len(groups) != 4:
+        raise ProblemError(f"groups are {len(groups)} arrays.", GROUPS_HINT)
+    columns = [_whole(column) for column in groups]
+    if len({len(column) for column in columns}) > 1:
+        raise ProblemError("the arrays of the groups differ in length.", GROUPS_HINT)
+    if any(np.any(column < 0) for column in columns):
+        raise ProblemError("a group has a number below 0.", GROUPS_HINT)
+    kept = Groups(*(column[columns[3] > 0] for column in columns))
+    if len(kept.entry) == 0:
+        raise ProblemError("the groups have no tasks.", "Give at least one group with a task in it.")
+    if int(kept.entry.max()) >= len(classes):
+        raise ProblemError(
+            f"a group is of class {int(kept.entry.max())}, and there are {len(classes)} classes.", "Count from 0."
+        )
+    return kept
+
+
+def _whole(column: Any) -> Ints:
+    """A column as whole numbers, or a ProblemError."""
+    given = np.asarray(column)
+    if given.ndim != 1 or not (np.issubdtype(given.dtype, np.integer) or len(given) == 0):
+        raise ProblemError("an array of the groups does not hold whole numbers in one row.", GROUPS_HINT)
+    return given.astype(np.int64)
+
+
+class TaskState(NamedTuple):
+    """``node`` of the task's belief lattice and ``w`` labels in flight."""
+
+    node: int
+    w: int
+
 
 #: No score is nearer to 0 or 1 than this.
 LEAST = 0.001

@@ -64,16 +64,16 @@ def many_job(tasks: int, budget: int) -> dict[str, float]:
     import nextlabel as nl
     from nextlabel.policies.index import Index
     from nextlabel.policies.rollout_arrays import AHEAD
-    from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
+    from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 
     weights = np.random.default_rng(0).uniform(0.5, 5.0, size=(tasks, 2))
     priors = [(float(a), float(b)) for a, b in weights]
     few, all_ = nl.Problem.from_priors(priors[:300], 900), nl.Problem.from_priors(priors, budget)
-    OwnCampaigns(few, own_prior_tables(few, Index())).play(0, 0, 1)
+    RankedCampaigns(few, ranked_tables(few, Index())).play(0, 0, 1)
     begin = perf_counter()
-    own = own_prior_tables(all_, Index())
+    own = ranked_tables(all_, Index())
     middle = perf_counter()
-    out = OwnCampaigns(all_, own).play(0, 0, 1)[0][0]
+    out = RankedCampaigns(all_, own).play(0, 0, 1)[0][0]
     end = perf_counter()
     left = own.D + AHEAD - np.repeat(np.arange(own.D + 1), np.arange(1, own.D + 2))
     found = np.isfinite(own.score[:, 0]).sum(axis=0)
@@ -131,15 +131,15 @@ def scores_campaign_job() -> dict[str, float]:
     import numpy as np
 
     from nextlabel.policies.index import Index
-    from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
+    from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 
     few = million_scores(2000)
-    OwnCampaigns(few, own_prior_tables(few, Index())).play(0, 0, 1)
+    RankedCampaigns(few, ranked_tables(few, Index())).play(0, 0, 1)
     begin = perf_counter()
     problem = million_scores(1_000_000)
-    own = own_prior_tables(problem, Index())
+    own = ranked_tables(problem, Index())
     middle = perf_counter()
-    out = OwnCampaigns(problem, own).play(0, 0, 1)[0][0]
+    out = RankedCampaigns(problem, own).play(0, 0, 1)[0][0]
     return {
         "table_seconds": middle - begin,
         "seconds": perf_counter() - begin,

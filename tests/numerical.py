@@ -21,7 +21,7 @@ NUMERICAL = (
     "problem/test_units.py",
     "simulation/test_crowd_optimum.py",
     "simulation/test_crowd_replay.py",
-    "simulation/test_own_priors.py",
+    "simulation/test_ranked_tasks.py",
     "simulation/test_replay.py",
     "solve",
 )

@@ -36,9 +36,9 @@ from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.gold import read_gold
 from nextlabel.files.labels import read_labels
-from nextlabel.kernels.crowd_campaign import next_among
 from nextlabel.kernels.crowd_rollout import draw_arrivals
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.policies.allocation import Outlook, Refusal
+from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd, share_right
 
 DATA = Path(os.environ.get("NEXTLABEL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -97,7 +97,7 @@ class FacadeCampaign:
     @property
     def closed(self) -> bool:
         """Whether nothing more can happen."""
-        return self.campaign.status().state == "closed"
+        return self.campaign.status.state == "closed"
 
     def beliefs(self, tasks: int) -> Floats:
         """(K, C) of the items by number."""
@@ -124,11 +124,9 @@ class OwnItems(GrowingCrowd):
 
     items: ClassVar[Ints]
 
-    def choose(self, worker: int, must: bool = True) -> int | None:
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
         """The best of the items that they may have."""
-        who = self.people if worker < 0 else worker
-        x = int(next_among(self.campaign, self.plan, who, must, self.items, len(self.items)))
-        return None if x < 0 else x
+        return super().choose(worker, outlook._replace(eligible=self.items))
 
 
 def play_live(

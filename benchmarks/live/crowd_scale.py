@@ -15,7 +15,7 @@ import numpy as np
 
 from nextlabel.campaigns.table_cache import exercise
 from nextlabel.policies.allocation import Outlook
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.policies.crowd.allocator import GrowingCrowd
 
 
 def main() -> None:

@@ -14,9 +14,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.policies.allocation import Outlook
-from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings, GrowingCrowd
 from nextlabel.store.sql import open_store
 from stores import Clock
 
@@ -149,7 +147,8 @@ def test_the_rule_is_the_simulators() -> None:
     numbers = [live.add_worker() for _ in range(W)]
     for entry, (task, worker) in enumerate((x, j) for x in range(20) for j in range(W)):
         said = int(truth[task] if rng.random() < skill[worker] else 1 - truth[task])
-        simulated.tell(simulated.assign(task, worker), said)
+        simulated.assign(entry, task, worker)
+        simulated.complete(entry, said)
         simulated.arrived(worker)
         live.assign(entry, task, numbers[worker])
         live.complete(entry, said)
@@ -160,8 +159,8 @@ def test_the_rule_is_the_simulators() -> None:
     simulated.resolve()
     got: dict[str, list[Any]] = {"simulated": [], "live": []}
     for worker in range(W):
-        got["simulated"].append(simulated.ask(worker))
-        chosen = live.choose(numbers[worker], Outlook(0, 1, must_serve=simulated.must))
-        got["live"].append(None if chosen == "turned_away" else chosen)
+        outlook = simulated.outlook()
+        got["simulated"].append(simulated.choose(worker, outlook))
+        got["live"].append(live.choose(numbers[worker], outlook))
     assert got["simulated"] == got["live"]
-    assert not simulated.must and got["live"][0] is not None and got["live"][4:] == [None, None]
+    assert not outlook.must_serve and got["live"][0] != "turned_away" and got["live"][4:] == ["turned_away"] * 2

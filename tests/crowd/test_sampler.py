@@ -68,7 +68,7 @@ def test_a_bound_in_mid_campaign_averages_over_crowds_not_over_beliefs():
     found = sample_crowds(labels, None, prior, draws=8, every=5, warm_up=50)
     gold = Types(np.eye(2)[None], np.ones(1), np.zeros(1))
     crowds = [Crowd(beliefs, np.ones(10), gold) for beliefs in found.beliefs]
-    assert average_bounds(crowds, 1, grid=60).limit > 9
+    assert average_bounds(crowds, 1, grid=60).limit.value > 9
     assert found.beliefs.mean(axis=0) == pytest.approx(0.5, abs=0.35)
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextlabel.kernels.draws import draw_groups, drawn
-from nextlabel.kernels.policy import PolicyArrays, StateScores, most_drawn, scores_by_state
+from nextlabel.kernels.choice import PolicyArrays, StateScores, draw_groups, drawn, most_drawn, scores_by_state
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays

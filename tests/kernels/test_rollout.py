@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.kernels.heap import pop, push
+from nextlabel.kernels.events import FILE, RecordedLabels, pop, push
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
-from nextlabel.kernels.recorded import FILE, RecordedLabels
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy

@@ -10,9 +10,9 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import score_classes
 from nextlabel.simulation import curve as curve_module
-from nextlabel.simulation import own_priors
+from nextlabel.simulation import ranked_tasks
 from nextlabel.simulation.curve import sample_tasks, value_curve
-from nextlabel.simulation.own_priors import OwnCampaigns
+from nextlabel.simulation.ranked_tasks import RankedCampaigns
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve, ceiling_value, overlap_values
 from tolerances import ROUNDING
@@ -35,7 +35,7 @@ def test_every_budget_has_the_value_that_the_other_engine_finds(
     groups = value_curve(problem, "uniform", budgets, replications=300)
     monkeypatch.setattr(curve_module, "FEW_CLASSES", 1)
     tables = value_curve(problem, "uniform", budgets, replications=300)
-    monkeypatch.setattr(own_priors, "GRID", 3)
+    monkeypatch.setattr(ranked_tasks, "GRID", 3)
     own = value_curve(problem, "uniform", budgets, replications=300)
     assert own.sample == pytest.approx(tables.sample, abs=1e-10)
     off = np.sqrt(groups.half_width**2 + own.half_width**2)
@@ -45,8 +45,8 @@ def test_every_budget_has_the_value_that_the_other_engine_finds(
 
 def test_a_curve_ends_where_its_campaign_ends() -> None:
     problem = scored_problem({"strength": 2.0}, 80, arrival_rate=3.0)
-    ends = OwnCampaigns.over_budgets(problem, make_policy("index"), [10, 240]).play(4, 0, 2)[0]
-    again = OwnCampaigns.over_budgets(problem, make_policy("index"), [240]).play(4, 0, 2)[0]
+    ends = RankedCampaigns.over_budgets(problem, make_policy("index"), [10, 240]).play(4, 0, 2)[0]
+    again = RankedCampaigns.over_budgets(problem, make_policy("index"), [240]).play(4, 0, 2)[0]
     assert (ends[:, 1] == again[:, 0]).all()
     assert (ends[:, :, 1] == [10, 240]).all()
     assert (ends[:, 1, 0] > ends[:, 0, 0]).all()

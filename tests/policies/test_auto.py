@@ -9,9 +9,9 @@ import pytest
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaigns.forecast import forecast
+from nextlabel.kernels.choice import PolicyArrays, StateScores, scores_by_state
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.levels import choose_by_levels, clearing_levels
-from nextlabel.kernels.policy import PolicyArrays, StateScores, scores_by_state
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.policies.auto import merge_classes
 from nextlabel.policies.base import Setting

@@ -66,7 +66,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = path
     for name in set(sys.modules) - loaded:
-        if name in ("wrong_policies", "fails_at_once", "needs_more", "first_to_lead"):
+        if name in ("wrong_policies", "fails_at_once", "needs_more", "first_to_lead", "gain_by_worker"):
             del sys.modules[name]
 
 
@@ -149,6 +149,24 @@ def test_the_example_goes_through_simulate_and_backtest(
     assert run(["backtest", str(here / "labels.csv"), *words]) == 0
     rows = json.loads(capsys.readouterr().out)["accuracy"]
     assert {"first-to-lead", "uniform"} <= {row["policy"] for row in rows}
+
+
+def test_a_policy_that_knows_workers_runs_a_live_campaign(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It learns its workers as ``crowd`` does, may turn them away, and a store opened again decides the same."""
+    monkeypatch.chdir(EXAMPLES)
+    own, store = "gain_by_worker:GainByWorker", str(here / "own.db")
+    campaign = nl.Campaign.create(store, tasks=[f"t{x}" for x in range(12)], budget=60, policy=own, turn_away=True)
+    rng = np.random.default_rng(0)
+    for k in range(40):
+        worker = k % 4
+        lease = campaign.ask(worker=f"w{worker}")
+        if lease:
+            campaign.tell(lease, label=1 if worker < 3 else int(rng.integers(2)))
+    accuracy = {report.worker: report.accuracy for report in campaign.workers()}
+    assert accuracy["w0"] > accuracy["w3"]
+    opened = nl.Campaign.open(store, campaign.id)
+    assert [one.label for one in opened.results()] == [one.label for one in campaign.results()]
+    assert opened.verify().right
 
 
 def test_a_policy_that_counts_draws_or_plans_has_no_exact_value() -> None:

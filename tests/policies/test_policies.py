@@ -15,8 +15,7 @@ from scipy.stats import beta as beta_law
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
-from nextlabel.kernels.choice import confidence, score_of
-from nextlabel.kernels.draws import drawn, spaced_quantile
+from nextlabel.kernels.choice import confidence, drawn, score_of, spaced_quantile
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy

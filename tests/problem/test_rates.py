@@ -21,7 +21,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
+from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
@@ -286,5 +286,5 @@ def test_arrivals_are_as_many_as_the_integral_says() -> None:
     assert problem.mean_arrivals == pytest.approx(2 * (3 + 0.2) + 3 + 0.1, abs=ROUNDING)
     assert abs(out[:, 4].mean() - problem.mean_arrivals) < STANDARD_ERRORS * math.sqrt(problem.mean_arrivals / 3000)
     assert out[:, 4].var() == pytest.approx(problem.mean_arrivals, rel=0.15)  # Poisson
-    many = OwnCampaigns(problem, own_prior_tables(problem, uniform)).play(7, 0, 100)[0]
+    many = RankedCampaigns(problem, ranked_tables(problem, uniform)).play(7, 0, 100)[0]
     assert np.all(many[:, 0, 4] == out[:100, 4])

@@ -42,8 +42,9 @@ class EnumeratedRule:
 
     def _arrival(self, now: CrowdAllocator, m: int) -> float:
         """An arrival of type m is given a task, or turned away."""
-        task = now.ask(m)
-        if task is None:
+        lease = now.outlook().lease
+        task = now.choose(m, now.outlook())
+        if isinstance(task, str):
             after = deepcopy(now)
             after.arrived(m)
             return self._value(after)
@@ -52,7 +53,8 @@ class EnumeratedRule:
             if chance > 0:
                 after = deepcopy(now)
                 after.arrived(m)
-                after.tell(after.assign(task, m), answer)
+                after.assign(lease, task, m)
+                after.complete(lease, answer)
                 if after.given < after.budget and after.due:
                     after.resolve()
                 worth += float(chance) * self._value(after)

@@ -10,8 +10,8 @@ import pytest
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
+from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.kernels.random import ORDER, stream_key, uniform
-from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import learn_prior
 from nextlabel.policies.base import Policy, ScoreTables, Setting

@@ -8,14 +8,14 @@ import pytest
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.kernels.limit_index import new_workspace
-from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN, OwnPriors, first_answer, task_score
+from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, first_answer, task_score
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import DEPTHS, affordable_limits
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import score_classes
-from nextlabel.simulation import own_priors
-from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
+from nextlabel.simulation import ranked_tasks
+from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.simulation.study import simulate
 from tolerances import ROUNDING
 
@@ -34,12 +34,12 @@ def test_answers_and_rewards_are_those_of_the_own_prior(
 ) -> None:
     problem = scored_problem(shared, reward=reward)
     uniform = make_policy("uniform")  # by labels alone, so that the grid does not change whom it serves
-    own = OwnCampaigns(problem, own_prior_tables(problem, uniform, most_labels=12)).play(5, 0, 3)[0]
-    monkeypatch.setattr(own_priors, "GRID", 7)
-    tasks = own_prior_tables(problem, uniform, most_labels=12)
-    assert tasks.law == (OWN_BETA if "strength" in shared else OWN_COIN)
+    own = RankedCampaigns(problem, ranked_tables(problem, uniform, most_labels=12)).play(5, 0, 3)[0]
+    monkeypatch.setattr(ranked_tasks, "GRID", 7)
+    tasks = ranked_tables(problem, uniform, most_labels=12)
+    assert tasks.law == (BETA if "strength" in shared else COIN)
     assert len(tasks.facts) == 8
-    assert OwnCampaigns(problem, tasks).play(5, 0, 3)[0] == pytest.approx(own, rel=1e-10)
+    assert RankedCampaigns(problem, tasks).play(5, 0, 3)[0] == pytest.approx(own, rel=1e-10)
 
 
 @pytest.mark.parametrize("shared", BOTH)
@@ -55,8 +55,8 @@ def test_the_chance_of_an_answer_is_that_of_the_lattice(shared: dict[str, float]
 
 def own_laws(problem: Problem) -> list[tuple[int, Floats]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own_priors, "GRID", 1)
-        found = own_priors.rank_by(problem)
+        patch.setattr(ranked_tasks, "GRID", 1)
+        found = ranked_tasks.rank_by(problem)
     return [(found.law, own) for own in found.own]
 
 
@@ -64,15 +64,15 @@ def own_laws(problem: Problem) -> list[tuple[int, Floats]]:
 def test_the_index_by_the_grid_is_close_to_the_own_one(
     shared: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = own_priors.GRID
+    usual = ranked_tasks.GRID
     problem = scored_problem(shared, 450)
-    monkeypatch.setattr(own_priors, "GRID", 450)
-    own = own_prior_tables(problem, Index(), most_labels=12)
+    monkeypatch.setattr(ranked_tasks, "GRID", 450)
+    own = ranked_tables(problem, Index(), most_labels=12)
     assert own.law == OF_CLASS
     off = []
     for grid in (50, usual):
-        monkeypatch.setattr(own_priors, "GRID", grid)
-        tasks = own_prior_tables(problem, Index(), most_labels=12)
+        monkeypatch.setattr(ranked_tasks, "GRID", grid)
+        tasks = ranked_tables(problem, Index(), most_labels=12)
         off.append(max(abs(index(own, x, m, w) - index(tasks, x, m, w)) for x in range(450) for m, w in STATES))
     assert off[1] < 0.003 < off[0] < 0.03
 
@@ -81,7 +81,7 @@ def test_the_index_by_the_grid_is_close_to_the_own_one(
 STATES = ((0, 0), (1, 0), (3, 1), (6, 0), (0, 2))
 
 
-def index(tasks: OwnPriors, x: int, m: int, w: int) -> float:
+def index(tasks: RankedTasks, x: int, m: int, w: int) -> float:
     room, ahead = new_workspace(int(tasks.first[-1]), 2), np.zeros(int(tasks.first[w + 1]), dtype=np.int64)
     return float(task_score(tasks, x, m, int(tasks.first[m]) + m // 2, w, room, ahead))
 
@@ -92,7 +92,7 @@ def test_campaigns_ranked_by_the_grid_lose_next_to_nothing(
 ) -> None:
     problem = scored_problem(shared, 300)
     exact = simulate(problem, ["index"], replications=100, seed=2, most_labels=24)
-    monkeypatch.setattr(own_priors, "GRID", 60)
+    monkeypatch.setattr(ranked_tasks, "GRID", 60)
     grid = simulate(problem, ["index"], replications=100, seed=2, most_labels=24, bound=exact.bound)
     one, two = exact.results[0], grid.results[0]
     assert two.per_task.mean == pytest.approx(one.per_task.mean, abs=2e-3)

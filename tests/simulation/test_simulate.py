@@ -369,5 +369,5 @@ def test_names_whatever_is_imported_first() -> None:
         nl.simulate(paper(2, 3), [nl.policies.IndexPolicy(), nl.policies.make_policy("okg")], replications=2),
         nl.results.Study,
     )
-    assert all(getattr(nl, name) is not None for name in nl.__all__)
+    assert all(getattr(nl, name) is not None for name in dir(nl))
     assert nl.policies.IndexPolicy is Index

@@ -10,8 +10,8 @@ import pytest
 from scipy.special import gammaincc
 
 from nextlabel.errors import ProblemError
+from nextlabel.kernels.choice import layer_at
 from nextlabel.kernels.index import sweep
-from nextlabel.kernels.policy import layer_at
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays

@@ -1,7 +1,7 @@
 """What a campaign with the policy ``crowd`` has learnt of its workers and tasks: a function of its log alone.
 
     refitted      all is learnt anew from the labels up to event ``upto``, and a new plan is made
-                  (``policies.crowd.growing``); the events from there to this one move it like any others
+                  (``policies.crowd.allocator``); the events from there to this one move it like any others
     refitting     somebody has begun with that, up to this event
     other events  move the belief of one task and what is known of one worker
 
@@ -40,7 +40,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import DRAWS
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.policies.allocation import Outlook, Refusal
-from nextlabel.policies.crowd.growing import LEAST, GrowingCrowd
+from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.version import __version__
 
 #: Snapshots of another format or version are ignored.
@@ -386,7 +386,7 @@ class CrowdModel:
     def nbytes(self) -> int:
         """Bytes in memory, about, those of the shadow included."""
         campaign = self.crowd.campaign
-        parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.tilt)
+        parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.offsets)
         own = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         return own + (0 if self.shadow is None else self.shadow.nbytes)
 

@@ -20,7 +20,7 @@ from nextlabel.crowd.expected import (
 )
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import TASKS
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.policies.crowd.allocator import GrowingCrowd
 
 if TYPE_CHECKING:
     from nextlabel.campaign.crowd_model import CrowdLog, CrowdModel
@@ -118,7 +118,7 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
     crowd, tasks, people = model.crowd, log.row.tasks, len(model.workers)
     shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total, TASKS)
     beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
-    beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.tilt[: crowd.tasks]
+    beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
     told = _padded(crowd.came[: crowd.tasks], tasks)
     if tasks > crowd.tasks:  # without labels until the next refit
         classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)

@@ -1,7 +1,7 @@
 """Scores of ranked tasks, those of campaigns with many priors (``policies.by_score``).
 
 The index is here that of the settled table without delay, which depends on neither the labels left nor the rates
-(``simulation.own_priors``), so that a label changes the score of one task only. Scores order the candidates of the next
+(``simulation.ranked_tasks``), so that a label changes the score of one task only. Scores order the candidates of an
 ask and nothing else: the log does not hold them, and they may be computed anew at any time.
 Tasks with a model's score each have as many priors as there are tasks: their scores are interpolated between those of
 the two nearest of a grid of priors, in the same state. What is believed about a task is by its own prior all the same.

@@ -21,7 +21,7 @@ from nextlabel.campaign.declaration import (
 )
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.policies.base import Policy
-from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, knows_workers, make_policy
 from nextlabel.problem.tasks import whole
 
 _TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
@@ -79,7 +79,7 @@ def checked_switch(name: str, value: Any) -> bool:
 
 def check_turning_away(turn_away: bool, policy: str) -> None:
     """Refuse to turn workers away where nobody knows what a worker's label is worth."""
-    if turn_away and policy not in CROWD_POLICIES:
+    if turn_away and not knows_workers(policy):
         raise InputError(
             f"policy {policy!r} takes workers to be alike and cannot tell whom to turn away.",
             "Use the policy crowd, or leave turn_away out.",

@@ -41,7 +41,7 @@ from nextlabel.campaign.setting_checks import (
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, make_policy
+from nextlabel.policies.registry import POLICIES, knows_workers, make_policy
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
 from nextlabel.problem.tasks import TaskClass, positive, whole
 from nextlabel.prose import listed
@@ -217,7 +217,7 @@ class CampaignSettings:
     @property
     def knows_workers(self) -> bool:
         """Whether the policy tells workers apart and learns them from their labels."""
-        return self.policy in CROWD_POLICIES
+        return knows_workers(self.policy)
 
     @property
     def shown_labels(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from nextlabel.crowd.skill import accuracies
 from nextlabel.errors import FileFormatError, TablesPendingError, UnavailableError
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.auto import Auto
-from nextlabel.policies.crowd.growing import GrowingCrowd
+from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.index import Index, solve_table
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.thompson import Thompson

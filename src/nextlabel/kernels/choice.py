@@ -1,19 +1,190 @@
-"""Which group the next arrival gets: the largest score of one policy, and how ties are broken.
+"""Which group the next arrival gets: the scores of one policy, the largest of them, and how ties are broken.
 
-Notation of ``kernels.policy``; l, in code ``ell``, counts the arrivals so far.
-Guarantee: the largest score; ties as the policy says. Cost: a visit to each non-empty group.
+========= ========= ==================== ===========================================================
+symbol    code      shape                meaning
+========= ========= ==================== ===========================================================
+(i, w)    s         --                   state w * nodes + i; nodes of all classes are numbered through
+l         ell       --                   arrivals so far
+--        static    (W + 1, nodes)       score of a state whatever n is
+--        rows      (R, core, layers)    score of a core state with n arrivals left (last row: all larger n)
+--        core      (W + 1, nodes)       number of a core state, -1 elsewhere (there ``static`` counts)
+R2, R1    facts     (nodes, 2)           BY_DRAW: gains of the answers 0 and 1; 0 on the last level
+--        quantiles (nodes, Q)           BY_DRAW: theta at levels whose logits are evenly spaced over [-Z_END, Z_END]
+--        cap       (states,)            BY_DRAW: the largest gain that a draw in state s can come to
+========= ========= ==================== ===========================================================
+
+Thompson's scores are draws of theta R1 + (1 - theta) R2 from the posterior of every task, group by group. With nothing
+in flight the score is linear in theta, so the best of g draws is one draw at level u^(1/g). Labels in flight are drawn
+from theta, task by task. A group whose cap is below a score already drawn cannot win: it is not drawn. Draw k of
+arrival l is the uniform of (l, k), counted over all groups in their order, drawn or not, so that what is left out
+changes no other draw.
+Guarantee: the largest score; ties as the policy says; draws are exact in distribution up to the interpolation of the
+quantiles. Cost: a visit to each non-empty group, and a draw for those that may win.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.draws import draw_groups
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.jit import jit, uncounted
-from nextlabel.kernels.levels import break_tie_by_score, score_by_levels
-from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, PolicyArrays, StateScores
+from nextlabel.kernels.levels import LevelTables, break_tie_by_score, score_by_levels
+from nextlabel.kernels.random import uniform
+
+#: Ways to choose: by the tables; by the tables among the groups that lack most of their planned share; by an upper
+#: confidence bound that grows with the labels given so far; by a draw from the posterior; at the price that clears.
+BY_TABLE, BY_DEFICIT, BY_CONFIDENCE, BY_DRAW, BY_LEVELS = 0, 1, 2, 3, 4
+
+
+class PolicyArrays(NamedTuple):
+    """Scores of one policy."""
+
+    static: Floats
+    rows: Floats
+    core: Ints
+    tau: Floats
+    random_ties: bool
+    mode: int
+    planned: Floats  # (U, core) cumulative share of each core state, for BY_DEFICIT
+    tied: float  # scores closer than this are tied
+    price: Floats  # (U,) an arrival whose best score is below it is turned away (-inf: never)
+    facts: Floats  # (nodes, 2) BY_CONFIDENCE: what is added to the bonus, and phat; BY_DRAW: gains of answers 0 and 1
+    quantiles: Floats  # (nodes, Q) BY_DRAW: theta at the logit-spaced levels of ``spaced_quantile``
+    levels: LevelTables  # BY_LEVELS
+    spare: tuple[float, float]  # if the second is not 0, ``tau`` holds -exp(-second (time left - (n - 1) / first))
+
+
+@jit
+def layer_at(policy: PolicyArrays, n: int, left: float) -> tuple[int, float]:
+    """Layer of ``rows`` at or below the time left, with n arrivals left, and the share of the next one."""
+    arrivals, rate = policy.spare
+    if rate > 0.0:
+        left = -np.exp(min(rate * ((n - 1) / arrivals - left), 700.0))
+    layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), policy.tau.shape[0] - 2)
+    share = (left - policy.tau[layer]) / (policy.tau[layer + 1] - policy.tau[layer])
+    return layer, min(max(share, 0.0), 1.0)
+
+
+class StateScores(NamedTuple):
+    """The tables by state s, so that a visit to a group neither divides nor asks whether the task is full."""
+
+    score: Floats  # (states,) score whatever n is; -inf where a task can be given no more labels
+    column: Ints  # (states,) column of ``rows``, -1 where ``score`` counts
+    node: Ints  # (states,)
+    flight: Ints  # (states,)
+    cap: Floats  # (states,) BY_DRAW: no draw is above it
+
+
+@jit
+def most_drawn(facts: Floats, child: Ints, flights: int) -> Floats:
+    """(flights * nodes,) the larger gain, after the luckiest outcome of the labels in flight."""
+    nodes = facts.shape[0]
+    cap = np.zeros(flights * nodes)
+    for i in range(nodes):
+        cap[i] = max(facts[i, 0], facts[i, 1])
+    for s in range(nodes, cap.shape[0]):
+        below, i = s - nodes, s % nodes
+        cap[s] = -np.inf
+        for j in range(2):
+            cap[s] = max(cap[s], cap[below - i + child[i, j]] if child[i, j] > i else cap[below])
+    return cap
+
+
+@jit
+def scores_by_state(policy: PolicyArrays, level: Ints, limit: Ints, child: Ints) -> StateScores:
+    """The tables of a policy by state."""
+    flights, nodes = policy.static.shape
+    states = flights * nodes
+    score = np.full(states, -np.inf)
+    column = np.full(states, -1, dtype=np.int64)
+    node = np.zeros(states, dtype=np.int64)
+    flight = np.zeros(states, dtype=np.int64)
+    for w in range(flights):
+        for i in range(nodes):
+            s = w * nodes + i
+            node[s], flight[s] = i, w
+            if w < flights - 1 and level[i] + w < limit[i]:
+                score[s] = policy.static[w, i]
+                if policy.rows.shape[0] > 0:
+                    column[s] = policy.core[w, i]
+    cap = most_drawn(policy.facts, child, flights) if policy.mode == BY_DRAW else np.zeros(0)
+    return StateScores(score, column, node, flight, cap)
+
+
+#: Quantiles are kept for logits of the level up to this.
+Z_END = 30.0
+
+
+@uncounted
+def spaced_quantile(quantiles: Floats, i: int, u: float) -> float:
+    """theta at level u, linear between levels 1 / (1 + e^-z) with z evenly spaced over [-Z_END, Z_END]."""
+    last = quantiles.shape[1] - 1
+    z = np.log(u / (1.0 - u)) if u < 1.0 else Z_END
+    at = (min(max(z, -Z_END), Z_END) + Z_END) / (2.0 * Z_END) * last
+    k = min(int(at), last - 1)
+    value: float = quantiles[i, k] + (at - k) * (quantiles[i, k + 1] - quantiles[i, k])
+    return value
+
+
+@uncounted
+def drawn(
+    facts: Floats, quantiles: Floats, child: Ints, w: int, i: int, members: int, key: np.uint64, ell: int, draws: int
+) -> float:
+    """The best of ``members`` draws in state (i, w); ``draws`` were used up before."""
+    if w == 0:
+        u = uniform(key, ell, draws) ** (1.0 / members)
+        slope = facts[i, 1] - facts[i, 0]
+        theta = spaced_quantile(quantiles, i, u if slope > 0.0 else 1.0 - u)
+        value: float = facts[i, 0] + theta * slope
+        return value
+    best = -np.inf
+    for _ in range(members):
+        theta = spaced_quantile(quantiles, i, uniform(key, ell, draws))
+        draws += 1
+        node = i
+        for _label in range(w):
+            answer = 1 if uniform(key, ell, draws) < theta else 0
+            draws += 1
+            if child[node, answer] > node:
+                node = child[node, answer]
+        best = max(best, facts[node, 0] + theta * (facts[node, 1] - facts[node, 0]))
+    return best
+
+
+@uncounted
+def draw_groups(
+    facts: Floats, quantiles: Floats, tied: float, by_state: StateScores, child: Ints, active: Ints, count: Ints,
+    key: np.uint64, ell: int, scores: Floats,
+) -> float:  # fmt: skip
+    """scores[g] = the best draw of group active[g], -inf if it cannot win or its tasks are full; return the best."""
+    score, node, flight, cap = by_state.score, by_state.node, by_state.flight, by_state.cap
+    first, before, draws = -1, 0, 0
+    for g in range(active[-1]):
+        s = active[g]
+        scores[g] = -np.inf
+        if score[s] > -np.inf:
+            if first < 0 or cap[s] > cap[active[first]]:
+                first, before = g, draws
+            draws += 1 if flight[s] == 0 else count[s] * (flight[s] + 1)
+    if first < 0:
+        return -np.inf
+    # The group that can gain most is drawn first: it tells how much the others need.
+    best = -np.inf
+    draws = 0
+    for k in range(-1, active[-1]):
+        g = first if k < 0 else k
+        s = active[g]
+        if score[s] > -np.inf:
+            if k < 0 or (k != first and cap[s] >= best - tied):
+                at = before if k < 0 else draws
+                scores[g] = drawn(facts, quantiles, child, flight[s], node[s], count[s], key, ell, at)
+                best = max(best, scores[g])
+            if k >= 0:
+                draws += 1 if flight[s] == 0 else count[s] * (flight[s] + 1)
+    return best
 
 
 @uncounted

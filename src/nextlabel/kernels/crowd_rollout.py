@@ -33,11 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.arrivals import Timing, arrival_after
-from nextlabel.kernels.crowd_bins import take
-from nextlabel.kernels.crowd_campaign import CrowdCampaign, assign, come_in, next_among, next_for_anyone, next_task
-from nextlabel.kernels.crowd_choice import CrowdPlan, largest
-from nextlabel.kernels.heap import pop, push
+from nextlabel.kernels.crowd_campaign import CrowdCampaign, CrowdPlan, assign, complete, largest, next_among, next_task
+from nextlabel.kernels.events import Timing, arrival_after, pop, push
 from nextlabel.kernels.jit import jit
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, ORDER, stream_key, uniform
 
@@ -250,25 +247,25 @@ def play_crowd(
             left = float(arrivals - ell)
             if timing.horizon < np.inf:
                 left = min(left, timing.rates[-1] * (timing.horizon - now))
-            must = not turn_away or left <= world.budget - counters[GIVEN]
+            must_serve = not turn_away or left <= world.budget - counters[GIVEN]
             if task_first:
-                x = next_for_anyone(campaign, plan)
+                x = next_task(campaign, plan, -1, True)
                 if x >= 0:
                     row = record.order[x, campaign.given[x]]
                     j = record.worker[row]
             elif recorded:
                 size = eligible_rows(record, j, tasks, rows)
-                x = next_among(campaign, plan, j, must, tasks, size)
+                x = next_among(campaign, plan, j, must_serve, tasks[:size])
                 for k in range(size):
                     if tasks[k] == x:
                         row = rows[k]
             else:
-                x = next_task(campaign, plan, j, must)
+                x = next_task(campaign, plan, j, must_serve)
             if not task_first:
                 campaign.arrived[j] += 1
             counters[ARRIVED] += 1
             if x >= 0:
-                entry = assign(campaign, plan, x, j)
+                entry = assign(campaign, plan, x, j, True)
                 if row >= 0:
                     record.used[row], record.row[entry] = 1, row
                 counters[GIVEN] += 1
@@ -285,14 +282,13 @@ def play_crowd(
             counters[WAITING] = pop(run.times, run.entries, counters[WAITING])
             x = history.task[entry]
             if recorded:
-                come_in(campaign, plan, entry, record.answer[record.row[entry]])
                 n = campaign.given[x]
-                if task_first and (n == record.order.shape[1] or record.order[x, n] < 0):
-                    take(campaign.bins, x, plan.wants.shape[0])
+                no_more = task_first and (n == record.order.shape[1] or record.order[x, n] < 0)
+                complete(campaign, plan, entry, record.answer[record.row[entry]], not no_more)
             else:
                 answer = drawn_answer(world, campaign, entry, k_label)
                 take_label(world, run, x, world.kind[history.worker[entry]], answer, after)
-                come_in(campaign, plan, entry, answer)
+                complete(campaign, plan, entry, answer, True)
         else:
             return True
 

@@ -13,13 +13,13 @@ H         worth     (states,)    E[R after the w labels in flight], or R
 ========= ========= ============ ===========================================================
 
 *Labels* are drawn from the predictive probability, label j of task x with the uniform of (x, j), the same under every
-policy; or they are recorded ones, in the order of the replication's draw (``kernels.recorded``). So are the times of
+policy; or they are recorded ones, in the order of the replication's draw (``kernels.events``). So are the times of
 arrival l and of its completion. What is left of a label in flight at the start is Exp(mu) again; its draw is that of
 (number in flight, 1) where a new label has (arrival, 0).
 
-*Tasks* of few classes form groups of equal state (``kernels.groups``): an arrival looks at the groups that have
+*Tasks* of few classes form groups of equal state, doubly linked lists: an arrival looks at the groups that have
 members, never at the tasks (``kernels.choice``). Tasks with priors of their own are ranked in a heap
-(``kernels.own_priors``); their randomness is the same, draw for draw, but for ties.
+(``kernels.ranked_tasks``); their randomness is the same, draw for draw, but for ties.
 
 *Budgets*: while n >= R the choice does not depend on n, so that every budget has the same events up to arrival
 b - R + 1. From there a copy of the campaign is played to its end with its own n. Where nothing is left to play (R = 0)
@@ -35,17 +35,29 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.arrivals import Timing, arrival_after, arrivals_between
-from nextlabel.kernels.choice import break_tie, score_groups
+from nextlabel.kernels.choice import (
+    BY_LEVELS,
+    PolicyArrays,
+    StateScores,
+    break_tie,
+    layer_at,
+    score_groups,
+    scores_by_state,
+)
+from nextlabel.kernels.events import (
+    RecordedLabels,
+    Timing,
+    arrival_after,
+    arrivals_between,
+    draw_recorded,
+    pop,
+    push,
+)
 from nextlabel.kernels.gap import GapTables, lagrangian_loss, spent_loss, timed_loss
-from nextlabel.kernels.groups import link, unlink
-from nextlabel.kernels.heap import pop, push
 from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.limit_index import Workspace, new_workspace
-from nextlabel.kernels.own_priors import JITTER, OF_CLASS, OwnPriors, own_answer, sift, task_score, tied
-from nextlabel.kernels.policy import BY_LEVELS, PolicyArrays, StateScores, layer_at, scores_by_state
 from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, TIE, stream_key, uniform
-from nextlabel.kernels.recorded import RecordedLabels, draw_recorded
+from nextlabel.kernels.ranked_tasks import JITTER, OF_CLASS, RankedTasks, ranked_answer, sift, task_score, tied
 
 
 class ProblemArrays(NamedTuple):
@@ -86,8 +98,41 @@ class CampaignRun(NamedTuple):
     ahead: Ints
 
 
+@uncounted
+def unlink(run: CampaignRun, x: int) -> None:
+    """Take task x out of its group; a group that becomes empty leaves the list of active groups."""
+    s, active, position = run.state[x], run.active, run.position
+    if run.before[x] >= 0:
+        run.after[run.before[x]] = run.after[x]
+    else:
+        run.head[s] = run.after[x]
+    if run.after[x] >= 0:
+        run.before[run.after[x]] = run.before[x]
+    run.members[s] -= 1
+    if run.members[s] == 0:
+        last = active[-1] - 1
+        active[-1] = last
+        active[position[s]] = active[last]
+        position[active[last]] = position[s]
+
+
+@uncounted
+def link(run: CampaignRun, x: int, s: int) -> None:
+    """Put task x into group s, its state from now on."""
+    run.state[x] = s
+    run.before[x], run.after[x] = -1, run.head[s]
+    if run.head[s] >= 0:
+        run.before[run.head[s]] = x
+    run.head[s] = x
+    if run.members[s] == 0:
+        run.position[s] = run.active[-1]
+        run.active[run.active[-1]] = s
+        run.active[-1] += 1
+    run.members[s] += 1
+
+
 @jit
-def new_run(problem: ProblemArrays, policy: PolicyArrays, own: OwnPriors) -> CampaignRun:
+def new_run(problem: ProblemArrays, policy: PolicyArrays, own: RankedTasks) -> CampaignRun:
     """Room for one replication after another."""
     K, ranked = problem.root.shape[0], own.class_of.shape[0]
     states = policy.static.size if ranked == 0 else 0
@@ -137,15 +182,14 @@ def copy_run(run: CampaignRun, out: CampaignRun) -> None:
 
 @jit
 def start_run(
-    problem: ProblemArrays, own: OwnPriors, root: Ints, run: CampaignRun, seed: int, replication: int
+    problem: ProblemArrays, own: RankedTasks, root: Ints, run: CampaignRun, seed: int, replication: int
 ) -> None:
     """All tasks at their roots, the labels in flight on their way, the first arrival drawn."""
     nodes, timing = problem.level.shape[0], problem.timing
-    head, count, position, active = run.head, run.members, run.position, run.active
-    for g in range(active[-1]):
-        head[active[g]] = -1
-        count[active[g]] = 0
-    active[-1] = 0
+    for g in range(run.active[-1]):
+        run.head[run.active[g]] = -1
+        run.members[run.active[g]] = 0
+    run.active[-1] = 0
     run.given[:] = 0.0
     run.counters[:] = 0
     run.clock[:] = 0.0
@@ -157,22 +201,21 @@ def start_run(
         rank_tasks(own, run, stream_key(seed, replication, TIE))
         return
     for x in range(root.shape[0] - 1, -1, -1):
-        link(x, run.state[x], head, run.after, run.before, count, active, position)
+        link(run, x, root[x])
     k_duration = stream_key(seed, replication, DURATION)
     size = 0
     for x in range(problem.flight.shape[0] - 1, -1, -1):
         w = problem.flight[x]
         if w > 0:
-            unlink(x, run.state[x], head, run.after, run.before, count, active, position)
-            run.state[x] += w * nodes
-            link(x, run.state[x], head, run.after, run.before, count, active, position)
+            unlink(run, x)
+            link(run, x, run.state[x] + w * nodes)
             for _ in range(w):
                 size = push(run.times, run.tasks, size, -np.log(uniform(k_duration, size, 1)) / timing.mu, x)
     run.counters[0] = size
 
 
 @jit
-def rank_tasks(own: OwnPriors, run: CampaignRun, k_tie: np.uint64) -> None:
+def rank_tasks(own: RankedTasks, run: CampaignRun, k_tie: np.uint64) -> None:
     """The heap of fresh tasks by their scores, ties by lot."""
     for x in range(run.ranked.shape[0]):
         run.lot[x] = -np.log(uniform(k_tie, x, 0))
@@ -185,7 +228,7 @@ def rank_tasks(own: OwnPriors, run: CampaignRun, k_tie: np.uint64) -> None:
 
 @jit
 def advance(
-    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: OwnPriors, run: CampaignRun, seed: int,
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: RankedTasks, run: CampaignRun, seed: int,
     replication: int, until: int,
 ) -> bool:  # fmt: skip
     """Play events until ``until`` workers have arrived, or to the end; True if the replication is over."""
@@ -200,7 +243,7 @@ def play_events(
     policy: PolicyArrays,
     by_state: StateScores,
     gap: GapTables,
-    own: OwnPriors,
+    own: RankedTasks,
     recorded: Ints,
     run: CampaignRun,
     seed: int,
@@ -223,8 +266,7 @@ def play_events(
     k_duration = stream_key(seed, replication, DURATION)
     k_tie = stream_key(seed, replication, TIE)
     k_draw = stream_key(seed, replication, DRAW)
-    head, count, position, active = run.head, run.members, run.position, run.active
-    after, before, state, scores = run.after, run.before, run.state, run.scores
+    count, active, state, scores = run.members, run.active, run.state, run.scores
     times, tasks = run.times, run.tasks
     size, ell, labels = run.counters[0], run.counters[1], run.counters[2]
     next_arrival, loss = run.clock[0], run.clock[1]
@@ -260,7 +302,7 @@ def play_events(
                 if best > -np.inf and best >= policy.price[ell]:
                     u = uniform(k_tie, ell, 0)
                     chosen = break_tie(policy, by_state, active, count, scores, best, run.given, ell, u)
-                    x = head[chosen] if chosen >= 0 else -1
+                    x = run.head[chosen] if chosen >= 0 else -1
                 if with_gap:
                     price = gap.price[ell]
                     loss += lagrangian_loss(gap, by_state.node, by_state.flight, active, count, n, price, chosen)
@@ -287,7 +329,7 @@ def play_events(
             else:
                 u = uniform(k_label, x, problem.level[i])
                 if ranked:
-                    j = own_answer(own, x, i, problem.level[i], u)
+                    j = ranked_answer(own, x, i, problem.level[i], u)
                 else:
                     while j < J - 1 and u >= problem.prob[i, j]:
                         u -= problem.prob[i, j]
@@ -306,9 +348,8 @@ def play_events(
                     run.key[x] = task_score(own, x, m, i, w, run.room, run.ahead) - JITTER * run.lot[x]
                 sift(x, run.key, run.ranked, run.place)
             else:
-                unlink(x, state[x], head, after, before, count, active, position)
-                state[x] = target
-                link(x, target, head, after, before, count, active, position)
+                unlink(run, x)
+                link(run, x, target)
         if arrived:
             if timed and ell == budget:
                 loss += spent_loss(gap.timed, by_state.node, by_state.flight, active, count, timing.horizon - now)
@@ -320,7 +361,7 @@ def play_events(
 
 
 @uncounted
-def write_outcome(problem: ProblemArrays, own: OwnPriors, worth: Floats, run: CampaignRun, out: Floats) -> None:
+def write_outcome(problem: ProblemArrays, own: RankedTasks, worth: Floats, run: CampaignRun, out: Floats) -> None:
     """out = (reward, labels given, most labels of one task, gap, arrivals).
 
     The reward of tasks with laws of their own is left to the caller.
@@ -366,7 +407,7 @@ def write_ends(
 
 @jit
 def rollout(
-    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: OwnPriors, recorded: RecordedLabels,
+    problem: ProblemArrays, policy: PolicyArrays, gap: GapTables, own: RankedTasks, recorded: RecordedLabels,
     worth: Floats, budgets: Ints, awaited: bool, seed: int, first: int, out: Floats, ends: Ints,
 ) -> None:  # fmt: skip
     """Replications first, first + 1, ...: ``write_outcome`` with budget b in out[replication, b].

@@ -115,7 +115,7 @@ def simulated_curve(
     """The policy's value at every budget of a curve that ends at ``largest``, or there alone.
 
     The index is patient where there is a deadline. Where tasks are many the curve is that of a sample; with more than
-    64 kinds of them the index looks at the task alone (``simulation.own_priors``).
+    64 kinds of them the index looks at the task alone (``simulation.ranked_tasks``).
     """
     small, step = sample_tasks(problem)
     top = max(largest // step, 1)

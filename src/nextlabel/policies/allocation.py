@@ -9,7 +9,7 @@ allocator    looks at         module
 ============ ================ =======================================================================================
 tables       state of a task  ``policies.by_table``: few priors, scores by state from a policy's tables
 scores       task             ``policies.by_score``: many priors, a score for each task
-crowd        task and worker  ``policies.crowd.growing``: workers who differ, learnt from their labels
+crowd        task and worker  ``policies.crowd.allocator``: workers who differ, learnt from their labels
 ============ ================ =======================================================================================
 
 An entry is in flight, came in with an answer that counts, or is gone:
@@ -51,7 +51,8 @@ class Outlook(NamedTuple):
     """What a choice may look at beside the tasks: numbered by ``lease``, which is the key of its chance.
 
     ``left`` labels can still be given out and ``given`` were; ``start`` is where among equal tasks the search begins;
-    without ``must_serve`` somebody whose label is not worth its price may be turned away.
+    without ``must_serve`` somebody whose label is not worth its price may be turned away. ``eligible``: only these
+    tasks may be given, where a record says who can label what.
     """
 
     lease: int
@@ -59,6 +60,7 @@ class Outlook(NamedTuple):
     given: int = 0
     start: float = 0.0
     must_serve: bool = True
+    eligible: Ints | None = None
 
 
 class Allocator(Protocol):

@@ -31,7 +31,7 @@ from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.problem.tasks import TaskClass
 
 if TYPE_CHECKING:
-    from nextlabel.kernels.crowd_choice import CrowdPlan
+    from nextlabel.kernels.crowd_campaign import CrowdPlan
     from nextlabel.policies.crowd.allocator import CrowdAllocator
     from nextlabel.solve.index_roots import Spare
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def make_policy(policy: str | Policy) -> Policy:
             f"Known policies: {', '.join(sorted(known))}; or module:Class for one of your own.",
         )
     return known[policy]()
+
+
+@lru_cache(maxsize=256)
+def knows_workers(policy: str) -> bool:
+    """Whether the policy called so tells workers apart and learns them, one of your own (``module:Class``) included."""
+    return isinstance(make_policy(policy), WorkerPolicy)
 
 
 def _own(given: str) -> Policy:

@@ -12,12 +12,11 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import InputError
-from nextlabel.kernels.arrivals import Timing
+from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
+from nextlabel.kernels.events import RANDOM, RecordedLabels, Timing
 from nextlabel.kernels.gap import GapTables, TimedGap, no_timed_gap
 from nextlabel.kernels.levels import no_levels
-from nextlabel.kernels.own_priors import OwnPriors, no_own_priors
-from nextlabel.kernels.policy import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
-from nextlabel.kernels.recorded import RANDOM, RecordedLabels
+from nextlabel.kernels.ranked_tasks import RankedTasks, no_ranked_tasks
 from nextlabel.kernels.rollout import ProblemArrays, rollout
 from nextlabel.policies.base import (
     MOST_IN_FLIGHT,
@@ -97,7 +96,7 @@ class Rollout:
     policy: PolicyArrays
     budgets: tuple[int, ...] = ()
     gap: GapTables = field(default_factory=no_gap)
-    own: OwnPriors = field(default_factory=no_own_priors)
+    own: RankedTasks = field(default_factory=no_ranked_tasks)
     recorded: RecordedLabels = field(default_factory=none_recorded)
     worth: Floats = field(default_factory=lambda: np.zeros(0))
     awaited: bool = True
@@ -197,7 +196,7 @@ def checked_scores(setting: Setting, policy: Policy) -> list[ScoreTables]:
 
 
 def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
-    """For tasks that are ranked by scores of their own (``kernels.own_priors``): which states are full is all."""
+    """For tasks that are ranked by scores of their own (``kernels.ranked_tasks``): which states are full is all."""
     static, none = np.zeros(shape), np.zeros((0, 2))
     core = np.full(shape, -1, dtype=np.int64)
     return PolicyArrays(

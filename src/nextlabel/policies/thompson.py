@@ -12,7 +12,7 @@ from scipy.special import betaincinv, expit, xlog1py, xlogy
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.kernels.draws import Z_END
+from nextlabel.kernels.choice import Z_END
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 
 LEVELS = 241

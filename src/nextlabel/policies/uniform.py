@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.crowd_choice import CrowdPlan
+from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.crowd.relaxation import ranked_plan
 

@@ -43,7 +43,6 @@ from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.kernels.arrivals import Timing
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
     GIVEN,
@@ -56,6 +55,7 @@ from nextlabel.kernels.crowd_rollout import (
     play_crowd,
     score_crowd,
 )
+from nextlabel.kernels.events import Timing
 from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.relaxation import Chain, RelaxationSolver, belief_grid, group_workers

@@ -38,8 +38,7 @@ from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable
-from nextlabel.kernels.arrivals import Timing
-from nextlabel.kernels.crowd_bins import new_bins, put
+from nextlabel.kernels.crowd_campaign import new_bins, put
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
     TURNED_AWAY,
@@ -49,8 +48,8 @@ from nextlabel.kernels.crowd_rollout import (
     new_crowd_run,
     play_crowd,
 )
+from nextlabel.kernels.events import RANDOM, Timing, draw_recorded
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.recorded import RANDOM, draw_recorded
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.relaxation import MOST_PLANS
@@ -457,7 +456,7 @@ class TimedCampaign:
 
     The budget is shared out among the batches by their numbers of tasks. A policy knows how many arrivals a batch still
     has, but not whose. Without turning workers away every arrival is served until the batch's budget is gone. Batches
-    may overlap in time; labels in flight are integrated out (``kernels.crowd_choice``).
+    may overlap in time; labels in flight are integrated out (``kernels.crowd_campaign``).
     Guarantee: deterministic, no chance at all; no answer is used before it was handed in.
     """
 
@@ -485,7 +484,7 @@ class TimedCampaign:
         left = np.bincount(self.schedule.batch)
         for row in self.schedule.arrivals.tolist():
             now, batch = float(started[row]), int(self.schedule.batch[row])
-            self._come_in(now)
+            self._complete_until(now)
             view = self.views.get(batch)
             if view is None:
                 view = self.views[batch] = self._open(batch)
@@ -493,7 +492,7 @@ class TimedCampaign:
             left[batch] -= 1
             if left[batch] == 0:
                 del self.views[batch]
-        self._come_in(np.inf)
+        self._complete_until(np.inf)
 
     def labels(self) -> CrowdLabels:
         """The labels given, in the order in which their workers were given the tasks."""
@@ -522,20 +521,21 @@ class TimedCampaign:
             return
         rows = self.rows[worker, batch]
         tasks = self.record.labels.task[rows]
-        x = view.ask(worker, tasks)
+        outlook = view.outlook(tasks)
+        x = view.choose(worker, outlook)
         view.arrived(worker)
-        if x is None:
+        if isinstance(x, str):
             self.turned_away += 1
             return
-        row = rows.pop(int(np.flatnonzero(tasks == x)[0]))
-        entry = view.assign(x, worker)
+        row, entry = rows.pop(int(np.flatnonzero(tasks == x)[0])), outlook.lease
+        view.assign(entry, x, worker)
         heappush(self.pending, (now + float(self.schedule.seconds[row]), entry, row, batch))
 
-    def _come_in(self, now: float) -> None:
+    def _complete_until(self, now: float) -> None:
         while self.pending and self.pending[0][0] <= now:
             _, entry, row, batch = heappop(self.pending)
             view = self.views.get(batch, self.whole)
-            view.tell(entry, int(self.record.labels.answer[row]))
+            view.complete(entry, int(self.record.labels.answer[row]))
             self.next_fit -= 1
             if self.next_fit <= 0:
                 self.next_fit = self.step

@@ -24,7 +24,7 @@ from nextlabel.problem.estimate import Z95
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tasks import ScoreClasses, TaskClass, whole
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import OwnCampaigns
+from nextlabel.simulation.ranked_tasks import RankedCampaigns
 from nextlabel.solve.curve import overlap_values
 from nextlabel.solve.progress import Progress, part
 
@@ -69,7 +69,7 @@ def value_curve(
     many = len(problem.classes) > FEW_CLASSES
     if rule.planned_ahead and not many:
         return _each_alone(problem, rule, wanted, count, seed, engine, progress)
-    campaigns = (OwnCampaigns if many else Rollout).over_budgets(problem, rule, wanted.tolist())
+    campaigns = (RankedCampaigns if many else Rollout).over_budgets(problem, rule, wanted.tolist())
     out = run_chunks(engine, partial(campaigns.play, seed), count, progress)[0]
     return ValueCurve.of(problem, wanted, out[:, :, 0], out[:, :, 1])
 

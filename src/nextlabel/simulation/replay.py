@@ -34,9 +34,9 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError, TooLargeError
 from nextlabel.files.gold import Gold
 from nextlabel.files.labels import LabelTable
+from nextlabel.kernels.choice import BY_DEFICIT, BY_LEVELS, PolicyArrays
+from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.policy import BY_DEFICIT, BY_LEVELS, PolicyArrays
-from nextlabel.kernels.recorded import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays

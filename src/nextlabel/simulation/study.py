@@ -27,9 +27,9 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
+from nextlabel.kernels.choice import PolicyArrays
 from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.own_priors import no_own_priors
-from nextlabel.kernels.policy import PolicyArrays
+from nextlabel.kernels.ranked_tasks import no_ranked_tasks
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import Resolve, Solved
@@ -48,7 +48,7 @@ from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import whole
 from nextlabel.simulation.engine import Chunk, Engine, run_chunks
-from nextlabel.simulation.own_priors import OwnCampaigns, own_prior_tables
+from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.deadline import can_be_timed, timed_values
@@ -186,60 +186,47 @@ def simulate(
             "Add workers to the problem, or leave them out.",
         )
     bound = bound or upper_bound(problem, prices)
-    play = _ranked if len(problem.classes) > FEW_CLASSES else _grouped
-    results = play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
+    results = _play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
     if progress is not None:
         progress(1.0)
     return Study(problem, bound, tuple(results), count, seed, pending)
 
 
-def _grouped(
-    problem: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, pending: str, bound: Bound,
-    most_labels: int | None, progress: Progress | None,
-) -> list[PolicyResult]:  # fmt: skip
-    """Few kinds of tasks: groups of equal state, the gap by its martingale."""
-    setting, results = Setting.of(problem, most_labels), []
-    arrays = make_problem_arrays(setting, pending == "wait")
-    gap, correction = _gap(setting, bound) if pending == "wait" else (no_gap(), 0.0)
-    measured = len(gap.price) > 0 or len(gap.timed.tau) > 0
-    for k, policy in enumerate(policies):
-        begin = perf_counter()
-        chunk: Chunk
-        if isinstance(policy, Resolve):
-            chunk = partial(resolve_chunk, setting, policy, policy.prepare(setting), arrays, gap, seed)
-        else:
-            chunk = partial(Rollout(arrays, make_policy_arrays(setting, policy), gap=gap).play, seed)
-        solved = perf_counter()
-        out = run_chunks(engine, chunk, count, part(progress, k, len(policies)))[0][:, 0]
-        results.append(
-            PolicyResult.of(
-                policy.name, problem.tasks, bound, out[:, 0] - problem.label_cost * out[:, 1],
-                out[:, 3] - correction if measured else None, out[:, 1], out[:, 2],
-                bool(out[:, 2].max() >= setting.depth < problem.budget), (solved - begin, perf_counter() - solved),
-            )
-        )  # fmt: skip
-    return results
-
-
-def _ranked(
+def _play(
     original: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, pending: str, bound: Bound,
     most_labels: int | None, progress: Progress | None,
 ) -> list[PolicyResult]:  # fmt: skip
-    """Many kinds of tasks, task by task; the gap is the plain difference to the bound."""
-    problem, unit = in_units(original)
-    results, wait = [], pending == "wait"
+    """Few kinds of tasks form groups of equal state, with the gap by its martingale; of many each task is ranked."""
+    ranked, wait = len(original.classes) > FEW_CLASSES, pending == "wait"
+    problem, unit = in_units(original) if ranked else (original, 1.0)
+    if not ranked:
+        setting = Setting.of(problem, most_labels)
+        arrays = make_problem_arrays(setting, wait)
+        gap, correction = _gap(setting, bound) if wait else (no_gap(), 0.0)
+    measured = not ranked and (len(gap.price) > 0 or len(gap.timed.tau) > 0)
+    results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        tasks = own_prior_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)), most_labels)
+        chunk: Chunk
+        if ranked:
+            tasks = ranked_tables(problem, policy, part(progress, 2 * k, 2 * len(policies)), most_labels)
+            chunk, depth = partial(RankedCampaigns(problem, tasks, wait=wait).play, seed), tasks.D
+        else:
+            depth = setting.depth
+            if isinstance(policy, Resolve):
+                chunk = partial(resolve_chunk, setting, policy, policy.prepare(setting), arrays, gap, seed)
+            else:
+                chunk = partial(Rollout(arrays, make_policy_arrays(setting, policy), gap=gap).play, seed)
         solved = perf_counter()
-        chunk = partial(OwnCampaigns(problem, tasks, wait=wait).play, seed)
-        out = run_chunks(engine, chunk, count, part(progress, 2 * k + 1, 2 * len(policies)))[0][:, 0]
+        shown = part(progress, 2 * k + 1, 2 * len(policies)) if ranked else part(progress, k, len(policies))
+        out = run_chunks(engine, chunk, count, shown)[0][:, 0]
         rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
+        gaps = out[:, 3] - correction if measured else bound.value - rewards if ranked and wait else None
         result = PolicyResult.of(
-            policy.name, problem.tasks, bound, rewards, bound.value - rewards if wait else None, out[:, 1], out[:, 2],
-            bool(out[:, 2].max() >= tasks.D < problem.budget), (solved - begin, perf_counter() - solved),
+            policy.name, problem.tasks, bound, rewards, gaps, out[:, 1], out[:, 2],
+            bool(out[:, 2].max() >= depth < problem.budget), (solved - begin, perf_counter() - solved),
         )  # fmt: skip
-        results.append(replace(result, variance_ratio=1.0 if wait else None))
+        results.append(replace(result, variance_ratio=1.0 if wait else None) if ranked else result)
     return results
 
 
@@ -268,7 +255,7 @@ def resolve_chunk(
     count: int,
 ) -> tuple[Floats]:  # fmt: skip
     """Replications of a policy that solves again: some arrivals, a look at the states, new tables."""
-    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), no_own_priors()
+    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), no_ranked_tasks()
     every, U = policy.interval(setting), arrays.budget
     for rep in range(count):
         mine = copy.copy(solved)

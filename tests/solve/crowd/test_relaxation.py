@@ -50,7 +50,6 @@ def test_two_hundred_workers_of_their_own():
     assert 0 <= found.gap <= 1e-4 * 10_000 * 1e-2
     assert found.used.sum() <= 30_000 * (1 + 1e-9)
     assert (found.used <= 225 * (1 + 1e-9)).all()
-    assert found.weights.sum() == pytest.approx(1.0)
 
 
 def test_both_searches_find_the_same_value(monkeypatch):
@@ -157,14 +156,6 @@ def test_workers_at_chance_and_types_without_supply_are_worth_nothing():
     assert nobody.used == pytest.approx([0.0])
     gone = relax_alike(10, 30, [coin(0.9), coin(0.6)], [0, 10])
     assert gone.value == pytest.approx(relax_alike(10, 30, [coin(0.6)], [10]).value, abs=1e-5)
-
-
-def test_a_later_search_begins_where_the_earlier_one_ended():
-    first = relax_alike(1000, 3000, THREE, [1000, 2000, 3000])
-    again = relax_alike(1000, 2900, THREE, [1000, 2000, 3000], start=first)
-    cold = relax_alike(1000, 2900, THREE, [1000, 2000, 3000])
-    assert again.value == pytest.approx(cold.value, abs=1e-3)
-    assert again.rounds < cold.rounds
 
 
 @pytest.mark.parametrize(("answers", "points"), [(5, 500), (8, 500), (20, 200)])

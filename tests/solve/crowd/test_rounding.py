@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowds import two_coins
-from nextlabel.solve.crowd.bound import fewer_types, round_types
+from nextlabel.solve.crowd.bound import few_types, round_types
 from nextlabel.solve.crowd.relaxation import Types, relax
 
 coins = st.floats(0, 1)
@@ -44,7 +44,7 @@ def test_fewer_types_are_a_looser_bound_of_the_same_supply():
     chance = np.random.default_rng(3)
     channel = np.array([two_coins(s, 1 - t) for s, t in zip(chance.beta(4, 2, 60), chance.beta(4, 2, 60), strict=True)])
     types = Types(channel, np.full(60, 8.0), np.zeros(60))
-    few, names = fewer_types(types, 20)
+    few, names = few_types(types, 20)
     assert len(few.supply) <= 20
     assert few.supply.sum() == pytest.approx(480)
     assert (few.channel[names][:, [0, 1], [0, 1]] >= channel[:, [0, 1], [0, 1]])[

@@ -1,4 +1,4 @@
-"""Policies that know workers, one decision at a time: ask who gets which task, tell what came back, refit, ask anew.
+"""The allocator of policies that know workers (``policies.allocation`` has the contract), refitted as labels come in.
 
 ====== ========== =========================================================================================
 symbol code       meaning
@@ -15,36 +15,56 @@ seen once (Good and Turing), and a stranger has the crowd's mean channel. Labels
 nothing about a worker, so tasks that were begun are finished first, at the start with a generous price, and nobody is
 turned away before ``TRIAL_LABELS`` labels.
 
-Guarantee: heuristic, deterministic under the seed. Cost: a decision some microseconds; ``resolve`` 5 to 100 ms,
-plus a refit over all labels where channels are learnt.
+``CrowdAllocator`` knows its tasks, workers and budget from the start: simulations and replays. In a live campaign all
+of them grow (``GrowingCrowd``), in arrays that double. Every step but ``learn`` moves what its task and its worker are
+believed to be; ``learn`` computes everything anew from what was given out and came in, so that its outcome is a
+function of that alone:
+
+    state after ``learn``  =  f(entries with their answers, tasks, limits, version, labels given and left, arrivals,
+                              who was turned away, seed)
+
+Nothing of what was believed or planned before enters. Whoever knows the entries can compute the state again, and
+before the first ``learn`` (``planned`` is False) nothing but the entries is kept. There is always a row beyond the
+last task and one beyond the last worker, which stand for those of whom nothing is known.
+Guarantee: heuristic, deterministic under the seed. Cost: a step some microseconds; ``resolve`` 5 to 100 ms, plus a
+refit over all labels where channels are learnt; ``learn`` 0.05 to 1 s.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_bins import put
 from nextlabel.kernels.crowd_campaign import (
+    GONE,
+    IN_FLIGHT,
     CrowdCampaign,
+    CrowdPlan,
     assign,
-    come_in,
+    cancel,
+    complete,
     count_members,
-    drop,
+    follow_plans,
     new_campaign,
     next_among,
-    next_for_anyone,
     next_task,
+    open_tasks,
+    place_task,
+    plan_start,
+    put,
     rebin_all,
-    task_bins,
+    reopen,
 )
-from nextlabel.kernels.crowd_choice import CrowdPlan, follow_plans, plan_start
 from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
+from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import CrowdView
 from nextlabel.policies.crowd.relaxation import (
@@ -86,7 +106,7 @@ class CrowdSettings:
 
 
 class CrowdAllocator:
-    """Tasks, workers and a budget; ``ask`` for a task and ``tell`` what the worker said.
+    """Tasks, workers and a budget.
 
     ``beliefs`` (K, C) are the tasks' priors. With ``channels`` (W, C, C) the workers are known; without, their
     channels are learnt from ``prior`` on. ``supply`` (W,) is what each worker can give, or how often each comes;
@@ -114,7 +134,7 @@ class CrowdAllocator:
         self.settings = settings or CrowdSettings()
         self.policy = make_policy(self.settings.rule)
         self.learnt = channels is None
-        people = int(workers) if channels is None and workers is not None else len(np.asarray(channels))
+        self.people = people = int(workers) if channels is None and workers is not None else len(np.asarray(channels))
         self.prior = prior or CrowdPrior.default(answers)
         self.budget, self.given = budget, 0
         self.supply = None if supply is None else np.asarray(supply, dtype=np.float64).copy()
@@ -128,8 +148,9 @@ class CrowdAllocator:
         self.campaign: CrowdCampaign = new_campaign(
             tasks, people, budget, groups, self.prior.pseudo, self.prior.share, float(self.prior.hold), options
         )
-        self._tilt = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
-        self.campaign.state.logp[:] += self._tilt
+        #: (K, C) log beliefs of tasks without labels, less those of a usual task.
+        self.offsets = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
+        self.campaign.state.logp[:] += self.offsets
         self.campaign.state.belief[:] = beliefs
         if channels is not None:
             self.campaign.channels[:] = channels
@@ -146,37 +167,47 @@ class CrowdAllocator:
 
     # One decision at a time -------------------------------------------------------------------------------------
 
-    def ask(self, worker: int, eligible: Ints | None = None) -> int | None:
-        """The task for this worker, or None: nothing for them now. ``assign`` says that they took it."""
-        must = self.must
-        if self.given >= self.budget:
-            return None
+    def outlook(self, eligible: Ints | None = None) -> Outlook:
+        """What the next choice looks at; somebody must be served if nobody is turned away, or all are needed."""
+        left = self.budget - self.given
+        must_serve = not self.settings.turn_away or self.arrivals <= left
+        return Outlook(int(self.campaign.history.size[0]), left, self.given, must_serve=must_serve, eligible=eligible)
+
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
+        """The task for this worker, or why there is none; -1 is a worker nobody knows."""
+        x = self._next(worker, outlook, outlook.must_serve)
+        if x >= 0:
+            return x
+        if not outlook.must_serve and self._next(worker, outlook, True) >= 0:
+            return "turned_away"
+        return "nothing_left_for_you" if self.campaign.bins.members.any() else "all_leased"
+
+    def _next(self, worker: int, outlook: Outlook, must_serve: bool) -> int:
         if self.settings.task_first:
-            x = next_for_anyone(self.campaign, self.plan)
-        elif eligible is None:
-            x = next_task(self.campaign, self.plan, worker, must)
-        else:
-            x = next_among(self.campaign, self.plan, worker, must, eligible, len(eligible))
-        return None if x < 0 else int(x)
+            return int(next_task(self.campaign, self.plan, -1, True))
+        who = self.people if worker < 0 else worker
+        if outlook.eligible is None:
+            return int(next_task(self.campaign, self.plan, who, must_serve))
+        return int(next_among(self.campaign, self.plan, who, must_serve, outlook.eligible))
 
-    def assign(self, task: int, worker: int) -> int:
-        """The worker has been given the task; return the entry for ``tell``."""
+    def assign(self, lease: int, task: int, worker: int) -> None:
+        """The worker has been given the task."""
+        assert lease == self.campaign.history.size[0], "entries are numbered in the order in which tasks are given out"
         self.given += 1
-        return int(assign(self.campaign, self.plan, task, worker))
+        assign(self.campaign, self.plan, task, worker, self._has_room(task))
 
-    def tell(self, entry: int, answer: int) -> None:
-        """The label of that entry has come in."""
-        come_in(self.campaign, self.plan, entry, answer)
+    def complete(self, lease: int, answer: int) -> None:
+        """The label of an entry has come in and counts, perhaps after it was gone."""
+        complete(self.campaign, self.plan, lease, answer, self._has_room(int(self.campaign.history.task[lease])))
 
-    def drop(self, entry: int) -> None:
-        """The work of that entry will not be handed in: its label can be given again."""
-        drop(self.campaign, self.plan, entry)
+    def cancel(self, lease: int) -> None:
+        """The label of an entry in flight is not expected any more, or does not count."""
         self.given -= 1
+        cancel(self.campaign, self.plan, lease, self._has_room(int(self.campaign.history.task[lease])))
 
-    @property
-    def must(self) -> bool:
-        """Whether the next arrival must be given something: nobody is turned away, or all are needed."""
-        return not self.settings.turn_away or self.arrivals <= self.budget - self.given
+    def _has_room(self, task: int) -> bool:
+        """Whether the task may be given out once more."""
+        return True
 
     def arrived(self, worker: int) -> None:
         """The worker has arrived, whatever they are given."""
@@ -219,8 +250,8 @@ class CrowdAllocator:
             refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
-        if np.ptp(self._tilt, axis=0).any():
-            state.logp[:] = np.log(np.maximum(state.belief, 1e-300)) + self._tilt
+        if np.ptp(self.offsets, axis=0).any():
+            state.logp[:] = np.log(np.maximum(state.belief, 1e-300)) + self.offsets
             odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
             state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
 
@@ -230,11 +261,9 @@ class CrowdAllocator:
 
     def resolve(self) -> None:
         """Ask the policy anew, for the tasks as they stand, and hand every task a plan."""
-        target = np.zeros(len(self.gold), dtype=np.int64)
-        task_bins(self.campaign, self.grid, target)
         self.plan = self.policy.plan(self)
         self._start += 0.5
-        follow_plans(self.campaign.bins, self.plan, target, self._start)
+        follow_plans(self.campaign, self.plan, self._start)
         spread = self.budget / self.settings.resolves
         self.next_due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
 
@@ -325,3 +354,341 @@ def _renamed(plans: Ints, before: Floats, now: Floats) -> Ints:
     distance = np.abs(before[:, None] - now[None]).sum(axis=(2, 3))
     nearest = np.append(np.argmin(distance, axis=1), -1)
     return np.asarray(nearest[plans])
+
+
+A = TypeVar("A", Floats, Ints)
+
+
+def doubled(room: int, wanted: int) -> int:
+    """``room``, doubled until ``wanted`` rows fit."""
+    while room < wanted:
+        room *= 2
+    return room
+
+
+def longer(array: A, room: int, rest: object) -> A:
+    """The array with ``room`` rows, the new ones filled with ``rest``."""
+    out = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+    out[: len(array)] = array
+    out[len(array) :] = rest
+    return out
+
+
+def grown(table: Any, room: int, **rests: object) -> Any:
+    """The NamedTuple with ``room`` rows in the arrays named, the new ones filled with what is given for each."""
+    return table._replace(**{name: longer(getattr(table, name), room, rest) for name, rest in rests.items()})
+
+
+#: Rows of the arrays at first: tasks and entries, workers.
+ROOM, WORKERS = 64, 8
+#: Labels per worker after which workers are no strangers any more.
+KNOWN_LABELS = 40
+#: The least belief that a task may start with.
+LEAST = 1e-6
+
+
+class GrowingCrowd(CrowdAllocator):
+    """Tasks, workers and what was given out, by number; ``share`` (C,) is what a task is believed to be at first.
+
+    ``prior`` says what workers are like (that of any crowd, unless one is given); its shares are not looked at.
+    """
+
+    def __init__(self, share: Floats, rule: str = "crowd", seed: int = 0, prior: CrowdPrior | None = None) -> None:
+        start = np.maximum(np.asarray(share, dtype=np.float64), LEAST)
+        start = start / start.sum()
+        usual = CrowdPrior.default(len(start)) if prior is None else prior
+        self.tasks = self.entries = 0
+        self.planned = False
+        self._models: list[int] = []
+        self._turned_away: list[float] = []
+        super().__init__(
+            np.tile(start, (ROOM, 1)),
+            ROOM,
+            CrowdSettings(rule=rule, seed=seed),
+            workers=WORKERS,
+            prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold, usual.core),
+        )
+        self.people = 0
+        #: (C,) what was believed of a usual task before any label.
+        self.given_share = start
+        self.offsets[:] = 0.0
+        self.came, self.flight = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM, dtype=np.int64)
+        self._most_labels, self._most_in_flight = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM, dtype=np.int64)
+        open_tasks(self.campaign.bins, np.zeros(ROOM, dtype=np.int64), MOST_PLANS)
+
+    # What grows -------------------------------------------------------------------------------------------------
+
+    def add_tasks(self, offsets: Floats, most_labels: Ints, most_in_flight: Ints) -> None:
+        """More tasks, which are given out from the next ``learn`` on.
+
+        ``offsets`` (n, C) are their log beliefs less that of a usual task; the others are the limits of each.
+        """
+        first, self.tasks = self.tasks, self.tasks + len(offsets)
+        self.reserve_tasks(self.tasks)
+        self.offsets[first : self.tasks] = offsets
+        self._most_labels[first : self.tasks] = most_labels
+        self._most_in_flight[first : self.tasks] = most_in_flight
+
+    def reserve_tasks(self, tasks: int) -> None:
+        """Make room for so many tasks and one more."""
+        room = doubled(len(self.gold), tasks + 1)
+        if room == len(self.gold):
+            return
+        campaign, state = self.campaign, self.campaign.state
+        self.campaign = grown(campaign, room, given=0)._replace(
+            state=grown(state, room, logp=state.logp[-1], belief=state.belief[-1]),
+            bins=grown(campaign.bins, room, bin=-1, plan=0, after=-1, before=-1),
+            history=grown(campaign.history, room, last=-1),
+        )
+        self.gold, self.offsets = longer(self.gold, room, -1), longer(self.offsets, room, 0.0)
+        self.came, self.flight = longer(self.came, room, 0), longer(self.flight, room, 0)
+        self._most_labels = longer(self._most_labels, room, 0)
+        self._most_in_flight = longer(self._most_in_flight, room, 0)
+
+    def add_worker(self, comes: bool = True) -> int:
+        """One more worker; return their number. One who never ``comes`` for a task is a model."""
+        number, self.people = self.people, self.people + 1
+        self._turned_away.append(0.0)
+        if not comes:
+            self._models.append(number)
+        room = doubled(len(self.cost), self.people + 1)
+        if room > len(self.cost):
+            campaign, state = self.campaign, self.campaign.state
+            self.campaign = grown(
+                campaign, room, channels=campaign.channels[-1], kind=campaign.kind[-1], arrived=0, worked=0, named=1
+            )._replace(state=grown(state, room, counts=0.0))
+            self.cost = longer(self.cost, room, 0.0)
+        return number
+
+    def know(self, task: int, answer: int) -> None:
+        """The task's truth is known: it is given out no more by the plan, and tells about its workers."""
+        self.reserve_tasks(task + 1)
+        self.gold[task] = answer
+        if self.planned:
+            self._settle(task)
+            place_task(self.campaign, self.plan, task, False)
+
+    def _settle(self, task: int) -> None:
+        state = self.campaign.state
+        state.logp[task], state.belief[task] = self._start_of(task), 0.0
+        state.belief[task, self.gold[task]] = 1.0
+
+    def _start_of(self, task: int) -> Floats:
+        """(C,) the task's log belief without labels."""
+        if self.gold[task] < 0:
+            return np.asarray(self.campaign.state.logp[-1] + self.offsets[task])
+        return np.where(np.arange(len(self.given_share)) == self.gold[task], 0.0, -np.inf)
+
+    # Steps ------------------------------------------------------------------------------------------------------
+
+    def turn_away(self, worker: int, visits: int) -> None:
+        """The worker came and was given nothing; on their ``visits`` before they were.
+
+        It counts as many arrivals as one of those: whoever is turned away would have stayed for more than one label.
+        """
+        self._turned_away[worker] += max(float(self.campaign.worked[worker]) / max(visits, 1), 1.0)
+
+    def assign(self, lease: int, task: int, worker: int) -> None:
+        """The worker has been given the task."""
+        self.entries += 1
+        self._reserve_entries()
+        self.flight[task] += 1
+        if self.planned:
+            super().assign(lease, task, worker)
+            return
+        history = self.campaign.history
+        history.task[lease], history.worker[lease] = task, worker
+        history.earlier[lease], history.last[task] = history.last[task], lease
+        history.size[0] = lease + 1
+        self._count(task, worker, 1)
+
+    def hold(self, lease: int, task: int, worker: int) -> None:
+        """The worker has had the task unasked: it is not given to them again, and nothing is in flight."""
+        self.reserve_tasks(task + 1)
+        with self._planned_for(task):
+            self.assign(lease, task, worker)
+            self.cancel(lease)
+
+    def complete(self, lease: int, answer: int) -> None:
+        """The label of an entry has come in and counts, perhaps after it was gone."""
+        history = self.campaign.history
+        task, gone = int(history.task[lease]), history.answer[lease] == GONE
+        self.came[task] += 1
+        self.flight[task] -= 0 if gone else 1
+        if self.planned:
+            super().complete(lease, answer)
+            return
+        if gone:
+            self._count(task, int(history.worker[lease]), 1)
+        history.answer[lease] = answer
+
+    def predict(self, task: int, worker: int, answer: int) -> None:
+        """The label of a model, which takes none of the places that the task has for labels."""
+        entry = self.entries
+        with self._planned_for(task):
+            self.assign(entry, task, worker)
+            self.came[task] -= 1
+            self.complete(entry, answer)
+
+    def withdraw_prediction(self, entry: int) -> None:
+        """The label of a model does not count any more."""
+        task = int(self.campaign.history.task[entry])
+        with self._planned_for(task):
+            self.came[task] += 1
+            self.reopen(entry)
+            self.cancel(entry)
+
+    def restore_prediction(self, entry: int, answer: int) -> None:
+        """It counts again."""
+        task = int(self.campaign.history.task[entry])
+        with self._planned_for(task):
+            self.came[task] -= 1
+            self.complete(entry, answer)
+
+    def cancel(self, lease: int) -> None:
+        """The label of an entry in flight is not expected any more, or does not count."""
+        history = self.campaign.history
+        task = int(history.task[lease])
+        self.flight[task] -= 1
+        if self.planned:
+            super().cancel(lease)
+            return
+        history.answer[lease] = GONE
+        self._count(task, int(history.worker[lease]), -1)
+
+    def reopen(self, lease: int) -> None:
+        """An entry that has an answer, or is gone, is in flight again."""
+        history = self.campaign.history
+        task, gone = int(history.task[lease]), history.answer[lease] == GONE
+        self.came[task] -= 0 if gone else 1
+        self.flight[task] += 1
+        if self.planned:
+            reopen(self.campaign, self.plan, lease, self._start_of(task), self._has_room(task))
+            return
+        if gone:
+            self._count(task, int(history.worker[lease]), 1)
+        history.answer[lease] = IN_FLIGHT
+
+    @contextmanager
+    def _planned_for(self, task: int) -> Iterator[None]:
+        """Without a plan for a new task, which has its place from the next ``learn`` on."""
+        planned, self.planned = self.planned, self.planned and task < self.tasks
+        yield
+        self.planned = planned
+
+    def _reserve_entries(self) -> None:
+        history = self.campaign.history
+        room = doubled(len(history.task), self.entries)
+        if room > len(history.task):
+            history = grown(history, room, earlier=-1, task=0, worker=0, answer=IN_FLIGHT)
+            self.campaign = self.campaign._replace(history=history)
+
+    def _count(self, task: int, worker: int, change: int) -> None:
+        self.campaign.given[task] += change
+        self.campaign.worked[worker] += change
+
+    def _has_room(self, task: int) -> bool:
+        flight = self.flight[task]
+        return bool(
+            task < self.tasks
+            and self.gold[task] < 0
+            and flight < self._most_in_flight[task]
+            and self.came[task] + flight < self._most_labels[task]
+        )
+
+    # Snapshots --------------------------------------------------------------------------------------------------
+
+    def facts(self) -> dict[str, Any]:
+        """What is known beside ``columns``."""
+        return {
+            "tasks": self.tasks, "people": self.people, "entries": self.entries, "models": self._models,
+            "turned_away": self._turned_away,
+        }  # fmt: skip
+
+    def columns(self) -> dict[str, Ints | Floats]:
+        """All that ``learn`` is a function of, by task, worker and entry."""
+        campaign, history, n = self.campaign, self.campaign.history, self.entries
+        return {
+            "gold": self.gold, "offsets": self.offsets, "came": self.came, "flight": self.flight,
+            "most_labels": self._most_labels, "most_in_flight": self._most_in_flight, "last": history.last,
+            "given": campaign.given, "worked": campaign.worked[: self.people], "task": history.task[:n],
+            "worker": history.worker[:n], "answer": history.answer[:n], "earlier": history.earlier[:n],
+        }  # fmt: skip
+
+    def restore(self, facts: dict[str, Any], columns: dict[str, Any]) -> None:
+        """Become the crowd, before its next ``learn``, that these were taken from; this one must be new."""
+        self.reserve_tasks(len(columns["gold"]) - 1)
+        for _ in range(facts["people"]):
+            self.add_worker()
+        self._models, self._turned_away = facts["models"], facts["turned_away"]
+        self.tasks, self.entries = facts["tasks"], facts["entries"]
+        self._reserve_entries()
+        for name, own in self.columns().items():
+            own[:] = columns[name]
+        self.campaign.history.size[0] = self.entries
+
+    # Learning and solving ---------------------------------------------------------------------------------------
+
+    def learn(self, version: int, given: int, left: int, arrivals: float | None = None) -> None:
+        """Learn workers and tasks from all labels, and solve for the ``left`` labels to come after ``given``.
+
+        ``arrivals`` are those that are expected where workers may be turned away, None where nobody is.
+        """
+        self.given, self.budget = given, given + left
+        self.settings = replace(self.settings, turn_away=arrivals is not None)
+        self.arrivals = np.inf if arrivals is None else arrivals
+        # Who came and handed nothing in will be as little help next time.
+        self.campaign.arrived[:] = self.campaign.worked
+        self.campaign.arrived[: self.people] += np.rint(self._turned_away).astype(np.int64)
+        self.campaign.arrived[self._models] = 0
+        self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
+        self.refit()
+        flight = self.flight
+        has_room = (flight < self._most_in_flight) & (self.came + flight < self._most_labels)
+        has_room[self.tasks :] = False
+        has_room[self.gold >= 0] = False
+        open_tasks(self.campaign.bins, has_room.astype(np.int64), MOST_PLANS)
+        self.planned = True
+        self.resolve()
+
+    def refit(self) -> None:
+        """Learn channels and beliefs anew from all labels that have come in; without any, those of the start."""
+        history, state = self.campaign.history, self.campaign.state
+        if (history.answer[: self.entries] >= 0).any():
+            super().refit()
+            return
+        state.counts[:], state.total[:], state.pseudo[:] = 0.0, 0.0, state.base
+        self.campaign.channels[:] = state.pseudo / state.pseudo.sum(axis=1, keepdims=True)
+        state.logp[:] = np.log(self.given_share) + self.offsets
+        odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
+        state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
+        for task in np.flatnonzero(self.gold >= 0):
+            self._settle(int(task))
+
+    def _expected(self) -> Floats:
+        """(W,) shares of the arrivals to come, in which models have none."""
+        shares = super()._expected()
+        if self._models:
+            shares = shares.copy()
+            shares[self._models] = 0.0
+        return shares
+
+    def resolve(self) -> None:
+        """Solve for the tasks as they stand, as if for the first time."""
+        if self.planned:
+            self._plans = self._types = None
+            super().resolve()
+
+    @property
+    def _finishes_first(self) -> bool:
+        """While workers are strangers: later on, who stops early has all tasks labelled rather than some of them.
+
+        Which task comes first hardly matters for the end of the budget (decision 43).
+        """
+        seen = int(np.count_nonzero(self.campaign.arrived))
+        return self._strangers and self.given < KNOWN_LABELS * max(seen, 1)
+
+    @property
+    def start(self) -> Floats:
+        """(C,) what is believed of a usual task without labels."""
+        return np.asarray(self.campaign.state.belief[-1])

@@ -14,7 +14,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_choice import CrowdPlan
+from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.crowd.relaxation import ranked_plan, scored_plan
 

@@ -63,7 +63,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_bellman import Chain as ChainArrays
 from nextlabel.kernels.crowd_bellman import push, solve_values
-from nextlabel.kernels.crowd_choice import CrowdPlan
+from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits
 from nextlabel.solve.crowd.single_task import shares_of
 

@@ -34,7 +34,6 @@ h is worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
@@ -56,12 +55,16 @@ from nextlabel.solve.progress import Progress
 FIRST_STEP = 0.002
 
 
-def fewer_types(types: Types, most: int) -> tuple[Types, Ints]:
+#: With two answers and more types than this, near-equal ones are rounded to one that is better than they are.
+MOST_TYPES = 300
+
+
+def few_types(types: Types, most: int = MOST_TYPES) -> tuple[Types, Ints]:
     """At most about ``most`` types of two coins, and the type that each given one has become."""
     names = np.arange(len(types.supply))
     step = FIRST_STEP
     rounded = types
-    while len(rounded.supply) > most and step < 0.5:
+    while len(rounded.supply) > most and step < 0.5 and types.channel.shape[1] == 2:
         rounded, names = round_types(types, step)
         step *= 1.5
     return rounded, names
@@ -100,81 +103,57 @@ class Crowd(NamedTuple):
     rewards: Rewards | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AveragedBound:
-    """``limit`` is the upper confidence limit of the mean of the bounds of the crowds; ``values`` are these bounds."""
+class AveragedBound(NamedTuple):
+    """``limit`` has the upper confidence limit of the mean of the bounds ``values`` as its value, and mean prices."""
 
-    limit: float
-    mean: float
+    limit: Relaxation
     values: Floats
-    price: float
-    supply_prices: Floats
-    lower: float
-    gap: float
-    error_budget: float
-    confidence: float
-    seconds: float
 
 
 def average_bounds(
     crowds: Sequence[Crowd],
     budget: float,
     *,
-    confidence: float = CONFIDENCE,
     effective: float = np.inf,
     grid: int | None = None,
     interior: bool = False,
-    tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> AveragedBound:
     """The mean of the bounds of crowds drawn independently, with its upper confidence limit.
 
     Crowds of a Markov chain count as at most ``effective`` independent ones. If all crowds have one and the same bound,
-    that is the limit. Prices are means over the crowds.
+    that is the limit.
     """
     if len(crowds) < 2:
         raise ProblemError(f"{len(crowds)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
-    begin = perf_counter()
     if grid is None and crowds[0].beliefs.shape[1] == 2:
         grid = POINTS
-    found = []
-    for k, crowd in enumerate(crowds):
-        found.append(
+    each = []
+    for k, (beliefs, members, types, rewards) in enumerate(crowds):
+        each.append(
             relax(
-                crowd.beliefs,
-                crowd.members,
-                crowd.types,
-                budget,
-                grid=grid,
-                tolerance=tolerance,
-                rewards=crowd.rewards,
-                interior=interior,
+                beliefs, members, types, budget, grid=grid, tolerance=TOLERANCE, rewards=rewards, interior=interior
             )
-        )
+        )  # fmt: skip
         if progress is not None:
             progress((k + 1) / len(crowds))
-    values = np.array([one.value for one in found])
+    values = np.array([one.value for one in each])
     n = max(2.0, min(float(len(values)), effective))
-    mean = float(values.mean())
-    above = float(t.ppf(confidence, n - 1)) * float(values.std(ddof=1)) / float(np.sqrt(n))
-    return AveragedBound(
-        limit=mean + above,
-        mean=mean,
-        values=values,
-        price=float(np.mean([one.price for one in found])),
-        supply_prices=np.mean([one.supply_prices for one in found], axis=0),
-        lower=float(np.mean([one.lower for one in found])),
-        gap=float(np.mean([one.gap for one in found])),
-        error_budget=float(np.mean([one.error_budget for one in found])),
-        confidence=confidence,
-        seconds=perf_counter() - begin,
+    above = float(t.ppf(CONFIDENCE, n - 1)) * float(values.std(ddof=1)) / float(np.sqrt(n))
+    limit = Relaxation(
+        value=float(values.mean()) + above,
+        price=float(np.mean([one.price for one in each])),
+        supply_prices=np.mean([one.supply_prices for one in each], axis=0),
+        lower=float(np.mean([one.lower for one in each])),
+        gap=float(np.mean([one.gap for one in each])),
+        used=np.mean([one.used for one in each], axis=0),
+        error_budget=float(np.mean([one.error_budget for one in each])),
     )
+    return AveragedBound(limit, values)
 
 
 #: Crowds drawn where channels are not known.
 DRAWS = 32
-#: With two answers and more types than this, near-equal ones are rounded to one that is better than they are.
-MOST_TYPES = 300
 
 
 def crowd_bound(
@@ -186,35 +165,40 @@ def crowd_bound(
     """
     begin = perf_counter()
     beliefs, members, rewards, unit = tasks_of(problem)
-    if all(worker.channel is not None for worker in problem.workers):
+    known = all(worker.channel is not None for worker in problem.workers)
+    if known:
         types, names = few_types(types_of(problem, unit))
-        found = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards)
+        best = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards)
         if problem.answers > 2 and len(rewards.utilities) == 1:
             other = relax(beliefs, members, types, problem.budget, grid=grid, rewards=rewards, reachable=True)
-            found = min(found, other, key=lambda one: one.value)
-        return _certified(problem, found, found.supply_prices[names], unit, perf_counter() - begin)
-    chance = np.random.default_rng(seed)
-    crowds = [Crowd(beliefs, members, draw_types(problem, unit, chance), rewards) for _ in range(draws)]
-    mean = average_bounds(crowds, problem.budget, grid=grid, progress=progress)
-    value = unit * mean.limit
+            best = min(best, other, key=lambda one: one.value)
+        supply_prices = best.supply_prices[names]
+    else:
+        chance = np.random.default_rng(seed)
+        crowds = [Crowd(beliefs, members, draw_types(problem, unit, chance), rewards) for _ in range(draws)]
+        best = average_bounds(crowds, problem.budget, grid=grid, progress=progress).limit
+        supply_prices = _by_type(problem, best.supply_prices)
+    value, off = unit * best.value, unit * best.error_budget
+    scale = max(abs(value), unit * problem.tasks)
+    sound = bool(np.isfinite([best.value, best.lower, best.price]).all() and np.all(best.supply_prices >= 0))
     return Bound(
         value=value,
         per_task=value / problem.tasks,
-        price=unit * mean.price,
+        price=0.0 if known and best.price <= 2.0 * LEAST_COST else unit * best.price,
         prices=None,
         expected_arrivals=_labels(problem),
-        lower=unit * mean.lower,
-        gap=unit * mean.gap,
-        error_budget=unit * mean.error_budget,
-        certified=False,
+        lower=unit * best.lower,
+        gap=unit * best.gap,
+        error_budget=off,
+        certified=known and sound and off <= CERTIFIED * scale,
         cap=0,
         flight=0,
         method="crowd",
         charge="arrivals",
         seconds=perf_counter() - begin,
-        supply_prices=unit * _by_type(problem, mean.supply_prices),
-        assumes=_assumes(problem, draws),
-        confidence=CONFIDENCE,
+        supply_prices=unit * supply_prices,
+        assumes=_assumes(problem, 0 if known else draws),
+        confidence=None if known else CONFIDENCE,
     )
 
 
@@ -281,37 +265,6 @@ def _by_type(problem: Problem, prices: Floats) -> Floats:
     several = [worker.count if worker.channel is None else 1 for worker in problem.workers]
     ends = np.cumsum(several)
     return np.array([prices[end - n : end].mean() for end, n in zip(ends, several, strict=True)])
-
-
-def few_types(types: Types) -> tuple[Types, Ints]:
-    """The types as they are, or near-equal ones together where there are very many of two answers."""
-    if len(types.supply) <= MOST_TYPES or types.channel.shape[1] != 2:
-        return types, np.arange(len(types.supply))
-    return fewer_types(types, MOST_TYPES)
-
-
-def _certified(problem: Problem, found: Relaxation, supply_prices: Floats, unit: float, seconds: float) -> Bound:
-    value, off = unit * found.value, unit * found.error_budget
-    scale = max(abs(value), unit * problem.tasks)
-    sound = bool(np.isfinite([found.value, found.lower, found.price]).all() and np.all(found.supply_prices >= 0))
-    return Bound(
-        value=value,
-        per_task=value / problem.tasks,
-        price=unit * found.price if found.price > 2.0 * LEAST_COST else 0.0,
-        prices=None,
-        expected_arrivals=_labels(problem),
-        lower=unit * found.lower,
-        gap=unit * found.gap,
-        error_budget=off,
-        certified=sound and off <= CERTIFIED * scale,
-        cap=0,
-        flight=0,
-        method="crowd",
-        charge="arrivals",
-        seconds=seconds,
-        supply_prices=unit * supply_prices,
-        assumes=_assumes(problem, 0),
-    )
 
 
 def _labels(problem: Problem) -> float:

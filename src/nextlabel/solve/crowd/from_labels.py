@@ -148,15 +148,15 @@ def bound_from_crowd_labels(
         interior=data.answers == 2,
         progress=None if progress is None else lambda done: progress(DRAWING + (1.0 - DRAWING) * done),
     )
-    per_task = min(found.limit / data.tasks, 1.0)
+    per_task = min(found.limit.value / data.tasks, 1.0)
     return BoundFromLabels(
         per_task=per_task,
         value=per_task * data.tasks,
-        mean=found.mean / data.tasks,
+        mean=float(found.values.mean()) / data.tasks,
         now=float(sample.beliefs.mean(axis=0).max(axis=1).mean()),
         budget=budget,
         arrivals=coming,
-        price=found.price,
+        price=found.limit.price,
         crowds=len(crowds),
         r_hat=sample.r_hat,
         effective=sample.effective,

@@ -13,7 +13,8 @@ mu     mu      ()           mean of s x: what is left to gain, per row
 
 Mehrotra's predictor and corrector. The multipliers of the labels are tasks that take them: state by state, their shares
 are a plan that draws the next type by lot, whose value is the lower bound. SciPy's HiGHS, given the same program, takes
-0.3 to 7 times as long: twice from 64 types on where labels are plenty, seven times with three answers.
+0.3 to 7 times as long: twice from 64 types on where labels are plenty, seven times with three answers, which is why
+this method stays.
 Guarantee: the plan is feasible for the relaxation on the grid, so that value and lower bound are proved apart from it.
 Cost: 40 to 80 iterations, whatever the number of types; see ``kernels.crowd_interior`` for one of them.
 """
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.kernels.crowd_bellman import push
 from nextlabel.kernels.crowd_interior import (
     directions,
@@ -48,27 +49,15 @@ BOUNDARY, LEAST_SHARE = 0.995, 1e-9
 SPREAD, CORRECTIONS, FARTHER = 10.0, 3, 0.3
 #: Labels that a type or the budget can give are at most this many per task: more are never wanted.
 PLENTY = 1e3
-#: Plans drawn from the mixture.
-PLANS = 64
 
 
-class Interior(NamedTuple):
-    """Prices, values near the optimum, the plan by lot share (M, S), what it is worth, its labels by type."""
+class Solved(NamedTuple):
+    """Prices, values near the optimum, and a plan per task: what it is worth and its labels by type."""
 
     prices: Floats
     V: Floats
-    share: Floats
     lower: float
     used: Floats
-    iterations: int
-
-    def plans(self, seed: int) -> Ints:
-        """Plans without a lot, drawn state by state: together they take what the plan by lot takes."""
-        chance = np.random.default_rng(seed)
-        M, S = self.share.shape
-        upto = np.cumsum(self.share, axis=0)
-        drawn = (chance.random((PLANS, 1, S)) >= upto).sum(axis=1)
-        return np.where(drawn < M, drawn, -1).astype(np.int64)
 
 
 class _Step(NamedTuple):
@@ -81,7 +70,7 @@ class _Step(NamedTuple):
     far_x: float
 
 
-def solve_interior(task: SingleTask, limits: Limits, tolerance: float) -> Interior:
+def solve_interior(task: SingleTask, limits: Limits, tolerance: float) -> Solved:
     """Prices whose value is within about ``tolerance`` of the least, per task."""
     M, S = len(task.channel), task.states
     rows = S + M * S + M + 1
@@ -93,14 +82,12 @@ def solve_interior(task: SingleTask, limits: Limits, tolerance: float) -> Interi
     s, out = np.empty(rows), np.empty(len(z))
     H = np.empty((len(z), len(z)))
     slacks(task.chain, limits.cost, z, s)
-    iterations = 0
-    while iterations < ITERATIONS:
+    for _ in range(ITERATIONS):
         transposed(task.chain, x, out)
         off = out - b
         left = float((x * s).sum())
         if left <= 0.1 * tolerance and np.abs(off).max() <= tolerance:
             break
-        iterations += 1
         normal_matrix(task.chain, x / s, H)
         factor(H)
         ahead = _direction(task, H, off, x, s, x * s)
@@ -108,7 +95,7 @@ def solve_interior(task: SingleTask, limits: Limits, tolerance: float) -> Interi
         centre = (gained / left) ** 3 * left / rows
         products = x * s - centre + ahead.x * ahead.s
         step = _direction(task, H, off, x, s, products)
-        for _ in range(CORRECTIONS):
+        for _correction in range(CORRECTIONS):
             products, better = _corrected(task, H, off, x, s, products, step, centre)
             if better.far_s + better.far_x < step.far_s + step.far_x + 0.1 * FARTHER:
                 break
@@ -119,7 +106,7 @@ def solve_interior(task: SingleTask, limits: Limits, tolerance: float) -> Interi
         if not (s.min() > 0.0 and np.isfinite(x).all()):  # no digits left
             break
         best, flow = z, x
-    return _result(task, limits, best, flow, iterations)
+    return _result(task, limits, best, flow)
 
 
 def _direction(task: SingleTask, F: Floats, off: Floats, x: Floats, s: Floats, complementarity: Floats) -> _Step:
@@ -144,7 +131,7 @@ def _corrected(
     return products, _direction(task, F, off, x, s, products)
 
 
-def _result(task: SingleTask, limits: Limits, z: Floats, x: Floats, iterations: int) -> Interior:
+def _result(task: SingleTask, limits: Limits, z: Floats, x: Floats) -> Solved:
     """Prices, and the plan by lot with its value once it is scaled down to what is there."""
     M, S = len(task.channel), task.states
     prices = np.concatenate([z[M : M + 1], np.where(np.isfinite(limits.N), z[:M], 0.0)])
@@ -156,4 +143,4 @@ def _result(task: SingleTask, limits: Limits, z: Floats, x: Floats, iterations: 
     # A little more than there is: the rest of the tasks stop at once.
     kept = min(1.0, float((limits.N / np.maximum(used, 1e-300)).min()), limits.U / max(float(used.sum()), 1e-300))
     lower = kept * worth + (1.0 - kept) * task.at_once()
-    return Interior(np.maximum(prices, 0.0), z[M + 1 :].copy(), kept * share, lower, kept * used, iterations)
+    return Solved(np.maximum(prices, 0.0), z[M + 1 :].copy(), lower, kept * used)

@@ -181,15 +181,12 @@ def shares_of(plan: Ints, types: int) -> Floats:
 
 
 def make_single_task(
-    beliefs: Floats, members: Floats, channel: Floats, rewards: Rewards, points: int | None, known: SingleTask | None
+    beliefs: Floats, members: Floats, channel: Floats, rewards: Rewards, points: int | None
 ) -> SingleTask:
-    """The chain for tasks at these beliefs; that of ``known`` again if it is the same."""
+    """The chain for tasks at these beliefs."""
     share = np.ascontiguousarray(members / members.sum())
-    if known is not None and points is None and _same(known.channel, channel):
-        grid, chain, ceiling = known.grid, known.chain, known.ceiling
-    else:
-        grid = _grid(beliefs, channel, points, len(rewards.utilities))
-        chain, ceiling = _chain(grid, channel, rewards.utilities)
+    grid = _grid(beliefs, channel, points, len(rewards.utilities))
+    chain, ceiling = _chain(grid, channel, rewards.utilities)
     G = len(grid.points)
     mass = np.zeros(len(chain.stop))
     for b in range(len(rewards.utilities)):
@@ -217,10 +214,6 @@ def _chain(grid: SimplexGrid, channel: Floats, utilities: tuple[Floats, ...]) ->
     stop = np.concatenate([(grid.points[:, None, :] * u).sum(axis=2).max(axis=1) for u in utilities])
     ceiling = np.concatenate([(grid.points * u.max(axis=0)).sum(axis=1) for u in utilities])
     return Chain(to, weight, np.ascontiguousarray(stop)), ceiling
-
-
-def _same(a: Floats, b: Floats) -> bool:
-    return a.shape == b.shape and bool((a == b).all())
 
 
 #: Points at most, unless told otherwise, and comparisons of beliefs with points, about.

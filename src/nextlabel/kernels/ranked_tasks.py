@@ -33,10 +33,10 @@ from nextlabel.kernels.limit_index import Workspace, answer_chance, least_limit_
 #: What a lot takes off a score: far below TIED.
 JITTER = 1e-12
 #: Where a task's answers come from: the tables of its class, or a prior of its own with two answers.
-OF_CLASS, OWN_BETA, OWN_COIN = 0, 1, 2
+OF_CLASS, BETA, COIN = 0, 1, 2
 
 
-class OwnPriors(NamedTuple):
+class RankedTasks(NamedTuple):
     """Tasks that have priors of their own, and their scores; no tasks at all where classes are few."""
 
     first: Ints
@@ -47,14 +47,14 @@ class OwnPriors(NamedTuple):
     D: int  # labels that a task is given at most
     W: int  # and of them in flight
     share: Floats  # (K,), or (0,) if a task has the score of its class
-    law: int  # OF_CLASS, OWN_BETA or OWN_COIN
+    law: int  # OF_CLASS, BETA or COIN
     own: Floats  # (K, 2), or (0, 2) with OF_CLASS
 
 
-def no_own_priors() -> OwnPriors:
+def no_ranked_tasks() -> RankedTasks:
     """Tasks of few classes, which form groups."""
     whole, none = np.zeros(2, dtype=np.int64), np.zeros((0, 0, 0))
-    return OwnPriors(
+    return RankedTasks(
         whole, np.zeros((0, 2), dtype=np.int64), none, none, whole[:0].copy(), 0, 0, np.zeros(0), OF_CLASS,
         np.zeros((0, 2)),
     )  # fmt: skip
@@ -102,7 +102,7 @@ def first_answer(law: int, own: Floats, ones: int, labels: int) -> float:
     ``own`` is (alpha, beta) of a Beta prior, or the log-odds of truth 1 and of an answer that is right.
     """
     zero: float = (own[1] + labels - ones) / (own[0] + own[1] + labels)
-    if law == OWN_BETA:
+    if law == BETA:
         return zero
     lead = 2 * ones - labels
     odds = own[0] + lead * own[1] if lead != 0 else own[0]
@@ -119,7 +119,7 @@ def first_answers(law: int, own: Floats, ones: Ints, labels: Ints, out: Floats) 
 
 
 @jit
-def own_answer(tasks: OwnPriors, x: int, node: int, m: int, u: float) -> int:
+def ranked_answer(tasks: RankedTasks, x: int, node: int, m: int, u: float) -> int:
     """The answer of the uniform u on task x in ``node`` of level m."""
     if tasks.law != OF_CLASS:
         return 1 if u >= first_answer(tasks.law, tasks.own[x], node - tasks.first[m], m) else 0
@@ -130,7 +130,7 @@ def own_answer(tasks: OwnPriors, x: int, node: int, m: int, u: float) -> int:
 
 
 @jit
-def class_score(tasks: OwnPriors, c: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
+def class_score(tasks: RankedTasks, c: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
     """Score of class c in [w, node], level m: looked up, or the limit index, which is then kept in ``score``."""
     if tasks.score.shape[1] > 1:
         found: float = tasks.score[c, w, node]
@@ -140,7 +140,7 @@ def class_score(tasks: OwnPriors, c: int, m: int, node: int, w: int, room: Works
 
 
 @jit
-def task_score(tasks: OwnPriors, x: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
+def task_score(tasks: RankedTasks, x: int, m: int, node: int, w: int, room: Workspace, ahead: Ints) -> float:
     """Score of task x in [w, node], level m."""
     c = tasks.class_of[x]
     s = class_score(tasks, c, m, node, w, room, ahead)

@@ -13,10 +13,10 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
-from nextlabel.kernels.arrivals import arrival_after
+from nextlabel.kernels.events import arrival_after
 from nextlabel.kernels.index import gittins
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
-from nextlabel.kernels.own_priors import sift
+from nextlabel.kernels.ranked_tasks import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -25,7 +25,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.own_priors import ClassTables, OwnCampaigns, own_prior_tables
+from nextlabel.simulation.ranked_tasks import ClassTables, RankedCampaigns, ranked_tables
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from tolerances import ROUNDING
@@ -76,7 +76,7 @@ def test_limit_indices_are_those_of_each_class(answers: int, depth: int, flight:
         weights = np.random.default_rng(2).uniform(0.4, 3.0, (3, answers))
         classes = [TaskClass(1, Dirichlet(tuple(map(float, row)))) for row in weights]
     problem = Problem(tuple(classes), depth)
-    tasks = own_prior_tables(problem, Index())
+    tasks = ranked_tables(problem, Index())
     scores, facts = tasks.score, tasks.facts
     assert depth == tasks.D
     assert scores.shape[1] == 1 and np.isnan(scores).all()
@@ -94,9 +94,9 @@ def test_limit_indices_are_those_of_each_class(answers: int, depth: int, flight:
 
 def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
     problem = Problem.from_priors(some_priors(100), 150)
-    tasks = own_prior_tables(problem, Index(), most_labels=12)
+    tasks = ranked_tables(problem, Index(), most_labels=12)
     scores = tasks.score
-    OwnCampaigns(problem, tasks).play(0, 0, 1)
+    RankedCampaigns(problem, tasks).play(0, 0, 1)
     known = np.isfinite(scores[:, 0])
     assert known[:, 0].all()
     assert known.sum() <= 100 + 5 * 150  # hardly ever are there more than four labels of a task in flight
@@ -107,10 +107,10 @@ def test_a_campaign_works_out_the_indices_it_meets_and_no_others() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_indices_found_by_other_chunks_change_nothing(jobs: int) -> None:
     problem = Problem.from_priors(some_priors(80), 200, arrival_rate=1.0)
-    tables = partial(own_prior_tables, problem, Index(), most_labels=12)
-    together = run_chunks(Engine(jobs=jobs), partial(OwnCampaigns(problem, tables()).play, 0), 40, None)[0]
+    tables = partial(ranked_tables, problem, Index(), most_labels=12)
+    together = run_chunks(Engine(jobs=jobs), partial(RankedCampaigns(problem, tables()).play, 0), 40, None)[0]
     for first in (0, 39):
-        alone = OwnCampaigns(problem, tables()).play(0, first, 1)[0]
+        alone = RankedCampaigns(problem, tables()).play(0, first, 1)[0]
         assert (together[first] == alone[0]).all()
 
 
@@ -130,7 +130,7 @@ def test_labels_that_cost_more_than_the_index_are_not_bought() -> None:
     priors = some_priors(80)
     for cost, bought in ((0.0, 200), (0.5, 0)):
         problem = Problem.from_priors(priors, 200, label_cost=cost)
-        out = OwnCampaigns(problem, own_prior_tables(problem, Index(), most_labels=12)).play(0, 0, 1)[0]
+        out = RankedCampaigns(problem, ranked_tables(problem, Index(), most_labels=12)).play(0, 0, 1)[0]
         assert out[0, 0, 1] == bought
 
 
@@ -184,11 +184,11 @@ def test_rules_that_need_arrivals_left_are_refused() -> None:
 @pytest.mark.parametrize("name", ["apt", "lsa"])
 def test_untouched_tasks_are_drawn_by_lot(name: str) -> None:
     problem = Problem.from_priors([(1 + i / 100, 1) for i in range(100)], 10, completion_rate=1e7)
-    tasks = own_prior_tables(problem, make_policy(name))
+    tasks = ranked_tables(problem, make_policy(name))
     scores = tasks.score
     assert np.isfinite(scores).all()
     assert np.all(scores[:, 0, 0] > scores.reshape(100, -1)[:, 1:].max(axis=1))
-    out = OwnCampaigns(problem, tasks).play(0, 0, 400)[0][:, 0]
+    out = RankedCampaigns(problem, tasks).play(0, 0, 400)[0][:, 0]
     # Ten of a hundred unlike tasks are labelled: by lot, the value differs between replications.
     assert len(np.unique(np.round(out[:, 0], 9))) > 300
 

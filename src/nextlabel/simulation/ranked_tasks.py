@@ -29,7 +29,7 @@ from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.own_priors import OF_CLASS, OWN_BETA, OWN_COIN, OwnPriors, class_worth, first_answers
+from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
@@ -82,10 +82,10 @@ class ClassTables(ClassView):
         return np.moveaxis(scores.reshape(len(scores), -1, self.size), -1, 0)
 
 
-def own_prior_tables(
+def ranked_tables(
     problem: Problem, policy: Policy, progress: Progress | None = None, most_labels: int | None = None
-) -> OwnPriors:
-    """Scores (classes, w, node) of one policy and facts (classes, node, J), as ``kernels.own_priors`` has them.
+) -> RankedTasks:
+    """Scores (classes, w, node) of one policy and facts (classes, node, J), as ``kernels.ranked_tasks`` has them.
 
     For the index the scores are (classes, 1, node) and all nan, to be worked out on the way.
     """
@@ -125,13 +125,13 @@ def own_prior_tables(
 
     for _ in on_all_cores(fill, range(0, len(classes), CHUNK), progress):
         pass
-    return OwnPriors(
+    return RankedTasks(
         first, lattice.child, facts, scores, ranked.class_of, depth, flight, ranked.share, ranked.law, ranked.own
     )
 
 
 class RankedBy(NamedTuple):
-    """Classes with tables, and for each task its class, its share and its own prior (``kernels.own_priors``)."""
+    """Classes with tables, and for each task its class, its share and its own prior (``kernels.ranked_tasks``)."""
 
     classes: Sequence[TaskClass]
     class_of: Ints
@@ -151,11 +151,11 @@ def rank_by(problem: Problem) -> RankedBy:
     cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
     share = chord_shares(scores.p, grid[cell], grid[cell + 1])
     if scores.strength is not None:
-        law, own = OWN_BETA, scores.strength * np.column_stack([scores.p, 1.0 - scores.p])
+        law, own = BETA, scores.strength * np.column_stack([scores.p, 1.0 - scores.p])
     else:
         with np.errstate(divide="ignore"):  # certain answers
             sure = float(logit(np.float64(scores.accuracy or 0.5)))
-            law, own = OWN_COIN, np.column_stack([logit(scores.p), np.full(len(scores.p), sure)])
+            law, own = COIN, np.column_stack([logit(scores.p), np.full(len(scores.p), sure)])
     one, members = scores.pattern, scores.tasks.astype(np.int64)
     classes = [
         TaskClass(1, prior_of_score(p, scores.strength, scores.accuracy), one.threshold, one.reward)
@@ -165,19 +165,19 @@ def rank_by(problem: Problem) -> RankedBy:
     return RankedBy(classes, cell[every].astype(np.int64), share[every], law, np.ascontiguousarray(own[every]))
 
 
-class OwnCampaigns(NamedTuple):
+class RankedCampaigns(NamedTuple):
     """A problem and its tasks, ready to be played with the problem's budget or through several (rising)."""
 
     problem: Problem
-    tasks: OwnPriors
+    tasks: RankedTasks
     budgets: tuple[int, ...] = ()
     wait: bool = True
 
     @classmethod
-    def over_budgets(cls, problem: Problem, policy: Policy, budgets: Sequence[int]) -> OwnCampaigns:
+    def over_budgets(cls, problem: Problem, policy: Policy, budgets: Sequence[int]) -> RankedCampaigns:
         """A curve of ``policy``."""
         largest = problem.with_budget(max(int(budgets[-1]), 1))
-        return cls(largest, own_prior_tables(largest, policy), tuple(map(int, budgets)))
+        return cls(largest, ranked_tables(largest, policy), tuple(map(int, budgets)))
 
     def rollout(self) -> Rollout:
         """The arrays of the event loop.
@@ -231,7 +231,7 @@ class OwnCampaigns(NamedTuple):
             some = np.flatnonzero(due == w)
             x, m = which[some], level[some]
             ones = node[some] - first[m]
-            rows = [own_rewards(self.problem.classes[0], tasks, x, first[m + w] + ones + j) for j in range(w + 1)]
+            rows = [rewards_by_prior(self.problem.classes[0], tasks, x, first[m + w] + ones + j) for j in range(w + 1)]
             zero = np.empty(len(x))
             for more in range(w - 1, -1, -1):
                 for j in range(more + 1):
@@ -241,7 +241,7 @@ class OwnCampaigns(NamedTuple):
         return out
 
 
-def own_rewards(pattern: TaskClass, tasks: OwnPriors, which: Ints, nodes: Ints) -> Floats:
+def rewards_by_prior(pattern: TaskClass, tasks: RankedTasks, which: Ints, nodes: Ints) -> Floats:
     """The rewards of some tasks with priors of their own, in these nodes."""
     first, child, _ = simplex(2, pattern.reward.ahead)
     out = np.empty(len(which))
@@ -250,7 +250,7 @@ def own_rewards(pattern: TaskClass, tasks: OwnPriors, which: Ints, nodes: Ints) 
         own = tasks.own[which[here]]
         labels = np.searchsorted(tasks.first, nodes[here], side="right") - 1
         ones = nodes[here] - tasks.first[labels]
-        if tasks.law == OWN_BETA:
+        if tasks.law == BETA:
             d = np.full(len(own), pattern.threshold)
             prob, truth = beta_beliefs(own[:, 0] + ones, own[:, 1] + labels - ones, d, pattern.reward.ahead)
         else:

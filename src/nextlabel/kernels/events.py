@@ -1,0 +1,139 @@
+"""What happens to a campaign whatever the policy does: when workers come, which label comes in next, recorded labels.
+
+====== ======= ====== ===================================================================================
+symbol code    shape  meaning
+====== ======= ====== ===================================================================================
+--     starts  (P,)   times at which the pieces of the arrival rate begin, the first 0
+r(t)   rates   (P,)   rate from then on, the last one for ever
+--     times,  (n,)   a binary heap of the completions to come, the earliest on top; the caller holds its size
+       tasks
+====== ======= ====== ===================================================================================
+
+*Arrivals*: for E ~ Exp(1) the t with integral of r from now to t = E is the next arrival of a Poisson process of rate
+r(t). *Recorded labels*: a task's place in the draw comes from the uniform of (task, 0), its label j's place from that
+of (task, j + 1): neither depends on the policy, the number of tasks asked for or the chunk of the replication.
+Guarantee: exact; with one piece t = now + E / r, digit for digit. Cost: the pieces passed; O(log size) for a
+completion; O(N log N + K most^2) for a draw from a record.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.kernels.jit import jit, uncounted
+from nextlabel.kernels.random import ORDER, stream_key, uniform
+
+#: Orders in which recorded labels come in.
+RANDOM, FILE, REVERSED = 0, 1, 2
+
+
+class Timing(NamedTuple):
+    """When workers arrive, how long labels take, and when the campaign ends."""
+
+    starts: Floats  # of the pieces of constant arrival rate
+    rates: Floats
+    mu: float
+    horizon: float
+    wait: bool  # for the labels in flight when the budget is spent
+
+
+@uncounted
+def arrival_after(now: float, amount: float, starts: Floats, rates: Floats) -> float:
+    """The time t with integral of r from ``now`` to t = ``amount``; inf if there is none."""
+    pieces = rates.shape[0]
+    k = np.searchsorted(starts, now, side="right") - 1 if pieces > 1 else 0
+    while k < pieces - 1:
+        here = rates[k] * (starts[k + 1] - now)
+        if here >= amount and rates[k] > 0.0:
+            break
+        k += 1
+        now, amount = starts[k], amount - here
+    return now + amount / rates[k] if rates[k] > 0.0 else np.inf
+
+
+@uncounted
+def arrivals_between(now: float, timing: Timing) -> float:
+    """Workers expected from now to the horizon."""
+    total = 0.0
+    for k in range(timing.starts.shape[0]):
+        end = timing.starts[k + 1] if k + 1 < timing.starts.shape[0] else timing.horizon
+        total += timing.rates[k] * max(min(end, timing.horizon) - max(timing.starts[k], now), 0.0)
+    return total
+
+
+@uncounted
+def push(times: Floats, tasks: Ints, size: int, time: float, task: int) -> int:
+    """Add a task to the heap; the earliest is on top; return the new size."""
+    k = size
+    while k > 0:
+        above = (k - 1) // 2
+        if times[above] <= time:
+            break
+        times[k], tasks[k] = times[above], tasks[above]
+        k = above
+    times[k], tasks[k] = time, task
+    return size + 1
+
+
+@uncounted
+def pop(times: Floats, tasks: Ints, size: int) -> int:
+    """Remove the top of the heap; return the new size."""
+    size -= 1
+    time, task = times[size], tasks[size]
+    k = 0
+    while True:
+        below = 2 * k + 1
+        if below >= size:
+            break
+        if below + 1 < size and times[below + 1] < times[below]:
+            below += 1
+        if times[below] >= time:
+            break
+        times[k], tasks[k] = times[below], tasks[below]
+        k = below
+    times[k], tasks[k] = time, task
+    return size
+
+
+class RecordedLabels(NamedTuple):
+    """Recorded labels of N tasks; no tasks at all where labels are drawn from the model."""
+
+    labels: Ints  # (N, most)
+    counts: Ints  # (N,)
+    start: Ints  # (most + 1,) node at which a task with that many labels starts
+    order: int
+
+
+@jit
+def draw_recorded(labels: Ints, counts: Ints, seed: int, replication: int, order: int, rows: Ints, out: Ints) -> None:
+    """``rows`` (K,) gets the tasks, ``out`` (K, most) their labels in the order in which they will come in."""
+    N, most = labels.shape
+    key = stream_key(seed, replication, ORDER)
+    place = np.empty(N)
+    for x in range(N):
+        place[x] = uniform(key, x, 0)
+    tasks = np.argsort(place)
+    draws = np.zeros(most)
+    for k in range(rows.shape[0]):
+        x = tasks[k]
+        rows[k] = x
+        m = counts[x]
+        for j in range(m):
+            if order == FILE:
+                out[k, j] = labels[x, j]
+            elif order == REVERSED:
+                out[k, j] = labels[x, m - 1 - j]
+            else:
+                u = uniform(key, x, j + 1)
+                at = j
+                while at > 0 and draws[at - 1] > u:
+                    draws[at] = draws[at - 1]
+                    out[k, at] = out[k, at - 1]
+                    at -= 1
+                draws[at] = u
+                out[k, at] = labels[x, j]
+        for j in range(m, most):
+            out[k, j] = -1

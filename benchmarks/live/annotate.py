@@ -75,7 +75,7 @@ def play(way: str, seed: int, folder: Path, tasks: int, budget: int) -> list[dic
             now += 3.0
             right = LABELS.index(truth[lease.task])
             campaign.tell(lease, LABELS[right if rng.random() < PEOPLE[who] else 1 - right])
-            spent = campaign.status.spent
+            spent = campaign.status().spent
             if model is not None:
                 model.step(final=spent == budget)
             if spent % STEP == 0:

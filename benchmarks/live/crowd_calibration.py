@@ -82,7 +82,7 @@ def play(kind: str, seed: int) -> tuple[list[Moment], str]:
             now += 8.0
             said = rng.choice(answers, p=channels[worker, truth[int(lease.task)]])
             campaign.tell(lease, names[int(said)])
-            if campaign.status.spent % (BUDGET // 10) == 0:
+            if campaign.status().spent % (BUDGET // 10) == 0:
                 crowd = campaign._service.crowd(campaign._service.store.row(campaign.id))
                 assert crowd is not None
                 sure = crowd.beliefs.max(axis=1)

@@ -97,7 +97,7 @@ class FacadeCampaign:
     @property
     def closed(self) -> bool:
         """Whether nothing more can happen."""
-        return self.campaign.status.state == "closed"
+        return self.campaign.status().state == "closed"
 
     def beliefs(self, tasks: int) -> Floats:
         """(K, C) of the items by number."""

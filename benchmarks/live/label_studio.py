@@ -241,10 +241,10 @@ def report(
         in_studio = {(str(one["task"]), names[one["user"]], one["label"]) for one in theirs}
         in_campaign = {(one.task, one.worker, one.label) for one in ours}
         pairs = [(one["task"], one["user"]) for one in theirs]
-        given_out = [event.data for event in campaign.events(0, 10**6) if event.kind == "leased"]
+        given_out = [event.data for event in campaign.events() if event.kind == "leased"]
         leased = [(one["task"], one["worker"]) for one in given_out]
         found = accuracy(campaign.results(), crowd.truth)
-        status, verified = campaign.status, campaign.verify().right
+        status, verified = campaign.status(), campaign.verify().right
         order = [int(one.worker[1]) for one in sorted(ours, key=lambda one: one.submitted or "") if one.counted]
     others = [alone(crowd, order, given.budget, seed) for seed in range(ALONE)]
     usual = statistics.mean(others)

@@ -63,14 +63,14 @@ def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
 def test_the_budget_follows_what_is_deleted_and_nobody_overspends_it() -> None:
     with Campaign.create("memory:", [{"id": f"t{k}"} for k in range(TASKS)], budget=2, labels=["no", "yes"]) as one:
         assert one.set_answer("ann", "t0", "no") and one.set_answer("bob", "t0", "yes")
-        assert one.status.state == "closed"
+        assert one.status().state == "closed"
         over = one.set_answer("cy", "t0", "yes")
         assert over is not None and over.counted is False  # kept, and not counted
         changed = one.set_answer("ann", "t0", "yes")
         assert changed is not None and changed.counted is True  # it takes its own place
-        assert (one.status.spent, one.status.state) == (2, "closed")
+        assert (one.status().spent, one.status().state) == (2, "closed")
         one.set_answer("bob", "t0", None)
-        assert (one.status.spent, one.status.state) == (1, "open")
+        assert (one.status().spent, one.status().state) == (1, "open")
         lease = one.ask("dora")
         assert lease and one.tell(lease, "no").counted
         assert one.ask("bob").__class__.__name__ == "NoTask"

@@ -36,7 +36,7 @@ def test_create_and_label_and_export(folder: Path, capsys: pytest.CaptureFixture
     assert create("--labels", "bad,good", "--question", "Is it good?", "--policy", "okg-pending") == 0
     assert capsys.readouterr().out == "mine\n"
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.id == "mine" and campaign.status.settings.question == "Is it good?"
+        assert campaign.id == "mine" and campaign.status().settings.question == "Is it good?"
         for worker in ("ann", "bob"):
             for _ in range(3):
                 lease = campaign.ask(worker)
@@ -142,7 +142,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert create() == create() == 0
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.status.tasks == 3
+        assert campaign.status().tasks == 3
     assert run(["campaign", "create", "tasks.csv", "--id", "mine", "--budget", "8", "--score-column", "p"]) == 2
     assert "other settings" in capsys.readouterr().err
 
@@ -262,10 +262,10 @@ def test_workers_are_turned_away_if_asked_for(folder: Path, capsys: pytest.Captu
     assert create("--turn-away") == 0
     assert run(["campaign", "change", "mine", "--serve-all"]) == 0
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.status.settings.turn_away is False
+        assert campaign.status().settings.turn_away is False
     assert run(["campaign", "change", "mine", "--turn-away"]) == 0
     with Campaign.open("nextlabel.db") as campaign:
-        assert campaign.status.settings.turn_away is True
+        assert campaign.status().settings.turn_away is True
     capsys.readouterr()
     assert run(["campaign", "create", "--id", "other", "--budget", "5", "--policy", "index", "--turn-away"]) == 2
     assert "policy 'index' takes workers to be alike and cannot tell whom to turn away." in capsys.readouterr().err
@@ -282,7 +282,7 @@ def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[s
         while lease := campaign.ask("ann"):
             assert set(lease.payload) == {"text"}
             campaign.tell(lease, "bad")
-        assert campaign.status.spent == 1
+        assert campaign.status().spent == 1
     assert run(["campaign", "export", "k"]) == 0
     rows = {row["task"]: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
     assert [(rows[key]["label"], rows[key]["control"]) for key in "abc"] == [

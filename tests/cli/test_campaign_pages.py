@@ -28,14 +28,14 @@ def create(*more: str) -> int:
 def test_instructions_and_changes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--instructions", "rules.md", "--display-names", "Bad,Good") == 0
     with Campaign.open("nextlabel.db") as campaign:
-        settings = campaign.status.settings
+        settings = campaign.status().settings
         assert settings.instructions == "# Rules\n\nBe *kind*." and settings.shown_labels == ("Bad", "Good")
     change = ["campaign", "change", "mine"]
     assert run([*change, "--question", "Is it?", "--instructions", "none", "--language", "de", "--show", "city"]) == 0
     assert run([*change, "--display-names", "none"]) == 0
     assert run(["campaign", "rename", "mine", "Kettles"]) == 0
     with Campaign.open("nextlabel.db") as campaign:
-        settings = campaign.status.settings
+        settings = campaign.status().settings
         assert (settings.question, settings.instructions, settings.language) == ("Is it?", "", "de")
         assert (settings.show, settings.display_names, settings.name) == (("city",), None, "Kettles")
     capsys.readouterr()

@@ -57,7 +57,7 @@ def test_the_recommended_mixture_goes_everywhere(
     db = f"sqlite:///{tmp_path / 'labels.db'}"
     assert run(["campaign", "create", "--budget", "90", "--prior", line, "--db", db, "--json"]) == 0
     with Campaign.open(db) as campaign:
-        assert prior_from(campaign.events()[0].data["config"]["prior"]) == wanted
+        assert prior_from(next(campaign.events()).data["config"]["prior"]) == wanted
 
 
 def test_a_backtest_can_learn_a_mixture_itself(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:

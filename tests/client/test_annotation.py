@@ -98,7 +98,7 @@ class TestPredicting:
         assert sorted(payload["text"] for payload in seen) == sorted(text(k) for k in range(12))
         assert all("email" not in payload for payload in seen)  # what workers are not shown, models are not either
         assert {one.worker for one in campaign.labels()} == {"model:m"}
-        assert campaign.status.spent == 0
+        assert campaign.status().spent == 0
         again = predict_tasks(campaign, "m", calls(function))
         assert (again.labels, again.known, len(seen)) == (0, 12, 12)
 
@@ -132,20 +132,20 @@ class TestPredicting:
         with created(60, budget=10) as campaign:
             outcome = predict_tasks(campaign, "m", calls(lambda x: made.append(x) or "no"), cost=0.25)
             assert (outcome.labels, outcome.charged, len(made)) == (40, 10, 40)
-            assert campaign.status.left == 0
+            assert campaign.status().left == 0
             assert outcome.ended == "The budget does not pay for another prediction."
 
     def test_people_who_spend_the_budget_meanwhile(self) -> None:
         with created(60, budget=10) as campaign:
 
             def function(payload: Any) -> str:
-                if campaign.status.spent < 8 and (lease := campaign.ask("ann")):
+                if campaign.status().spent < 8 and (lease := campaign.ask("ann")):
                     campaign.tell(lease, "no")
                 return "no"
 
             outcome = predict_tasks(campaign, "m", calls(function), cost=0.25)
             assert (outcome.labels, outcome.charged) == (8, 2)
-            assert campaign.status.spent == campaign.status.budget == 10
+            assert campaign.status().spent == campaign.status().budget == 10
             assert outcome.ended == "The budget was spent by others before all predictions were paid for."
 
     @pytest.mark.parametrize("cost", [0.01, 0.03, 0.3, 1.0, 2.5, 0.0004])
@@ -246,7 +246,7 @@ class TestBuying:
         held: list[int] = []
 
         def function(payload: Any) -> str | None:
-            held.append(campaign.status.reserved)
+            held.append(campaign.status().reserved)
             if len(held) == 1:
                 return None
             if len(held) == 2:
@@ -254,11 +254,11 @@ class TestBuying:
             raise KeyboardInterrupt
 
         outcome = buy_labels(campaign, "m", calls(function, tries=1))
-        assert held == [1, 1, 1] and campaign.status.reserved == 0
+        assert held == [1, 1, 1] and campaign.status().reserved == 0
         assert (outcome.labels, outcome.passed, outcome.failed, outcome.ended) == (0, 1, 1, INTERRUPTED)
         with pytest.raises(InputError, match="not one of the campaign's labels"):
             buy_labels(campaign, "m", calls(lambda payload: "perhaps"))
-        assert campaign.status.reserved == 0
+        assert campaign.status().reserved == 0
 
     def test_it_waits_while_the_campaign_is_paused(self, campaign: nl.Campaign) -> None:
         campaign.pause()
@@ -355,7 +355,7 @@ class TestLearning:
         with created(30, budget=50) as campaign:
             model = Learning(campaign, "words", WordLearner(), 20, "text", said.append)
             outcome = learn_along(model, sleep=lambda seconds: label_by_people(campaign, 10))
-            assert campaign.status.state == "closed"
+            assert campaign.status().state == "closed"
             assert outcome.ended == "The campaign is closed."
             assert [sentence.split()[1:6] for sentence in said] == [
                 ["1", "was", "fitted", "to", "20"], ["2", "was", "fitted", "to", "40"],

@@ -43,8 +43,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_campaign_from_end_to_end(client: Client) -> None:
     id = client.create(budget=20, **SETTINGS).id
     tasks = [{"id": f"t{k}", "text": "é"} for k in range(7)]
-    assert client.add_tasks(id, tasks, batch=3) == Added(7, 0, 7)
-    assert client.add_tasks(id, iter(tasks), batch=3) == Added(0, 7, 7)
+    assert client.add_tasks(id, tasks, batch_size=3) == Added(7, 0, 7)
+    assert client.add_tasks(id, iter(tasks), batch_size=3) == Added(0, 7, 7)
     assert client.add_tasks(id, []) == Added(0, 0, 7)
     lease = client.ask(id, worker="ann")
     assert isinstance(lease, Lease)
@@ -74,7 +74,7 @@ def test_the_same_from_a_program_with_asyncio(service: Service, monkeypatch: pyt
     async def work() -> None:
         async with AsyncClient(service.url, service.token) as client:
             id = (await client.create(budget=20, **SETTINGS)).id
-            assert await client.add_tasks(id, [{"id": f"t{k}"} for k in range(7)], batch=3) == Added(7, 0, 7)
+            assert await client.add_tasks(id, [{"id": f"t{k}"} for k in range(7)], batch_size=3) == Added(7, 0, 7)
             assert await client.add_tasks(id, []) == Added(0, 0, 7)
             lease = await client.ask(id, worker="ann")
             assert lease
@@ -113,7 +113,7 @@ def test_client_and_campaign_reply_alike(service: Service, client: Client) -> No
     for reply_of, lease in ((campaign.tell, leases[0]), (client.tell, leases[1])):
         assert lease
         assert type(reply_of(lease, "yes")) is Told
-    ours, theirs = campaign.status, client.status(id)
+    ours, theirs = campaign.status(), client.status(id)
     times = {"created_at": 0.0, "last_at": 0.0}  # over HTTP in milliseconds
     assert replace(ours, **times) == replace(theirs, **times)
     assert ours.last_at == pytest.approx(theirs.last_at, abs=1e-3)

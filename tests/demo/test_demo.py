@@ -36,8 +36,8 @@ def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
     assert np.mean([row["label"] == row["hidden_truth"] for row in rows]) == pytest.approx(found["right"])
     assert (tmp_path / "nextlabel-demo/demo.png").stat().st_size > 10_000
     with Campaign.open("nextlabel-demo/demo.db") as campaign:
-        assert campaign.status.closed_reason == "budget_spent"
-        before = campaign.status
+        assert campaign.status().closed_reason == "budget_spent"
+        before = campaign.status()
         assert campaign.rebuild() == before
 
 

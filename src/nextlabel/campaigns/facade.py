@@ -28,16 +28,22 @@ from nextlabel.campaign.replies import (
 )
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
+from nextlabel.campaign.states import Standing
+from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.frames import Library, labels_frame, results_frame
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
-from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.campaigns.webhooks import Webhooks
+from nextlabel.campaigns.worker_reports import WorkerReport, report_of
 from nextlabel.errors import NotFoundError
 from nextlabel.prose import without_passwords
 from nextlabel.store.sql import open_store
 from nextlabel.store.verify import Verification
+
+#: Events that are read at once.
+PAGE = 1_000
 
 
 class Campaign:
@@ -90,9 +96,9 @@ class Campaign:
             raise
         return cls(service, id)
 
-    def add_tasks(self, tasks: Any, batch: str | None = None, *, score_column: str | None = None) -> Added:
-        """Add tasks, all of them or none; a ``batch`` that was added before is not added again."""
-        return self._service.add_tasks(self.id, task_tables(tasks, score_column), batch)
+    def add_tasks(self, tasks: Any, *, score_column: str | None = None, key: str = "") -> Added:
+        """Add tasks, all of them or none; tasks that were added under the same ``key`` are not added again."""
+        return self._service.add_tasks(self.id, task_tables(tasks, score_column), key or None)
 
     def add_predictions(self, model: str, predictions: Any, *, cost: float = 0.0) -> AddedPredictions:
         """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
@@ -152,17 +158,21 @@ class Campaign:
         """What each worker did, is owed and is worth, those with the most labels first."""
         return self._service.worker_reports.of(self.id)
 
-    def pause_worker(self, worker: str, reason: str = "") -> None:
+    def pause_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
-        self._service.set_standing(self.id, worker, "paused", reason)
+        return self._standing(worker, "paused", reason)
 
-    def block_worker(self, worker: str, reason: str = "") -> None:
+    def block_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no task, take back what they hold, and count no answer that still comes."""
-        self._service.set_standing(self.id, worker, "blocked", reason)
+        return self._standing(worker, "blocked", reason)
 
-    def restore_worker(self, worker: str) -> None:
+    def restore_worker(self, worker: str) -> WorkerReport:
         """Give a worker who was paused or blocked tasks again."""
-        self._service.set_standing(self.id, worker, "active")
+        return self._standing(worker, "active")
+
+    def _standing(self, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        row = self._service.set_standing(self.id, worker, standing, reason)
+        return report_of(row, self._service.store.row(self.id).config.pay_per_label)
 
     def drop_labels(self, worker: str, reason: str = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
@@ -193,7 +203,6 @@ class Campaign:
         """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
         return self._service.accept_clock(self.id)
 
-    @property
     def status(self) -> CampaignStatus:
         """State, settings and counters."""
         return status_of(self._service.store.row(self.id))
@@ -214,13 +223,27 @@ class Campaign:
         """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
         return labels_frame(self.labels(unanswered=unanswered, dropped=dropped), library)
 
-    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+    def events(self, after: int = 0) -> Iterator[Event]:
         """The log, from the event after number ``after`` on."""
-        return self._service.store.events(self.id, after, limit)
+        while page := self._service.store.events(self.id, after, PAGE):
+            yield from page
+            after = page[-1].seq
 
     def certificate(self) -> Certificate:
         """Expected accuracy now, and the most that any policy can reach if workers are alike."""
         return self._service.certificate(self.id)
+
+    def webhooks(self) -> list[Webhook]:
+        """The addresses that are told what happens, and how far each has got."""
+        return Webhooks(self._service.store).of(self.id)
+
+    def enable_webhook(self, id: str) -> Webhook:
+        """Go on with a webhook that was disabled, or try one that fails at once; it is told all that it has missed."""
+        return Webhooks(self._service.store).enable(self.id, id)
+
+    def remove_webhook(self, id: str) -> None:
+        """Send an address no more messages."""
+        Webhooks(self._service.store).remove(self.id, id)
 
     def verify(self) -> Verification:
         """Replay the log beside the campaign, and report the rows that do not follow from it."""

@@ -46,7 +46,7 @@ _TAKEN: Final = frozenset((*PLAIN, PAYLOAD, "gold"))
 def results_frame(service: CampaignService, id: str, library: Library) -> Any:
     """A row for each task: the most likely label, its probability, counts, and the columns that the task came with."""
     make = frame_maker(library)
-    table = ResultTable(service, id)
+    table = result_table(service, id)
     return make(table.header, (table.cells(result) for result in service.results(id)))
 
 
@@ -87,9 +87,9 @@ def _value(label: GivenLabel, name: str) -> Any:
 class ResultTable:
     """The columns of a campaign's results, and a row of cells for each task."""
 
-    def __init__(self, service: CampaignService, id: str) -> None:
-        counts = [f"count_{label}" for label in service.store.row(id).config.labels]
-        self._originals, plain_payloads = _payload_columns(service, id)
+    def __init__(self, labels: Sequence[str], payloads: Iterable[Any]) -> None:
+        counts = [f"count_{label}" for label in labels]
+        self._originals, plain_payloads = _payload_columns(payloads)
         taken = {*_TAKEN, *counts}
         names = [f"original_{name}" if name in taken else name for name in self._originals]
         #: The columns that tasks came with.
@@ -110,16 +110,21 @@ class ResultTable:
         return [*found, None] if self._plain else found
 
 
-def _payload_columns(service: CampaignService, id: str) -> tuple[Sequence[str], bool]:
-    """All columns that tasks of the campaign have, and whether some have a payload without columns."""
+def result_table(service: CampaignService, id: str) -> ResultTable:
+    """The columns of a campaign's results."""
+    payloads = (task.payload for tasks in service.task_chunks(id, CHUNK) for task in tasks)
+    return ResultTable(service.store.row(id).config.labels, payloads)
+
+
+def _payload_columns(payloads: Iterable[Any]) -> tuple[Sequence[str], bool]:
+    """All columns that tasks have, and whether some have a payload without columns."""
     names: dict[str, None] = {}
     plain = False
-    for tasks in service.task_chunks(id, CHUNK):
-        for task in tasks:
-            if isinstance(task.payload, dict):
-                names.update(dict.fromkeys(task.payload))
-            else:
-                plain = True
+    for payload in payloads:
+        if isinstance(payload, dict):
+            names.update(dict.fromkeys(payload))
+        else:
+            plain = True
     return list(names), plain
 
 

@@ -82,7 +82,7 @@ def annotate(
         if is_learner(found):
             learning = Learning(campaign, called, found, refit_every, column, say)
             return learn_along(learning, once=once, progress=progress)
-        labels = campaign.status.settings.labels
+        labels = campaign.status().settings.labels
         calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
         if buy:
             return buy_labels(campaign, called, calls, most=most, progress=progress)
@@ -120,8 +120,7 @@ def _opened(url: str | None, db: str, id: str) -> Iterator[AnnotatedCampaign]:
         raise InputError(
             f"there is no token for {url}.", f"Put the requester's token into the environment variable {TOKEN}."
         )
-    from nextlabel.client.annotation.campaign import ServiceCampaign
-    from nextlabel.client.client import Client
+    from nextlabel.client.client import Client, ServiceCampaign
 
     with Client(url, token, tries=TRIES) as client:
         yield ServiceCampaign(client, id)

@@ -1,4 +1,4 @@
-"""The requests that a client sends, when they are sent again, and what their JSON becomes: shared by both clients.
+"""What the clients can do: each call is a request, and the function that makes its JSON a value.
 
 Every request may be sent twice: campaigns have ids, batches of tasks have keys, and repeating a command on a lease
 changes nothing.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import partial
 from itertools import count, islice
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 import httpx
 
@@ -32,9 +33,11 @@ from nextlabel.campaign.replies import (
 )
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.rows import new_campaign_id
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
 from nextlabel.campaign.states import Standing
+from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.frames import Library, ResultTable, frame_maker
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.worker_reports import WorkerReport
@@ -54,6 +57,8 @@ T = TypeVar("T")
 
 #: Tasks per request, and results or events per page.
 BATCH, PAGE = 5_000, 1_000
+
+_NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 
 #: Statuses that mean: try again later.
 RETRIED = frozenset({429, 502, 503, 504})
@@ -82,6 +87,12 @@ class Call(Generic[T]):
     parse: Callable[[Any], T]
     options: dict[str, Any] = field(default_factory=dict)
 
+    def following(self, page: Page[Any]) -> Self | None:
+        """The call for the page after this one, None on the last."""
+        if page.next is None:
+            return None
+        return replace(self, options={"params": {**self.options["params"], "after": page.next}})
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
@@ -91,203 +102,306 @@ class Page(Generic[T]):
     next: int | None
 
 
-def create(id: str | None, settings: Mapping[str, Any]) -> Call[CampaignStatus]:
-    """Create a campaign, or find the one with that id and these settings."""
+def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call[CampaignStatus]:
+    """Create a campaign, or find the one with that id and these settings; ``budget`` is required."""
     given = CampaignSettings.from_dict(settings).to_dict()
     body = {name: given[name] for name in settings}
     return Call("POST", "/campaigns", _status, {"json": {"id": id or new_campaign_id(), **body}})
 
 
 def campaigns() -> Call[list[CampaignStatus]]:
-    """List all campaigns."""
-    return Call("GET", "/campaigns", lambda found: [_status(one) for one in found["campaigns"]])
+    """All campaigns, newest first."""
+    return Call("GET", "/campaigns", lambda reply: [_status(one) for one in reply["campaigns"]])
 
 
 def status(campaign: str) -> Call[CampaignStatus]:
-    """Show one campaign."""
+    """State, settings and counters of a campaign."""
     return Call("GET", f"/campaigns/{campaign}", _status)
 
 
-def change(campaign: str, values: Mapping[str, Any]) -> Call[CampaignStatus]:
-    """Change a campaign's settings."""
+def change(campaign: str, **values: Unpack[ChangeOptions]) -> Call[CampaignStatus]:
+    """Change settings that may change; None removes those that need not be there."""
     body = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
     return Call("PATCH", f"/campaigns/{campaign}", _status, {"json": body})
 
 
 def delete(campaign: str) -> Call[None]:
-    """Delete a campaign."""
-    return Call("DELETE", f"/campaigns/{campaign}", lambda found: None)
+    """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
+    return Call("DELETE", f"/campaigns/{campaign}", _nothing)
 
 
-def steer(campaign: str, verb: str) -> Call[CampaignStatus]:
-    """Pause or resume a campaign."""
-    return Call("POST", f"/campaigns/{campaign}/{verb}", _status)
+def pause(campaign: str) -> Call[CampaignStatus]:
+    """Hand out no tasks until ``resume``."""
+    return Call("POST", f"/campaigns/{campaign}/pause", _status)
 
 
-def task_batches(campaign: str, tasks: Any, size: int) -> Iterator[Call[Added]]:
-    """Add tasks in batches, each under a key that depends on its place and content only."""
-    rest = iter(task_tables(tasks))
+def resume(campaign: str) -> Call[CampaignStatus]:
+    """Hand out tasks again."""
+    return Call("POST", f"/campaigns/{campaign}/resume", _status)
+
+
+def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, size: int) -> Iterator[Call[Added]]:
+    """Add tasks in batches, each under a key that depends on ``key``, its place and its content only."""
+    rest = iter(task_tables(tasks, score_column))
     for number in count():
         batch = list(islice(rest, size))
         if not batch:
             return
-        body = "".join(json.dumps(task) + "\n" for task in batch).encode()
-        key = f"{number}-{hashlib.sha256(body).hexdigest()}"
-        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
-        options = {"content": body, "headers": headers}
-        yield Call("POST", f"/campaigns/{campaign}/tasks", lambda found: _made(Added, found), options)
+        body = _lines(batch)
+        once = f"{key}{number}-{hashlib.sha256(body).hexdigest()}"
+        options = {"content": body, "headers": {**_NDJSON, "Idempotency-Key": once}}
+        yield Call("POST", f"/campaigns/{campaign}/tasks", partial(_made, Added), options)
 
 
-def predictions(campaign: str, model: str, rows: Any, cost: float) -> Call[AddedPredictions]:
-    """Add what a model predicts."""
-    body = "".join(json.dumps(row) + "\n" for row in row_tables(rows)).encode()
+def added(replies: Sequence[Added]) -> Added:
+    """What all batches have added together."""
+    return Added(sum(one.added for one in replies), sum(one.known for one in replies), replies[-1].tasks)
+
+
+def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float = 0.0) -> Call[AddedPredictions]:
+    """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+    ``cost`` is what one prediction costs in labels of the budget. The same predictions again change nothing.
+    """
     options = {
-        "content": body, "headers": {"Content-Type": "application/x-ndjson"}, "params": {"model": model, "cost": cost},
+        "content": _lines(row_tables(predictions)), "headers": _NDJSON, "params": {"model": model, "cost": cost},
     }  # fmt: skip
-    path = f"/campaigns/{campaign}/predictions"
-    return Call("POST", path, lambda found: _made(AddedPredictions, found), options)
-
-
-def links(campaign: str, workers: Iterable[str]) -> Call[CampaignLinks]:
-    """Create links for workers."""
-    return Call("POST", f"/campaigns/{campaign}/links", _links, {"json": {"workers": list(workers)}})
-
-
-def revoke_links(campaign: str, workers: Iterable[str], join: bool) -> Call[CampaignLinks]:
-    """End links for workers."""
-    body = {"workers": list(workers), "join": join}
-    return Call("POST", f"/campaigns/{campaign}/links/revoke", _links, {"json": body})
-
-
-def ask(campaign: str, worker: str | None) -> Call[Lease | NoTask]:
-    """Ask for a task."""
-    body = {} if worker is None else {"worker": worker}
-    return Call("POST", f"/campaigns/{campaign}/ask", lambda found: _lease(campaign, found), {"json": body})
-
-
-def tell(lease: Lease | str, label: str | int, comment: str | None) -> Call[Told]:
-    """Answer a lease."""
-    return on_lease(lease, "tell", {"label": label, **({} if comment is None else {"comment": comment})})
-
-
-def release(lease: Lease | str, comment: str | None) -> Call[Told]:
-    """Release a lease."""
-    return on_lease(lease, "release", None if comment is None else {"comment": comment})
-
-
-def on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any] | None = None) -> Call[Told]:
-    """A command on a lease."""
-    options = {} if body is None else {"json": body}
-    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", lambda found: _made(Told, found), options)
-
-
-def results(campaign: str, after: int) -> Call[Page[Result]]:
-    """One page of results."""
-    return _page(campaign, "results", after, Result)
-
-
-def labels(campaign: str, after: int) -> Call[Page[GivenLabel]]:
-    """One page of labels."""
-    return _page(campaign, "labels", after, GivenLabel)
-
-
-def events(campaign: str, after: int) -> Call[Page[Event]]:
-    """One page of events."""
-    return _page(campaign, "events", after, Event)
+    return Call("POST", f"/campaigns/{campaign}/predictions", partial(_made, AddedPredictions), options)
 
 
 def imports(campaign: str) -> Call[list[ImportStatus]]:
-    """Show the last imports."""
-    path = f"/campaigns/{campaign}/imports"
-    return Call("GET", path, lambda found: [_made(ImportStatus, one) for one in found["imports"]])
+    """The last imports of many tasks, and how far each has got."""
+    return Call("GET", f"/campaigns/{campaign}/imports", partial(_each, ImportStatus, "imports"))
+
+
+def links(campaign: str, workers: Iterable[str] = ()) -> Call[CampaignLinks]:
+    """A personal link for each worker, and the link for platforms."""
+    return Call("POST", f"/campaigns/{campaign}/links", _links, {"json": {"workers": list(workers)}})
+
+
+def revoke_links(
+    campaign: str, workers: Iterable[str] = (), *, join: bool = False, audit: bool = False
+) -> Call[CampaignLinks]:
+    """End the links of workers, with ``join`` the one for platforms, with ``audit`` those of experts.
+
+    The links that are valid instead are returned.
+    """
+    body = {"workers": list(workers), "join": join, "audit": audit}
+    return Call("POST", f"/campaigns/{campaign}/links/revoke", _links, {"json": body})
+
+
+def ask(campaign: str, worker: str | None = None) -> Call[Lease | NoTask]:
+    """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
+    body = {} if worker is None else {"worker": worker}
+    return Call("POST", f"/campaigns/{campaign}/ask", partial(_lease, campaign), {"json": body})
+
+
+def tell(lease: Lease | str, label: object, comment: str | None = None) -> Call[Told]:
+    """Answer a lease, given by itself or by its id, perhaps with a comment on the task."""
+    return _on_lease(lease, "tell", {"label": label, **_comment(comment)})
+
+
+def release(lease: Lease | str, comment: str | None = None) -> Call[Told]:
+    """Give a task back, perhaps with a comment; the same worker does not get it again."""
+    return _on_lease(lease, "release", _comment(comment))
+
+
+def renew(lease: Lease | str) -> Call[Told]:
+    """Give the worker more time."""
+    return _on_lease(lease, "renew", {})
+
+
+def undo(lease: Lease | str) -> Call[Told]:
+    """Take the worker's answer back."""
+    return _on_lease(lease, "undo", {})
+
+
+def results(campaign: str) -> Call[Page[Result]]:
+    """Every task with its most likely label."""
+    return _page(Result, campaign, "results", after=-1)
+
+
+def labels(campaign: str, *, unanswered: bool = False, dropped: bool = False) -> Call[Page[GivenLabel]]:
+    """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
+    return _page(GivenLabel, campaign, "labels", after=-1, unanswered=unanswered, dropped=dropped)
+
+
+def events(campaign: str, after: int = 0) -> Call[Page[Event]]:
+    """The log, from the event after number ``after`` on."""
+    return _page(Event, campaign, "events", after=after)
+
+
+def results_frame(status: CampaignStatus, results: Sequence[Result], library: Library) -> Any:
+    """A data frame with a row for each result."""
+    table = ResultTable(status.settings.labels, [result.payload for result in results])
+    return frame_maker(library)(table.header, map(table.cells, results))
 
 
 def workers(campaign: str) -> Call[list[WorkerReport]]:
-    """Show what each worker has done."""
-    path = f"/campaigns/{campaign}/workers"
-    return Call(
-        "GET", path, lambda found: [_made(WorkerReport, one, flags=tuple(one["flags"])) for one in found["workers"]]
-    )
+    """What each worker did, is owed and is worth, those with the most labels first."""
+    return Call("GET", f"/campaigns/{campaign}/workers", partial(_each, WorkerReport, "workers"))
 
 
-def set_standing(campaign: str, worker: str, standing: Standing, reason: str) -> Call[WorkerReport]:
-    """Pause, block or restore a worker."""
-    body = {"worker": worker, "standing": standing, "reason": reason}
-    path = f"/campaigns/{campaign}/workers/standing"
-    return Call("POST", path, lambda found: _made(WorkerReport, found, flags=tuple(found["flags"])), {"json": body})
+def pause_worker(campaign: str, worker: str, reason: str = "") -> Call[WorkerReport]:
+    """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
+    return _standing(campaign, worker, "paused", reason)
 
 
-def set_gold(campaign: str, answers: Mapping[str, str]) -> Call[int]:
-    """Known answers by the ids of tasks."""
-    body = {"answers": dict(answers)}
-    return Call("POST", f"/campaigns/{campaign}/gold", lambda found: int(found["changed"]), {"json": body})
+def block_worker(campaign: str, worker: str, reason: str = "") -> Call[WorkerReport]:
+    """Give this worker no task, take back what they hold, and count no answer that still comes."""
+    return _standing(campaign, worker, "blocked", reason)
 
 
-def draw_audit(campaign: str, items: int, seed: int) -> Call[list[AuditItem]]:
-    """Draw items at random for an audit."""
+def restore_worker(campaign: str, worker: str) -> Call[WorkerReport]:
+    """Give a worker who was paused or blocked tasks again."""
+    return _standing(campaign, worker, "active", "")
+
+
+def drop_labels(campaign: str, worker: str, reason: str = "") -> Call[ChangedLabels]:
+    """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
+    body = {"worker": worker, "reason": reason}
+    return Call("POST", f"/campaigns/{campaign}/workers/drop-labels", partial(_made, ChangedLabels), {"json": body})
+
+
+def restore_labels(campaign: str, worker: str) -> Call[ChangedLabels]:
+    """Take dropped labels in again, where their tasks have room for them."""
+    path = f"/campaigns/{campaign}/workers/restore-labels"
+    return Call("POST", path, partial(_made, ChangedLabels), {"json": {"worker": worker}})
+
+
+def set_gold(campaign: str, answers: Mapping[str, object]) -> Call[int]:
+    """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
+    return Call("POST", f"/campaigns/{campaign}/gold", _changed, {"json": {"answers": dict(answers)}})
+
+
+def draw_audit(campaign: str, items: int, seed: int = 0) -> Call[list[AuditItem]]:
+    """Draw tasks at random for an expert; all that are drawn so far."""
     body = {"items": items, "seed": seed}
-    path = f"/campaigns/{campaign}/audit/draw"
-    return Call("POST", path, lambda found: [_made(AuditItem, one) for one in found["items"]], {"json": body})
+    return Call("POST", f"/campaigns/{campaign}/audit/draw", partial(_each, AuditItem, "items"), {"json": body})
 
 
-def answer_audit(campaign: str, answers: Mapping[str, str]) -> Call[int]:
-    """What the expert found."""
-    body = {"answers": dict(answers)}
-    return Call("POST", f"/campaigns/{campaign}/audit/answers", lambda found: int(found["changed"]), {"json": body})
+def answer_audit(campaign: str, answers: Mapping[str, object]) -> Call[int]:
+    """The expert's answers by the ids of drawn tasks; the certificate follows them."""
+    return Call("POST", f"/campaigns/{campaign}/audit/answers", _changed, {"json": {"answers": dict(answers)}})
 
 
-def change_labels(campaign: str, verb: str, body: dict[str, str]) -> Call[ChangedLabels]:
-    """Drop or restore the labels of a worker."""
-    path = f"/campaigns/{campaign}/workers/{verb}"
-    return Call("POST", path, lambda found: _made(ChangedLabels, found), {"json": body})
+def audit_items(campaign: str) -> Call[list[AuditItem]]:
+    """The tasks that were drawn for an audit, with the answers so far."""
+    return Call("GET", f"/campaigns/{campaign}/audit", partial(_each, AuditItem, "items"))
 
 
 def certificate(campaign: str) -> Call[Certificate]:
-    """Show what a campaign is worth now, and the most it can be worth."""
+    """Expected accuracy now, and the most that any policy can reach if workers are alike."""
     return Call("GET", f"/campaigns/{campaign}/certificate", _certificate)
 
 
-def _page(campaign: str, name: str, after: int, kind: type[T]) -> Call[Page[T]]:
-    def parse(found: Any) -> Page[T]:
-        return Page([_made(kind, one) for one in found[name]], found["next"])
-
-    return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {"after": after, "limit": PAGE}})
+def webhooks(campaign: str) -> Call[list[Webhook]]:
+    """The addresses that are told what happens, and how far each has got."""
+    return Call("GET", f"/campaigns/{campaign}/webhooks", lambda reply: [_webhook(one) for one in reply["webhooks"]])
 
 
-def _made(kind: type[T], found: Mapping[str, Any], **replaced: Any) -> T:
-    """A dataclass from a table, its times as seconds since 1970; fields that are not known are left out."""
+def add_webhook(
+    campaign: str, url: str, types: Iterable[str] | None = None, *, from_start: bool = False
+) -> Call[tuple[Webhook, str]]:
+    """Tell an address what happens from now on; with ``from_start`` also what has happened before.
+
+    The webhook, and the secret that its messages are signed with, which is shown only this once.
+    """
+    body = {"url": url, "types": None if types is None else list(types), "from_start": from_start}
+    path = f"/campaigns/{campaign}/webhooks"
+    return Call("POST", path, lambda reply: (_webhook(reply["webhook"]), str(reply["secret"])), {"json": body})
+
+
+def enable_webhook(campaign: str, id: str) -> Call[Webhook]:
+    """Go on with a webhook that was disabled, or try one that fails at once; it is told all that it has missed."""
+    return Call("POST", f"/campaigns/{campaign}/webhooks/{id}/enable", _webhook)
+
+
+def test_webhook(campaign: str, id: str) -> Call[bool]:
+    """Send a signed message now; whether the receiver has acknowledged it."""
+    return Call("POST", f"/campaigns/{campaign}/webhooks/{id}/test", lambda reply: bool(reply["ok"]))
+
+
+def remove_webhook(campaign: str, id: str) -> Call[None]:
+    """Send an address no more messages."""
+    return Call("DELETE", f"/campaigns/{campaign}/webhooks/{id}", _nothing)
+
+
+def _page(kind: type[T], campaign: str, name: str, **params: Any) -> Call[Page[T]]:
+    def parse(reply: Any) -> Page[T]:
+        return Page([_made(kind, one) for one in reply[name]], reply["next"])
+
+    return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {**params, "limit": PAGE}})
+
+
+def _on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any]) -> Call[Told]:
+    options = {"json": body} if body else {}
+    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", partial(_made, Told), options)
+
+
+def _comment(comment: str | None) -> dict[str, str]:
+    return {} if comment is None else {"comment": comment}
+
+
+def _standing(campaign: str, worker: str, standing: Standing, reason: str) -> Call[WorkerReport]:
+    body = {"worker": worker, "standing": standing, "reason": reason}
+    return Call("POST", f"/campaigns/{campaign}/workers/standing", partial(_made, WorkerReport), {"json": body})
+
+
+def _lines(rows: Iterable[Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def _made(kind: type[T], reply: Mapping[str, Any], **replaced: Any) -> T:
+    """A dataclass from a table, times as seconds since 1970, lists as tuples; unknown fields are left out."""
     names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    values = {name: _seconds(name, value) for name, value in found.items() if name in names}
+    values = {name: _value(name, value) for name, value in reply.items() if name in names}
     return kind(**{**values, **replaced})
 
 
-def _seconds(name: str, value: Any) -> Any:
+def _each(kind: type[T], name: str, reply: Mapping[str, Any]) -> list[T]:
+    return [_made(kind, one) for one in reply[name]]
+
+
+def _value(name: str, value: Any) -> Any:
     if isinstance(value, str) and (name in ("at", "deadline") or name.endswith("_at")):
         return datetime.fromisoformat(value).timestamp()
-    return value
+    return tuple(value) if name in ("flags", "types") else value
 
 
-def _status(found: Mapping[str, Any]) -> CampaignStatus:
-    rates = found["rates"]
-    settings = CampaignSettings.from_dict(found["settings"])
+def _nothing(reply: Any) -> None:
+    """A reply that says nothing more."""
+
+
+def _changed(reply: Mapping[str, Any]) -> int:
+    return int(reply["changed"])
+
+
+def _webhook(reply: Mapping[str, Any]) -> Webhook:
+    return _made(Webhook, reply, next_at=_value("next_at", reply["next_at"]) or 0.0)
+
+
+def _status(reply: Mapping[str, Any]) -> CampaignStatus:
+    rates = reply["rates"]
+    settings = CampaignSettings.from_dict(reply["settings"])
     learnt = {"arrival_rate": rates["arrivals"], "completion_rate": rates["completions"]}
-    return _made(CampaignStatus, found, settings=settings, **learnt)
+    return _made(CampaignStatus, reply, settings=settings, **learnt)
 
 
-def _lease(campaign: str, found: Mapping[str, Any]) -> Lease | NoTask:
-    if found["lease"] is None:
-        return NoTask(campaign, found["reason"], found["retry_after"])
-    return _made(Lease, found["lease"])
+def _lease(campaign: str, reply: Mapping[str, Any]) -> Lease | NoTask:
+    if reply["lease"] is None:
+        return NoTask(campaign, reply["reason"], reply["retry_after"])
+    return _made(Lease, reply["lease"])
 
 
-def _links(found: Mapping[str, Any]) -> CampaignLinks:
-    personal = tuple(_made(WorkerLink, one) for one in found["links"])
-    return CampaignLinks(found["campaign"], personal, _made(JoinLink, found["join"]), found.get("warning"))
+def _links(reply: Mapping[str, Any]) -> CampaignLinks:
+    personal = tuple(_made(WorkerLink, one) for one in reply["links"])
+    return CampaignLinks(reply["campaign"], personal, _made(JoinLink, reply["join"]), reply.get("warning"))
 
 
-def _certificate(found: Mapping[str, Any]) -> Certificate:
-    audit = None if found["audit"] is None else _made(AuditedAccuracy, found["audit"])
-    return _made(Certificate, found, more=tuple(_made(More, one) for one in found["more"]), audit=audit)
+def _certificate(reply: Mapping[str, Any]) -> Certificate:
+    audit = None if reply["audit"] is None else _made(AuditedAccuracy, reply["audit"])
+    return _made(Certificate, reply, more=tuple(_made(More, one) for one in reply["more"]), audit=audit)
 
 
 def connection(url: str, token: str, timeout: float, tries: int) -> dict[str, Any]:
@@ -350,7 +464,7 @@ class Attempts:
                 "Check the address, and that the service runs.",
             ) from error
         if self.response.is_success:
-            return self.response.json()
+            return self.response.json() if self.response.content else None
         status = self.response.status_code
         try:
             problem = self.response.json()

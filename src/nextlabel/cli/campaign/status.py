@@ -147,9 +147,9 @@ def export(
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
-    from nextlabel.campaigns.frames import ResultTable
+    from nextlabel.campaigns.frames import result_table
 
-    table = ResultTable(service, id) if form == "csv" else None
+    table = result_table(service, id) if form == "csv" else None
     names = [] if table is None else table.names
     counts = [f"count_{name}" for name in service.store.row(id).config.labels]
     known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]

@@ -61,13 +61,13 @@ class Learning:
 
     def __post_init__(self) -> None:
         self.model = checked_model(self.model)
-        check_annotatable(self.campaign.status)
+        check_annotatable(self.campaign.status())
         self.version = max(self._versions(), default=0)
         self.due = self.refit_every
 
     def step(self, final: bool = False) -> bool:
         """Fit and vote if it is time, or with ``final`` if there are labels that the last version has not seen."""
-        spent = self.campaign.status.spent
+        spent = self.campaign.status().spent
         if not final and spent < self._look_at:
             return False
         people = list(by_people(self.campaign))
@@ -92,7 +92,7 @@ class Learning:
 
     def _answers_to(self, tasks: list[Result], targets: dict[str, str]) -> list[Answer]:
         """What is said of each task by a learner that was not fitted to it."""
-        status = self.campaign.status
+        status = self.campaign.status()
         reader = ModelCalls(lambda payload: None, status.settings.labels, column=self.column)
         inputs = [reader.handed_over(shown_payload(status.settings.show, one.payload)) for one in tasks]
         fold = np.array([crc32(one.task.encode()) % FOLDS for one in tasks])
@@ -108,7 +108,7 @@ class Learning:
 
     def _vote(self, tasks: list[Result], answers: list[Answer]) -> None:
         """Drop what earlier versions said, then say the new."""
-        labels = self.campaign.status.settings.labels
+        labels = self.campaign.status().settings.labels
         older = self._versions()
         self.version = max(self.version, *older, 0) + 1
         for worker in [name for names in older.values() for name in names]:
@@ -139,7 +139,7 @@ def learn_along(
     campaign, ended = learning.campaign, "The campaign is closed."
     try:
         while True:
-            status = campaign.status
+            status = campaign.status()
             closed = status.state == "closed"
             if learning.step(final=closed or once):
                 learning.say(

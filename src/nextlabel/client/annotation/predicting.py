@@ -59,7 +59,7 @@ def predict_tasks(
 ) -> Outcome:
     """Have the function label every task that it has not labelled yet, at most ``most`` of them."""
     name, price = checked_model(model), checked_cost(cost)
-    status = campaign.status
+    status = campaign.status()
     check_annotatable(status)
     todo, known = _tasks_to_do(campaign, name, status)
     limited = most is not None and most < len(todo)
@@ -71,7 +71,7 @@ def predict_tasks(
     done = 0
     try:
         while done < len(todo):
-            some = todo[done : done + _affordable(campaign.status.left, price)]
+            some = todo[done : done + _affordable(campaign.status().left, price)]
             if not some:
                 ended = "The budget does not pay for another prediction."
                 break
@@ -154,14 +154,14 @@ class _Sending:
     def _send(self, rows: list[dict[str, Any]]) -> bool:
         """All rows have the same columns. People may have spent the budget meanwhile: then as many as it pays for."""
         while rows:
-            left = math.inf if self.cost == 0.0 else math.floor(self.campaign.status.left / self.cost + 1e-9)
+            left = math.inf if self.cost == 0.0 else math.floor(self.campaign.status().left / self.cost + 1e-9)
             paid = rows if left >= len(rows) else rows[: int(left)]
             if not paid:
                 return False
             try:
                 added = self.campaign.add_predictions(self.model, paid, cost=self.cost)
             except ConflictError:
-                if self.cost == 0.0 or self.campaign.status.left >= math.ceil(self.cost * len(paid) - 1e-9):
+                if self.cost == 0.0 or self.campaign.status().left >= math.ceil(self.cost * len(paid) - 1e-9):
                     raise  # not for want of budget
                 continue
             self.sent, self.charged = self.sent + added.added, self.charged + added.charged
@@ -180,7 +180,7 @@ def buy_labels(
 ) -> Outcome:
     """Ask and tell until the campaign has no task for the model, or ``most`` labels were given."""
     name = checked_model(model)
-    status = campaign.status
+    status = campaign.status()
     check_annotatable(status)
     wanted = min(most or status.left, status.left)
     given, passed, ended = 0, 0, f"The model has given the {most or 0:,} labels of --most."

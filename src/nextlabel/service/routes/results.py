@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaigns import service
-from nextlabel.campaigns.frames import ResultTable
+from nextlabel.campaigns.frames import result_table
 from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, campaign_id
@@ -79,7 +79,7 @@ def results(
     campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
     row = campaign_service.store.row(id)
     if page.format != "json":
-        table = ResultTable(campaign_service, id)
+        table = result_table(campaign_service, id)
         return file_response(id, page.format, campaign_service.results(id), table.header, table.cells)
     tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
     known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks, service.READ_PATIENCE_S)

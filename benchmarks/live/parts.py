@@ -15,7 +15,7 @@ from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import NoTableStore, load_or_solve_index
+from nextlabel.campaigns.table_cache import load_or_solve_index
 from nextlabel.policies.index import Index, solve_table
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.statements import Runner
@@ -75,7 +75,7 @@ def statement() -> None:
 
 def _solve(rho: float) -> PolicyTables:
     config, classes = CampaignSettings(10, policy="index"), [Beta(1, 1)]
-    index = Index(load_or_solve_index(config, classes, rho, NoTableStore())[0])
+    index = Index(load_or_solve_index(config, classes, rho)[0])
     return PolicyTables.of(config, classes, rho, index)
 
 

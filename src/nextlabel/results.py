@@ -2,8 +2,8 @@
 
 from nextlabel.backtesting.result import Backtest
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.outside_answers import Skipped
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.external_answers import Skipped
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Receipt
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
@@ -50,9 +50,9 @@ __all__ = [
     "Plan",
     "Rates",
     "ReadReport",
+    "Receipt",
     "Result",
     "Skipped",
     "Study",
-    "Told",
     "WorkerReport",
 ]

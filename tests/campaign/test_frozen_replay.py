@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from nextlabel.campaign import commands, policy_tables, rates, scoring, settings
-from nextlabel.campaign.rows import Limits
 from nextlabel.campaigns.service import CampaignService
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
@@ -65,31 +64,6 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
 def forget_scores() -> None:
     for kept in (scoring.score_of_state, scoring.score_grid, scoring.facts_of):
         kept.cache_clear()
-
-
-def test_limits_of_some_tasks_leave_those_of_earlier_ones_alone(
-    service: CampaignService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tasks that are added with tighter limits do not close those that are there."""
-    id = service.create(simple(1000, policy="okg"), tasks=["a", "b"]).id
-    assert work(service, id, 40, 1) == 40
-    held = service.ask(id, "ann")
-    assert held
-    with monkeypatch.context() as before:
-        before.setattr(scoring, "limits_for", lambda config, first: Limits(first, 12, 4))
-        service.add_tasks(id, scored(70))
-    row = service.store.row(id)
-    assert [tuple(limits) for limits in row.rules.limits] == [(0, 64, 24), (2, 12, 4)]
-    assert service.tell(held.id, "yes").counted and service.store.row(id).full == 0
-    work(service, id, 100, 2)
-    row, tasks = service.store.row(id), service.store.tasks(id, -1, 100)
-    assert row.closed_reason is None and row.full == sum(task.closed_seq is not None for task in tasks)
-    assert max(task.labels for task in tasks[:2]) > 12
-    with service.store.transaction(id) as state:
-        assert state.pool.has_room(0) and state.pool.has_room(1)
-    assert all(task.labels <= 12 for task in tasks[2:])
-    service.add_tasks(id, [{"id": "late", "score": 0.51}])
-    assert tuple(service.store.row(id).rules.limits[-1]) == (72, 64, 24)
 
 
 def test_a_ranked_campaign_finishes_when_every_task_has_its_own_limit(service: CampaignService) -> None:

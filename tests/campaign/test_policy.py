@@ -13,7 +13,7 @@ from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.policy_tables import load_of, table_problem
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import NoTableStore, TableCache, load_or_solve_index
+from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
 from nextlabel.kernels.choice import BY_LEVELS, break_tie, score_groups, scores_by_state
 from nextlabel.kernels.levels import score_by_levels
 from nextlabel.kernels.random import TIE, stream_key, uniform
@@ -82,7 +82,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     setting = Setting.of(table_problem(config, classes, load), 8, 3)
     policy = make_policy(name)
     if isinstance(policy, Index):
-        policy = Index(load_or_solve_index(config, classes, config.rho, NoTableStore())[0])
+        policy = Index(load_or_solve_index(config, classes, config.rho)[0])
     arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, policy)
     by_state = scores_by_state(tables, arrays.level, arrays.limit, arrays.child)
     nodes = len(arrays.level)
@@ -209,7 +209,7 @@ def test_the_deadline_limits_the_labels_that_are_counted_on() -> None:
 def test_index_tables_of_a_campaign_are_those_of_a_problem_that_size() -> None:
     """Neither the number of tasks nor the budget enters an index table, which is why live campaigns share them."""
     config = CampaignSettings(budget=50)
-    table, _ = load_or_solve_index(config, [Beta(1, 1)], 0.25, NoTableStore())
+    table, _ = load_or_solve_index(config, [Beta(1, 1)], 0.25)
     other = Problem.identical(tasks=40, budget=60, prior=(1, 1))
     from nextlabel.solve.index import index_table
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.outside_answers import SKIPPED
+from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.service import Audits, CampaignService
 from nextlabel.errors import NotFoundError
@@ -154,7 +154,7 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     failing(lambda: service.tell(third, "yes"))
     failing(lambda: service.drop_labels(id, "cy", "guesses"))
     failing(lambda: service.restore_labels(id, "cy"))
-    failing(lambda: service.set_answer(id, "di", "t3", "yes"))  # unasked
+    failing(lambda: service.set_answer(id, "di", "t3", "yes"))  # nobody gave it to them
     failing(lambda: service.set_answer(id, "di", "t3", "no"))  # withdrawn, and another one
     failing(lambda: service.set_answer(id, "di", "t3", None))
     failing(lambda: service.set_answer(id, "di", "t4", SKIPPED))
@@ -185,7 +185,8 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     assert differences(service.store, id) == [] and service.verify(id).right
     wanted = {
         "leased", "labelled", "undone", "renewed", "released", "late", "expired", "labels_dropped", "labels_restored",
-        "unasked", "withdrawn", "worker_paused", "worker_blocked", "worker_restored", "paused", "resumed", "changed",
+        "self_assigned", "withdrawn", "worker_paused", "worker_blocked", "worker_restored", "paused", "resumed",
+        "changed",
         "gold_set", "audit_drawn", "audit_answered", "tasks_added", "closed", "reopened", "clock_accepted",
     }  # fmt: skip
     crowd = {"refitted", "predicted", "predictions_dropped", "predictions_restored"}

@@ -23,9 +23,7 @@ from hypothesis.stateful import (
 )
 
 from nextlabel.campaign import scoring
-from nextlabel.campaign.outside_answers import SKIPPED
-from nextlabel.campaign.rows import Limits
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaigns import imports, service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ClockError, ConflictError, NotFoundError
@@ -36,8 +34,6 @@ WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
 LABELS = st.sampled_from(["no", "yes"])
 WHICH = st.integers(0, 10**6)
 LEASE_S, YEAR_S = 60.0, 365 * 86_400.0
-#: Lower limits of a task: labels, and of them in flight.
-LOW = (2, 1)
 
 
 @dataclass
@@ -54,11 +50,6 @@ class Known:
     free: bool = False
 
 
-def low_limits(config: CampaignSettings, first: int) -> Limits:
-    """Limits of tasks that are lower than those of the campaign."""
-    return Limits(first, min(config.most_labels, LOW[0]), min(config.most_in_flight, LOW[1]))
-
-
 class Machine(RuleBasedStateMachine):
     campaign_service: ClassVar[CampaignService]
     clock: ClassVar[Clock]
@@ -73,8 +64,6 @@ class Machine(RuleBasedStateMachine):
         self.id = self.campaign_service.create(config).id
         self.leases: dict[str, Known] = {}
         self.tasks: list[str] = []
-        self.limits: dict[str, tuple[int, int]] = {}
-        self.priors: set[object] = set()
         self.deadline: float | None = None
         self.paused = False
         self.standing: dict[str, str] = {}
@@ -90,19 +79,12 @@ class Machine(RuleBasedStateMachine):
         """
         keys = [f"t{len(self.tasks) + k}" for k in range(number)]
         more = [{"id": key, **({"score": 0.3 + len(self.tasks) / 1000} if many else {})} for key in keys]
-        self.priors |= {task.get("score") for task in more}
-        # Lower limits hold for tasks that are added when there are many priors, never for those that were there.
-        crossed = len(self.priors) > scoring.FEW_CLASSES
         with pytest.MonkeyPatch.context() as patch:
-            if crossed:
-                patch.setattr(scoring, "limits_for", low_limits)
             if in_steps:
                 patch.setattr(service, "AT_ONCE", 0)
                 patch.setattr(imports, "STEP", 1)
             assert self.campaign_service.add_tasks(self.id, more).added == number
         self.tasks += keys
-        limits = (min(self.most, LOW[0]), min(self.flight, LOW[1])) if crossed else (self.most, self.flight)
-        self.limits |= dict.fromkeys(keys, limits)
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, LEASE_S, 1000.0]))
     def wait(self, seconds: float) -> None:
@@ -150,7 +132,7 @@ class Machine(RuleBasedStateMachine):
                 expected = "budget_spent"
             elif not self.tasks:
                 expected = "preparing"
-            elif all(self.labels(task) >= self.limits[task][0] for task in self.tasks if task not in self.gold):
+            elif all(self.labels(task) >= self.most for task in self.tasks if task not in self.gold):
                 expected = "finished"
             elif self.paused:
                 expected = "paused"
@@ -190,10 +172,10 @@ class Machine(RuleBasedStateMachine):
         if lease.task in self.gold:
             counted = (lease.free or self.spent < self.budget) and self.standing.get(lease.worker) != "blocked"
         elif lease.status == "leased":
-            counted = self.spent < self.budget and self.labels(lease.task) < self.limits[lease.task][0]
+            counted = self.spent < self.budget and self.labels(lease.task) < self.most
         else:
             taken = self.labels(lease.task) + self.in_flight(lease.task)
-            counted = self.spent + self.out < self.budget and taken < self.limits[lease.task][0]
+            counted = self.spent + self.out < self.budget and taken < self.most
             counted = counted and self.standing.get(lease.worker) != "blocked"
         lease.status = "labelled" if lease.status == "leased" else "late"
         lease.label, lease.counted = label, counted
@@ -310,7 +292,7 @@ class Machine(RuleBasedStateMachine):
         mine = [lease for lease in self.leases.values() if lease.worker == worker]
         if mine:
             gone = [lease for lease in mine if lease.dropped]
-            most = {lease.task: self.limits[lease.task][0] for lease in gone}
+            most = {lease.task: self.most for lease in gone}
             fits = [
                 one
                 for one in gone
@@ -371,7 +353,7 @@ class Machine(RuleBasedStateMachine):
         told = [lease for lease in self.leases.values() if lease.label is not None]
         assert row.kept == len(told) and row.late == sum(1 for lease in told if lease.status == "late")
         asked = [task for task in self.tasks if task not in self.gold]
-        assert row.full == sum(1 for task in asked if self.labels(task) >= self.limits[task][0])
+        assert row.full == sum(1 for task in asked if self.labels(task) >= self.most)
         for tally in self.campaign_service.store.workers(self.id):
             mine = [lease for lease in told if lease.worker == tally.worker and lease.counted]
             bought = [lease for lease in mine if not lease.free]
@@ -384,7 +366,7 @@ class Machine(RuleBasedStateMachine):
                 assert (result.label, result.probability) == (self.gold[result.task], 1.0)
                 continue
             said = [lease.label for lease in told if lease.task == result.task and lease.counted and not lease.dropped]
-            assert result.labels == len(said) <= self.limits[result.task][0]
+            assert result.labels == len(said) <= self.most
             assert result.counts == {"no": said.count("no"), "yes": said.count("yes")}
 
     def teardown(self) -> None:
@@ -407,7 +389,7 @@ class Machine(RuleBasedStateMachine):
         return sum(1 for lease in self.leases.values() if lease.task == task and lease.status == "leased")
 
     def room(self, task: str) -> bool:
-        most, flight = self.limits[task]
+        most, flight = self.most, self.flight
         return self.in_flight(task) < flight and self.labels(task) + self.in_flight(task) < most
 
     def held(self, task: str, worker: str) -> bool:
@@ -482,7 +464,7 @@ def test_long_walks(machine: type[Machine]) -> None:
 @pytest.mark.parametrize("machine", [(kind, 2) for kind in KINDS], indirect=True, ids=str)
 @pytest.mark.slow
 def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
-    """Tasks have more labels than those that come with many priors can have, some of them in flight."""
+    """Tasks that have labels, some of them in flight, are ranked from then on."""
     for seed in range(3):
         one, random = machine(), Random(seed)
         one.begin(60, 3, 4, 3, False)

@@ -77,12 +77,16 @@ def together(service: CampaignService, calls: Sequence[Call]) -> list[Any]:
     """Campaign by campaign in one transaction, as the command queue does."""
     wanted = {call.campaign for call in calls}
     replies: dict[int, Any] = {}
-    with service.store.transactions(wanted) as states:
-        assert set(states) == wanted
-        for id, state in states.items():
-            for place, call in enumerate(calls):
-                if call.campaign == id:
-                    replies[place] = call.run(Commands(state, service.table_cache, service.clock()))
+    try:
+        with service.store.transactions(wanted) as states:
+            assert set(states) == wanted
+            for id, state in states.items():
+                for place, call in enumerate(calls):
+                    if call.campaign == id:
+                        replies[place] = call.run(Commands(state, service.table_cache, service.clock()))
+    except TablesPendingError as pending:
+        pending.future.result()
+        return together(service, calls)
     return [replies[place] for place in range(len(calls))]
 
 

@@ -169,7 +169,9 @@ def test_a_certificate_that_could_not_be_computed_is_tried_again(monkeypatch: py
     with pytest.raises(ConflictError):
         service.certificates.soon(id).result()
     go_wrong = False
-    assert service.certificates.look(id) is None and not service.certificates._under_way  # nothing has happened since
+    assert (
+        service.certificates.look(id) is None and not service.certificates.jobs._under_way
+    )  # nothing has happened since
     monkeypatch.setattr(certificates, "OLDEST_S", 0.0)
     service.certificates.look(id)
     assert service.certificates.soon(id).result().tasks == 2

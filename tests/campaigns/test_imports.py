@@ -74,7 +74,7 @@ def contents(service: CampaignService, id: str) -> dict[str, Any]:
         "tasks": [(t.number, t.key, t.payload, t.class_number, t.node, t.w, t.labels) for t in store.tasks(id)],
         "groups": service.groups(id),
         "classes": list(store.classes(id)),
-        "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.rules.ranked, row.rules.limits),
+        "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.rules.ranked),
     }
 
 

@@ -14,7 +14,7 @@ from nextlabel.campaign.policy_tables import PolicyTables, table_problem
 from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import table_cache
-from nextlabel.campaigns.table_cache import NoTableStore, TableCache, load_or_solve_index, work_of
+from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index, work_of
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays
@@ -53,6 +53,7 @@ def cache() -> Iterator[TableCache]:
 def test_eighty_priors_in_turn_have_their_tables_made_once(cache: TableCache, made: list[PolicyTables]) -> None:
     for _ in range(3):
         for prior in PRIORS:
+            cache.wait(PLAIN, [prior], 0.25)
             assert cache.ready(PLAIN, [prior], 0.25).rho == 0.25
     assert len(made) == 80
 
@@ -99,7 +100,7 @@ def test_an_index_is_solved_for_the_limit_at_most(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(table_cache, "solve_table", noted)
     config = CampaignSettings(10, policy="index")
     for rho in (0.25, MOST_RHO, 128.0, 1e6):
-        load_or_solve_index(config, PRIORS[:1], rho, NoTableStore())
+        load_or_solve_index(config, PRIORS[:1], rho)
     assert solved == [0.25, MOST_RHO, MOST_RHO, MOST_RHO]
     costs = [work_of(config, PRIORS[:1], rho) for rho in (1.0, 8.0, MOST_RHO, 1e6)]
     assert costs[0] < costs[1] < costs[2] == costs[3]
@@ -119,10 +120,9 @@ def test_a_campaign_of_many_priors_does_not_hold_up_another(cache: TableCache, m
         return small
 
     monkeypatch.setattr(table_cache, "solve_table", slow)
-    greedy = cache.pending(CampaignSettings(10, name="greedy", policy="index"), PRIORS[:64], 1e6)
+    greedy = cache.prepare(CampaignSettings(10, name="greedy", policy="index"), PRIORS[:64], 1e6)
     assert begun.wait(PATIENCE_S)
-    plain = cache.pending(PLAIN, PRIORS[:1], 0.25)
-    assert not isinstance(plain, PolicyTables) and not isinstance(greedy, PolicyTables)
+    plain = cache.prepare(PLAIN, PRIORS[:1], 0.25)
     seen: list[int] = []
     plain.add_done_callback(lambda _: seen.append(len(slices)))
     go.set()

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pytest
 
-from nextlabel.campaign.replies import Added, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, Lease, NoTask, Receipt
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.client import AsyncClient, Client, calls
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, TokenError
@@ -112,7 +112,7 @@ def test_client_and_campaign_reply_alike(service: Service, client: Client) -> No
     assert [type(lease) for lease in leases] == [Lease, Lease]
     for reply_of, lease in ((campaign.tell, leases[0]), (client.tell, leases[1])):
         assert lease
-        assert type(reply_of(lease, "yes")) is Told
+        assert type(reply_of(lease, "yes")) is Receipt
     ours, theirs = campaign.status(), client.status(id)
     times = {"created_at": 0.0, "last_at": 0.0}  # over HTTP in milliseconds
     assert replace(ours, **times) == replace(theirs, **times)

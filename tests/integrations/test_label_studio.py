@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextlabel.campaign.outside_answers import SKIPPED
+from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.integrations.label_studio.annotators import mark_of, tab_data, user_of_tab, users_in

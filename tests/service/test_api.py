@@ -480,7 +480,7 @@ def test_only_who_needs_tables_waits_for_them(tmp_path: Path, monkeypatch: pytes
         ready, slow = service.campaign("ready"), service.campaign("slow", tasks=0, policy="uniform")
         assert http.post(f"/campaigns/{ready}/ask", json={"worker": "ann"}).json()["lease"]
         door = threading.Event()
-        service.campaign_service.table_cache._maker.order("another", 0.0, lambda _: door.wait())
+        service.campaign_service.table_cache.jobs.submit("another", lambda _: door.wait())
         monkeypatch.setattr(work, "TABLES_WAIT_S", 0.05)
         http.post(f"/campaigns/{slow}/tasks", json=[{"id": "a"}])
         refused = http.post(f"/campaigns/{slow}/ask", json={"worker": "ann"})

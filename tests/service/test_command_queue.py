@@ -15,7 +15,6 @@ import pytest
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import NonBlockingTableCache
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
 from nextlabel.store.engine import busy
@@ -195,13 +194,11 @@ def test_a_queue_can_be_closed_and_used_again(campaign_service: CampaignService)
             queue.close()
 
 
-def test_the_non_blocking_cache_does_not_wait() -> None:
+def test_the_cache_does_not_wait() -> None:
     config = replace(CONFIG, policy="okg")
     campaign_service = CampaignService(open_store("memory:"))
-    non_blocking = NonBlockingTableCache(campaign_service.table_cache)
     with pytest.raises(TablesPendingError) as caught:
-        non_blocking.ready(config, [config.default_prior], 0.25)
+        campaign_service.table_cache.ready(config, [config.default_prior], 0.25)
     tables_now = caught.value.future.result(300)
-    assert non_blocking.ready(config, [config.default_prior], 0.25) is tables_now
     assert campaign_service.table_cache.ready(config, [config.default_prior], 0.25) is tables_now
     campaign_service.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nextlabel.campaign import intake
+from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaigns import service as service_module
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import TableCache
@@ -23,8 +25,10 @@ SIZE = 4_000
 class NoTables(TableCache):
     """Tables that are made beside an import would be counted with it, or not, by chance."""
 
-    def prepare(self, *what: object) -> None:
-        pass
+    def prepare(self, *what: object) -> Future[PolicyTables]:
+        never: Future[PolicyTables] = Future()
+        never.set_exception(NotImplementedError())
+        return never
 
 
 @pytest.fixture(autouse=True)

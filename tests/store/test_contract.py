@@ -555,7 +555,7 @@ def test_an_ask_does_not_hold_the_lock_while_tables_are_made(campaign_service: C
     """A program that asks waits for its tables outside the transaction."""
     cache, door, opened_in_time = campaign_service.table_cache, threading.Event(), []
     make, looked_up = cache._make, threading.Event()
-    pending = cache.pending
+    prepare = cache.prepare
 
     def slow(*arguments: Any) -> Any:
         opened_in_time.append(door.wait(60))
@@ -563,9 +563,9 @@ def test_an_ask_does_not_hold_the_lock_while_tables_are_made(campaign_service: C
 
     def noticed(*arguments: Any) -> Any:
         looked_up.set()
-        return pending(*arguments)
+        return prepare(*arguments)
 
-    cache._make, cache.pending = slow, noticed  # type: ignore[method-assign]
+    cache._make, cache.prepare = slow, noticed  # type: ignore[method-assign]
     id = start(campaign_service)
     asking = threading.Thread(target=campaign_service.ask, args=(id, "ann"))
     asking.start()

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
-from nextlabel.campaigns.table_cache import NonBlockingTableCache
+from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
@@ -283,7 +283,7 @@ def test_an_answer_is_saved_while_tables_are_worked_out(service: Service, monkey
             raise TablesPendingError(ready)
 
         with monkeypatch.context() as patch:
-            patch.setattr(NonBlockingTableCache, "ready", pending)
+            patch.setattr(TableCache, "ready", pending)
             patch.setattr(steps, "TABLES_WAIT_S", 0.01)
             saved = http.post("/work/tables", data={"lease": lease[1], "answer": "1"})
             assert saved.headers["location"] == "/work/tables"

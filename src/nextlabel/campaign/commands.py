@@ -38,7 +38,7 @@ from nextlabel.campaign.rates import (
     lease_seconds,
     wanted_rho,
 )
-from nextlabel.campaign.replies import Lease, NoTask, Told
+from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
 from nextlabel.campaign.settings import check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
@@ -110,7 +110,7 @@ class Commands:
         reason = self._why_not(worker) or self.closing_reason()
         return None if reason is None else self._refuse(reason)
 
-    def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
+    def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
         answer, said = self.state.row.config.answer(label), comment_data(checked_comment(comment))
         self.expire()
@@ -123,7 +123,7 @@ class Commands:
                 raise ConflictError(
                     f"the lease was answered with {earlier!r} before.", "Undo that answer first, or leave it."
                 )
-            return self._told(lease)
+            return self._receipt(lease)
         tasks, task, control = self.state.pool.tasks, lease.task, self.state.is_control(lease.task)
         labels, most = int(tasks.labels[task]), int(tasks.most_labels[task])
         if control:
@@ -136,18 +136,18 @@ class Commands:
         last = counted and not control and labels + 1 >= most and not self.state.is_full(task)
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
         self.closing_reason()
-        return self.told(id)
+        return self.receipt(id)
 
-    def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Told:
+    def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The worker passes the task on; it does not come back to the same worker."""
         said = comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
             self.record("released", {"lease": id, **said})
-        return self.told(id)
+        return self.receipt(id)
 
-    def renew(self, id: str, worker: str | None = None) -> Told:
+    def renew(self, id: str, worker: str | None = None) -> Receipt:
         """More time for a lease that is out."""
         self.expire()
         lease = self._own_lease(id, worker)
@@ -155,18 +155,18 @@ class Commands:
         until = self._until()
         if until > lease.expires_at:
             self.record("renewed", {"lease": id, "expires_at": until})
-        return self.told(id)
+        return self.receipt(id)
 
-    def told(self, id: str) -> Told:
+    def receipt(self, id: str) -> Receipt:
         """What has become of a lease."""
-        return self._told(self.state.get_lease(id))
+        return self._receipt(self.state.get_lease(id))
 
-    def undo(self, id: str, worker: str | None = None) -> Told:
+    def undo(self, id: str, worker: str | None = None) -> Receipt:
         """Take an answer back while its lease would still be out; the worker has the task again."""
         self.expire()
         lease = self._own_lease(id, worker)
         if lease.status == LEASED:
-            return self._told(lease)
+            return self._receipt(lease)
         after(lease.status, "undo")
         if lease.dropped:
             raise ConflictError("the label was dropped by the requester: it cannot be undone.", "Leave it as it is.")
@@ -177,7 +177,7 @@ class Commands:
             raise ConflictError("the lease's time is over: its answer stays.", "Undo sooner after an answer.")
         self.record("undone", {"lease": id, "label": lease.label})
         self.reopen()
-        return self.told(id)
+        return self.receipt(id)
 
     # Commands of the requester
 
@@ -331,13 +331,12 @@ class Commands:
         """What is known of tasks and workers, up to the last event."""
         state = self.state
         if state.crowd is None:
-            self.tables.crowd_ready()
-            self.tables.crowd_loaded(state.row)
+            self.tables.crowd_ready(state.row)
             state.crowd = new_model(state)
         state.crowd.catch_up(state)
         if state.crowd.missed is not None and self.tables.refit_later(state.row.id) is None:
             model = adopted(state.crowd, state)
-            model.take_turns(state.crowd)
+            model.take_over(state.crowd)
             state.crowd = model
         return state.crowd
 
@@ -443,10 +442,10 @@ class Commands:
             lease.id, self.state.row.id, key, shown, lease.worker, lease.status, lease.leased_at, lease.expires_at
         )
 
-    def _told(self, lease: LeaseRow) -> Told:
+    def _receipt(self, lease: LeaseRow) -> Receipt:
         name = None if lease.label is None else self.state.row.config.labels[lease.label]
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
-        return Told(lease.id, self.state.source.text(lease.task)[0], lease.status, name, lease.counted, until)
+        return Receipt(lease.id, self.state.source.text(lease.task)[0], lease.status, name, lease.counted, until)
 
 
 def _copied(payload: Any) -> Any:

@@ -20,15 +20,13 @@ that take workers to be alike learn nothing from it: with them there are control
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.rows import WorkerRow
-from nextlabel.errors import InputError, NotFoundError
 from nextlabel.policies.allocation import CONTROLS, chance, starting_place
 
 if TYPE_CHECKING:
@@ -39,10 +37,6 @@ START, FIRST, SPACING = 2, 6, 4
 
 #: Tasks that are looked at, and of these the ones where the worker's label helps most.
 LOOKED_AT, BEST = 256, 32
-
-#: Answers in one event, and in one command.
-IN_EVENT, AT_ONCE = 1000, 100_000
-_HINT: Final = "Give the id of a task and one of the campaign's labels."
 
 
 def choose_control(campaign: Commands, worker: str) -> int | None:
@@ -101,28 +95,3 @@ def _gains(channel: Floats, beliefs: Floats) -> Floats:
     joint = beliefs[:, :, None] * channel[None]
     found: Floats = joint.max(axis=1).sum(axis=1) - beliefs.max(axis=1)
     return found
-
-
-def set_gold(campaign: Commands, answers: Mapping[str, object]) -> int:
-    """Take answers by the ids of tasks, all of them or none; returns how many are new or corrected."""
-    campaign.settle()
-    if not answers:
-        raise InputError("no answers are given.", _HINT)
-    if len(answers) > AT_ONCE:
-        raise InputError(f"{len(answers):,} answers are too many at once.", f"Give at most {AT_ONCE:,}.")
-    config = campaign.state.row.config
-    known = {key: config.answer(answer) for key, answer in answers.items()}
-    found = campaign.state.source.tasks_by_key(list(known))
-    missing = next((key for key in known if key not in found), None)
-    if missing is not None:
-        raise NotFoundError(f"the campaign has no task {missing[:60]!r}.", _HINT)
-    record_gold(campaign, [[found[key].number, gold] for key, gold in known.items() if found[key].gold != gold])
-    return sum(found[key].gold != gold for key, gold in known.items())
-
-
-def record_gold(campaign: Commands, answers: list[list[Any]]) -> None:
-    """Write answers [number of the task, answer] to the log."""
-    for first in range(0, len(answers), IN_EVENT):
-        campaign.record("gold_set", {"answers": answers[first : first + IN_EVENT]})
-    if answers:
-        campaign.closing_reason()

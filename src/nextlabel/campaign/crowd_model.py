@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
@@ -189,7 +189,7 @@ class CrowdModel:
             self.crowd.cancel(lease_number(data["lease"]))
         elif kind == "undone":
             self.crowd.reopen(lease_number(data["lease"]))
-        elif kind == "unasked":
+        elif kind == "self_assigned":
             self.crowd.hold(lease_number(data["lease"]), data["task"], self._number_of(data["worker"]))
         elif kind == "withdrawn":
             if data["counted"]:
@@ -342,7 +342,7 @@ class CrowdModel:
                 self.seq = event.seq
         self._refit(log, data)
 
-    def take_turns(self, model: CrowdModel | None) -> None:
+    def take_over(self, model: CrowdModel | None) -> None:
         """Stand in for the other model from now on; that one becomes the shadow."""
         self.missed = self.begun = None
         if model is not None:
@@ -368,8 +368,9 @@ class CrowdModel:
         crowd = self.crowd
         if data["tasks"] > crowd.tasks:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
-            labels, flight = _limits_between(log.row, crowd.tasks, data["tasks"])
-            crowd.add_tasks(self.tilts(log.classes)[classes], labels, flight)
+            config, new = log.row.config, len(classes)
+            limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
+            crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
         arrivals = data.get("arrivals")
         crowd.learn(data["version"], data["given"], data["left"], arrivals)
         self._turns_away, self.serves_all = arrivals is not None, False
@@ -412,7 +413,7 @@ def new_model(log: CrowdLog) -> CrowdModel:
 def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
     """A model with the refit of others that this one has missed: its shadow, or one read from the log anew.
 
-    ``take_turns`` puts it in the place of the other.
+    ``take_over`` puts it in the place of the other.
     """
     missed, shadow = model.missed, model.shadow
     if missed is None or shadow is None or shadow.seq > last_seen(missed):
@@ -431,16 +432,6 @@ def last_seen(refitted: Event) -> int:
 def _thinned(history: list[list[float]]) -> list[list[float]]:
     """The same with every other point left out where there are many."""
     return history if len(history) < MOST_POINTS else history[::2]
-
-
-def _limits_between(row: CampaignRow, first: int, end: int) -> tuple[Ints, Ints]:
-    """Most labels, and most labels in flight, of the tasks from ``first`` to before ``end``."""
-    limits = row.rules.limits
-    place = np.searchsorted([one.first for one in limits], np.arange(first, end), side="right") - 1
-    return (
-        np.array([one.most_labels for one in limits], dtype=np.int64)[place],
-        np.array([one.most_in_flight for one in limits], dtype=np.int64)[place],
-    )
 
 
 def workers_of(config: CampaignSettings, core: float = 0.0) -> CrowdPrior:

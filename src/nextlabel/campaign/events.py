@@ -6,11 +6,11 @@ kind         data
 created      config, rate_memory (observations that the rates remember), core (with the policy crowd and three
              answers or more: labels per truth that the way of the many is worth for one of them; 0: no core)
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
-             places [uniform, ...] of the tasks in their group, most_labels and most_in_flight of these tasks,
-             ranked (from now on tasks are chosen by a score of their own), digest of the batch so far
+             places [uniform, ...] of the tasks in their group, ranked (from now on tasks are chosen by a score of
+             their own), digest of the batch so far
              hidden: nobody gets these tasks, and nothing counts them, before they are published
-tasks_published first, tasks (how many were hidden), classes that are new, counts [[class, tasks], ...], batch, digest,
-             most_labels, most_in_flight, ranked: an import is complete, and all of its tasks are there at once
+tasks_published first, tasks (how many were hidden), classes that are new, batch, digest, ranked: an
+             import is complete, and all of its tasks are there at once
 batch_ended  batch, digest: the batch ended with tasks that were there already
 leased       lease, task, worker, expires_at, state [class, node, w], left (labels), rho of the tables or version of
              the model (``model``); control: it is a control question, free: not paid from the budget; waited: others
@@ -27,7 +27,7 @@ expired      lease
 released     lease, comment
 renewed      lease, expires_at
 undone       lease, label
-unasked      lease, task, worker: the worker took the task without being given it; a lease that is over stands for it
+self_assigned lease, task, worker: the worker took the task without being given it; a lease that is over stands for it
 withdrawn    lease, label, counted: the label was deleted where it was given; the budget has its price back
 paused       --
 resumed      --
@@ -65,7 +65,7 @@ from typing import Any, Final
 KINDS: Final = (
     "created", "tasks_added", "tasks_published", "batch_ended", "leased", "labelled", "late",
     "predicted", "expired",
-    "released", "renewed", "undone", "unasked", "withdrawn",
+    "released", "renewed", "undone", "self_assigned", "withdrawn",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",

@@ -8,14 +8,14 @@ imports are staged first and published when all of them have been checked (``cam
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Self
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.controls import record_gold
+from nextlabel.campaign.known_answers import record_gold
 from nextlabel.campaign.new_tasks import NewTask
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, TaskRow
@@ -26,34 +26,41 @@ from nextlabel.problem.tables import prior_table
 
 #: Tasks in one event, characters of the payloads in it after which it is full, tasks of a campaign.
 CHUNK, CHUNK_SIZE, MOST_TASKS = 1000, 1 << 20, 50_000_000
+#: Keys in one statement, and KiB of them that stay in memory.
+KEYS, CACHE_KIB = 500, 16_384
 Find = Callable[[Sequence[str]], dict[str, TaskRow]]
 
 
-class SeenKeys(Protocol):
-    """The keys of the tasks that an intake has met, each with the fingerprint of its task."""
+class SeenKeys:
+    """The keys of the tasks that an intake has met, each with the fingerprint of its task.
+
+    They are in a temporary file of SQLite, which is one only when there are many: memory does not grow with them.
+    """
+
+    def __init__(self) -> None:
+        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{CACHE_KIB}"):
+            self._file.execute(f"PRAGMA {pragma}")
+        self._file.execute("CREATE TABLE keys (key TEXT PRIMARY KEY, fingerprint BLOB NOT NULL) WITHOUT ROWID")
 
     def find(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Those of the keys that were met."""
-        ...
+        found: dict[str, bytes] = {}
+        for first in range(0, len(keys), KEYS):
+            some = keys[first : first + KEYS]
+            marks = ", ".join("?" * len(some))
+            found.update(self._file.execute(f"SELECT key, fingerprint FROM keys WHERE key IN ({marks})", some))
+        return found
 
     def add(self, pairs: Sequence[tuple[str, bytes]]) -> None:
         """More keys, none of which was met before."""
-        ...
+        self._file.execute("BEGIN")
+        self._file.executemany("INSERT INTO keys VALUES (?, ?)", pairs)
+        self._file.execute("COMMIT")
 
-
-class KeysInMemory:
-    """For as many tasks as fit into one transaction."""
-
-    def __init__(self) -> None:
-        self._fingerprints: dict[str, bytes] = {}
-
-    def find(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Those of the keys that were met."""
-        return {key: self._fingerprints[key] for key in keys if key in self._fingerprints}
-
-    def add(self, pairs: Sequence[tuple[str, bytes]]) -> None:
-        """More keys."""
-        self._fingerprints.update(pairs)
+    def close(self) -> None:
+        """Delete the file."""
+        self._file.close()
 
 
 class Numbered(NamedTuple):
@@ -66,13 +73,18 @@ class Numbered(NamedTuple):
 class Intake:
     """Tells new tasks from known ones, chunk by chunk; ``find`` looks for tasks that the campaign has."""
 
-    def __init__(self, classes: Iterable[Prior], first: int, find: Find, seen: SeenKeys, digested: bool) -> None:
+    def __init__(self, classes: Iterable[Prior], first: int, find: Find, digested: bool) -> None:
         self.classes = {prior: number for number, prior in enumerate(classes)}
         self.first, self.next = first, first
         self.known = 0
-        self.counts: Counter[int] = Counter()
-        self._find, self._seen = find, seen
+        self._find, self._seen = find, SeenKeys()
         self._digest = hashlib.sha256() if digested else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._seen.close()
 
     @property
     def added(self) -> int:
@@ -118,10 +130,8 @@ class Intake:
             if task.prior not in self.classes:
                 self.classes[task.prior] = len(self.classes)
                 found.priors.append(prior_table(task.prior))
-            number = self.classes[task.prior]
             known = [] if task.gold is None else [task.gold]
-            found.tasks.append([key, task.payload, number, *known])
-            self.counts[number] += not known
+            found.tasks.append([key, task.payload, self.classes[task.prior], *known])
             self.next += 1
         if self.next > MOST_TASKS:
             raise InputError(f"a campaign has at most {MOST_TASKS:,} tasks.", "Make another campaign for the rest.")
@@ -148,17 +158,17 @@ def add_tasks(campaign: Commands, tasks: Iterable[NewTask], batch: str | None = 
     if state.source.importing():
         raise being_imported(row.id)
     campaign.settle()
-    intake = Intake(state.classes, row.tasks, state.source.tasks_by_key, KeysInMemory(), batch is not None)
-    recorded = True
-    for chunk in chunks(tasks):
-        found = intake.number(chunk)
-        recorded = bool(found.tasks)
-        if recorded:
-            ranked = will_rank(row.config, row.rules.ranked, len(intake.classes))
-            record_tasks(campaign, found.tasks, found.priors, ranked, batch, intake.digest)
-    if batch is not None and not recorded:
-        record_batch(campaign, batch, str(intake.digest))
-    return Added(intake.added, intake.known, row.tasks)
+    with Intake(state.classes, row.tasks, state.source.tasks_by_key, batch is not None) as intake:
+        recorded = True
+        for chunk in chunks(tasks):
+            new = intake.number(chunk)
+            recorded = bool(new.tasks)
+            if recorded:
+                ranked = will_rank(row.config, row.rules.ranked, len(intake.classes))
+                record_tasks(campaign, new.tasks, new.priors, ranked, batch, intake.digest)
+        if batch is not None and not recorded:
+            record_batch(campaign, batch, str(intake.digest))
+        return Added(intake.added, intake.known, row.tasks)
 
 
 def will_rank(config: CampaignSettings, ranked: bool, classes: int) -> bool:
@@ -207,19 +217,12 @@ def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[N
 def record_tasks(
     campaign: Commands, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None, digest: str | None
 ) -> None:
-    """Add tasks [key, payload, class, gold if known] that ``intake`` has checked, with the priors that are new."""
+    """Add tasks [key, payload, class, gold if known] that ``Intake`` has checked, with the priors that are new."""
     row = campaign.state.row
-    limits = scoring.limits_for(row.config, row.tasks)
     places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
     tasks, gold = _without_gold(tasks, row.tasks)
-    campaign.record(
-        "tasks_added",
-        {
-            "first": row.tasks, "tasks": tasks, "classes": priors, "batch": batch, "digest": digest,
-            "places": places,
-            "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight, "ranked": ranked,
-        },
-    )  # fmt: skip
+    rules = {"classes": priors, "batch": batch, "digest": digest, "ranked": ranked}
+    campaign.record("tasks_added", {"first": row.tasks, "tasks": tasks, "places": places, **rules})
     record_gold(campaign, gold)
     campaign.reopen()
 
@@ -227,8 +230,7 @@ def record_tasks(
 def record_hidden_tasks(campaign: Commands, tasks: list[list[Any]], total: int) -> None:
     """Put tasks of an import of ``total`` new ones into the log, to be published when all of them are there.
 
-    Their places follow one another in an interval of their own: the index of places grows at its end, and asks
-    search it from a random place on.
+    Their places follow one another in an interval of their own.
     """
     row = campaign.state.row
     hidden, segment = row.rules.hidden, row.rules.segments
@@ -240,28 +242,19 @@ def record_hidden_tasks(campaign: Commands, tasks: list[list[Any]], total: int) 
         campaign.record("gold_set", {"answers": gold})
 
 
+def publish_tasks(campaign: Commands, priors: list[Any], ranked: bool, batch: str | None, digest: str | None) -> None:
+    """All tasks of an import are in the log: from now on they are there."""
+    campaign.settle()
+    row = campaign.state.row
+    rules = {"classes": priors, "batch": batch, "digest": digest, "ranked": ranked}
+    campaign.record("tasks_published", {"first": row.tasks, "tasks": row.rules.hidden, **rules})
+    campaign.reopen()
+
+
 def _without_gold(tasks: list[list[Any]], first: int) -> tuple[list[list[Any]], list[list[Any]]]:
     """The tasks as the log has them, and the answers that are known: [number, answer]."""
     gold = [[number, task[3]] for number, task in enumerate(tasks, first) if len(task) > 3]
     return [task[:3] for task in tasks], gold
-
-
-def publish_tasks(
-    campaign: Commands, priors: list[Any], counts: list[list[int]], ranked: bool, batch: str | None, digest: str | None
-) -> None:
-    """All tasks of an import are in the log: from now on they are there."""
-    campaign.settle()
-    row = campaign.state.row
-    limits = scoring.limits_for(row.config, row.tasks)
-    campaign.record(
-        "tasks_published",
-        {
-            "first": row.tasks, "tasks": row.rules.hidden, "classes": priors, "counts": counts, "batch": batch,
-            "digest": digest, "most_labels": limits.most_labels, "most_in_flight": limits.most_in_flight,
-            "ranked": ranked,
-        },
-    )  # fmt: skip
-    campaign.reopen()
 
 
 def record_batch(campaign: Commands, batch: str, digest: str) -> None:

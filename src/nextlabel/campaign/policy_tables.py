@@ -2,7 +2,7 @@
 
 Tables depend on the policy, the priors and rho alone, not on the tasks or the budget, so they are made once and kept
 (``campaigns.table_cache``). Those of a policy that follows the load are for a number of tasks and of labels per task
-besides, rounded, so that a campaign that grows has new ones now and then (``Load``).
+besides, rounded, so that a campaign that grows has new ones now and then (``TableLoad``).
 Guarantee: the choice of ``kernels.choice``, which simulations use, for the same groups, n and uniforms.
 Cost: a visit to each group that has tasks.
 """
@@ -40,7 +40,7 @@ NO_ROOM: Final = "no room"
 BELOW_PRICE: Final = "below price"
 
 
-class Load(NamedTuple):
+class TableLoad(NamedTuple):
     """What tables are for: labels in flight and, where the policy follows them, tasks and labels per task (else 0).
 
     ``lost``: the campaign ends at a deadline, and labels in flight then are lost.
@@ -51,26 +51,26 @@ class Load(NamedTuple):
     labels: float = 0.0
     lost: bool = False
 
-    def distance(self, other: Load) -> float:
+    def distance(self, other: TableLoad) -> float:
         """How different two loads are, in doublings."""
         pairs = zip(self, other, strict=True)
         return sum(abs(math.log2(a / b)) if a > 0 and b > 0 else float(a != b) for a, b in pairs)
 
 
-def as_load(load: Load | float) -> Load:
+def as_load(load: TableLoad | float) -> TableLoad:
     """A load, or rho alone."""
-    return load if isinstance(load, Load) else Load(load)
+    return load if isinstance(load, TableLoad) else TableLoad(load)
 
 
-def load_of(row: CampaignRow, now: float = 0.0, rho: float | None = None) -> Load:
+def load_of(row: CampaignRow, now: float = 0.0, rho: float | None = None) -> TableLoad:
     """The load whose tables serve a campaign as it stands ``now``, at ``rho`` if that is given."""
     at = row.rho if rho is None else rho
     if not row.config.follows_load:
-        return Load(at)
+        return TableLoad(at)
     tasks = max(row.tasks, 1)
     to_give = labels_before_deadline(row, now)
     labels = max(to_give + row.spent + row.reserved, 1) / tasks
-    return Load(at, round(_rounded(tasks, TASK_STEPS)), _rounded(labels, LABEL_STEPS), to_give < row.left)
+    return TableLoad(at, round(_rounded(tasks, TASK_STEPS)), _rounded(labels, LABEL_STEPS), to_give < row.left)
 
 
 def _rounded(number: float, steps: int) -> float:
@@ -81,7 +81,7 @@ def _rounded(number: float, steps: int) -> float:
 class PolicyTables:
     """Tables of one policy for some classes at one load."""
 
-    load: Load
+    load: TableLoad
     level: Ints
     child: Ints
     tables: PolicyArrays  # without ``static`` and ``core``, which ``by_state`` has
@@ -100,7 +100,7 @@ class PolicyTables:
         cls,
         config: CampaignSettings,
         classes: Sequence[Prior],
-        load: Load | float,
+        load: TableLoad | float,
         policy: Policy,
         give_way: Callable[[], None] = lambda: None,
     ) -> PolicyTables:
@@ -231,28 +231,24 @@ class PolicyTables:
 class TableSource(Protocol):
     """Where commands get tables from."""
 
-    def crowd_ready(self) -> None:
-        """Return once the policy ``crowd``, which has no tables, is compiled."""
-        ...
-
-    def crowd_loaded(self, row: CampaignRow) -> None:
-        """Return if what was learnt of the campaign's crowd may be read from the log here and now."""
+    def crowd_ready(self, row: CampaignRow) -> None:
+        """Return if a model of the campaign's crowd may be made here and now, else a TablesPendingError."""
         ...
 
     def refit_later(self, id: str) -> Future[None] | None:
         """A refit of the campaign's crowd that goes on in the background; None if it is to be made here and now."""
         ...
 
-    def ready(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> PolicyTables:
+    def ready(self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> PolicyTables:
         """The tables for a load (rho alone for most policies), or the nearest that there are while those are made."""
         ...
 
-    def has(self, config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> bool:
+    def has(self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> bool:
         """Whether the tables are there; if not, they are made in the background."""
         ...
 
 
-def table_problem(config: CampaignSettings, classes: Sequence[Prior], load: Load | float) -> Problem:
+def table_problem(config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> Problem:
     """The problem whose tables a campaign uses; neither its tasks nor its budget enter them, save by the load."""
     at = as_load(load)
     tasks, arrivals = int(ARRIVALS / LABELS_PER_TASK), ARRIVALS

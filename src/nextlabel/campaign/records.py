@@ -42,8 +42,8 @@ class ImportRow:
     """One import into campaign ``campaign`` (which may still have to be created, with ``config``).
 
     ``rows`` is the number of tasks that were read, ``first`` the number of the first new task. ``owner`` is the process
-    at work on it (``campaigns.imports``), heard of last at ``beat_at``. ``priors`` and ``counts`` are JSON: the priors
-    that are new, and the new tasks of each class.
+    at work on it (``campaigns.imports``), heard of last at ``beat_at``. ``priors`` are those that are
+    new, as JSON.
     """
 
     id: str
@@ -60,7 +60,6 @@ class ImportRow:
     digest: str | None = None
     config: str | None = None
     priors: str = "[]"
-    counts: str = "[]"
     error: str | None = None
 
     @property

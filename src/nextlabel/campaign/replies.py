@@ -45,7 +45,7 @@ class NoTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Receipt:
     """What became of a lease: its status, its label, and whether the label counts for the budget and the results."""
 
     lease: str

@@ -10,7 +10,7 @@ arrivals, arrival_s      workers who got a lease and the seconds between them, b
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
 rho                      r / mu that the policy's tables are for
 amended                  settings that were changed since the creation, as JSON (``campaign.amendments``)
-rules                    what the log says about limits, ranking and the memory of rates
+rules                    what the log says about ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
 gold                     the answer that the requester knows; the task is a control question
@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -46,14 +46,6 @@ AT_ONCE = 512
 _drawn: list[str] = []
 
 
-class Limits(NamedTuple):
-    """Most labels, and most workers at once, of each task from number ``first`` on."""
-
-    first: int
-    most_labels: int
-    most_in_flight: int
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks.
@@ -69,7 +61,6 @@ class Rules:
 
     rate_memory: int
     ranked: bool = False
-    limits: tuple[Limits, ...] = ()
     segments: int = 1
     hidden: int = 0
     predicted: int = 0
@@ -79,15 +70,6 @@ class Rules:
     turned_away_workers: int = 0
     core: float = 0.0
     hours: Hours = NOTHING_SEEN
-
-    def with_tasks(self, limits: Limits, ranked: bool) -> Rules:
-        """The rules after tasks with these limits were added; those of earlier tasks stay."""
-        same = bool(self.limits) and self.limits[-1][1:] == limits[1:]
-        return replace(self, ranked=ranked, limits=self.limits if same else (*self.limits, limits))
-
-    def with_published(self, limits: Limits, ranked: bool) -> Rules:
-        """The rules after the hidden tasks were published."""
-        return replace(self.with_tasks(limits, ranked), segments=self.segments + 1, hidden=0)
 
 
 #: Of a campaign before its first event; ``created`` says what holds.
@@ -105,7 +87,6 @@ def rules_to_json(rules: Rules) -> str:
 def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
-    table["limits"] = tuple(Limits(*limits) for limits in table["limits"])
     table["dropped_models"] = tuple(table["dropped_models"])
     table["audit"] = tuple((task, answer) for task, answer in table["audit"])
     return Rules(**{**table, "hours": hours_from_json(table["hours"])})

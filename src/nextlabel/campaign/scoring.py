@@ -22,7 +22,6 @@ from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.new_tasks import LEAST_SCORE
-from nextlabel.campaign.rows import Limits
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
@@ -37,17 +36,12 @@ from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.problem.tasks import TaskState, prior_of_score
 from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
 
-__all__ = ["FEW_CLASSES", "TIED", "check_policy", "limits_for", "ranked_by_grid", "score", "scores_for"]
+__all__ = ["FEW_CLASSES", "TIED", "check_policy", "ranked_by_grid", "score", "scores_for"]
 
 #: Levels that the index looks ahead from a fresh task; from others 12 levels at least, and no fewer in all.
 LEVELS = 24
 #: Campaigns with more priors than the grid has points rank tasks by the grid.
 GRID = 400
-
-
-def limits_for(config: CampaignSettings, first: int) -> Limits:
-    """The limits of tasks that are added now, from number ``first`` on."""
-    return Limits(first, config.most_labels, config.most_in_flight)
 
 
 def check_policy(config: CampaignSettings) -> None:

@@ -26,14 +26,13 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.crowd_model import CrowdModel
-from nextlabel.campaign.events import Event
+from nextlabel.campaign.events import KINDS, Event
 from nextlabel.campaign.rates import observe_arrival, observe_end, observe_turned_away
 from nextlabel.campaign.rows import (
     NOT_ANSWERED,
     BatchRow,
     CampaignRow,
     LeaseRow,
-    Limits,
     RecentAnswer,
     Rules,
     TaskRow,
@@ -281,6 +280,21 @@ class CampaignState:
             None if counted == NONE else bool(counted), dropped, free, self.comments.get(number), number,
         )  # fmt: skip
 
+    def lease_of(self, task: int, worker: str) -> LeaseRow | None:
+        """The worker's lease of a task, whatever became of it; a worker has each task once."""
+        entries, who, entry = self.pool.entries, self.numbers.get(worker, NONE), int(self.pool.tasks.last[task])
+        while entry >= 0 and entries.worker[entry] != who:
+            entry = int(entries.before[entry])
+        return None if entry < 0 else self.lease_row(entry)
+
+    def predictions_of(self, workers: Iterable[str]) -> dict[int, tuple[str, int]]:
+        """The workers' labels that are a model's: worker and label by task."""
+        n, numbers = self.leases.size, [self.numbers[name] for name in workers if name in self.numbers]
+        which = np.flatnonzero(np.isin(self.pool.entries.worker[:n], numbers) & (self.leases.secret[:n] == NONE))
+        columns = self.pool.entries.task[which], self.pool.entries.worker[which], self.leases.label[which]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {task: (self.workers[who].worker, label) for task, who, label in rows}
+
     def open_leases(self, worker: str) -> list[LeaseRow]:
         """The worker's leases that are out, oldest first."""
         return [self.lease_row(n) for n in sorted(self._open.get(self.numbers.get(worker, NONE), ()))]
@@ -382,9 +396,8 @@ class CampaignState:
     def loaded(self) -> None:
         """All columns were filled from the read tables: make what follows from them."""
         self.pool.published = self.row.tasks
-        for limits in self.row.rules.limits:
-            self.pool.tasks.most_labels[limits.first : self.pool.tasks.size] = limits.most_labels
-            self.pool.tasks.most_in_flight[limits.first : self.pool.tasks.size] = limits.most_in_flight
+        tasks, config = self.pool.tasks, self.row.config
+        tasks.most_labels[: tasks.size], tasks.most_in_flight[: tasks.size] = config.most_labels, config.most_in_flight
         self._link_entries()
         self._index_leases()
         self.pool = self._new_pool().take_over(self.pool)
@@ -533,38 +546,30 @@ class CampaignState:
             self.row.full -= 1
             self.closed_seq.set_row(task, (NONE,))
 
-    def _created(self, event: Event) -> None:
+    def _on_created(self, event: Event) -> None:
         self.row.rules = Rules(event.data["rate_memory"], core=event.data["core"])
 
-    def _tasks_added(self, event: Event) -> None:
+    def _on_tasks_added(self, event: Event) -> None:
         row, data = self.row, event.data
         self.changes.large = True
         klass, places = [task[-1] for task in data["tasks"]], data["places"]
-        hidden = data.get("hidden", False)
-        limits = Limits(data["first"], row.config.most_labels, row.config.most_in_flight)
-        if not hidden:
-            limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
-        self.pool.add(klass, places, limits.most_labels, limits.most_in_flight)
+        self.pool.add(klass, places, row.config.most_labels, row.config.most_in_flight)
         self.closed_seq.extend(len(places))
-        if hidden:
+        if data.get("hidden", False):
             row.rules = replace(row.rules, hidden=row.rules.hidden + len(places))
             return
-        self._publish(len(places), data["classes"], row.rules.with_tasks(limits, data["ranked"]))
-        self._extend_batch(data["batch"], len(places), data["digest"])
+        self._publish(len(places), data, replace(row.rules, ranked=data["ranked"]))
 
-    def _tasks_published(self, event: Event) -> None:
-        row, data = self.row, event.data
+    def _on_tasks_published(self, event: Event) -> None:
+        rules, data = self.row.rules, event.data
         self.changes.large = True
-        limits = Limits(data["first"], data["most_labels"], data["most_in_flight"])
-        self.pool.tasks.most_labels[data["first"] : self.pool.tasks.size] = limits.most_labels
-        self.pool.tasks.most_in_flight[data["first"] : self.pool.tasks.size] = limits.most_in_flight
-        self._publish(data["tasks"], data["classes"], row.rules.with_published(limits, data["ranked"]))
-        self._extend_batch(data["batch"], data["tasks"], data["digest"])
+        self._publish(data["tasks"], data, replace(rules, ranked=data["ranked"], segments=rules.segments + 1, hidden=0))
 
-    def _publish(self, tasks: int, priors: Iterable[Any], rules: Rules) -> None:
+    def _publish(self, tasks: int, data: dict[str, Any], rules: Rules) -> None:
         """So many tasks are there from now on, some with new priors."""
+        self._extend_batch(data["batch"], tasks, data["digest"])
         before = self.row.rules.ranked, ranked_by_grid(self.classes)
-        self.classes.extend(prior_from(prior) for prior in priors)
+        self.classes.extend(prior_from(prior) for prior in data["classes"])
         self.row.classes = len(self.classes)
         self.row.rules = rules
         first, self.row.tasks = self.row.tasks, self.row.tasks + tasks
@@ -576,7 +581,7 @@ class CampaignState:
         else:
             self.pool.publish()
 
-    def _batch_ended(self, event: Event) -> None:
+    def _on_batch_ended(self, event: Event) -> None:
         self._extend_batch(event.data["batch"], 0, event.data["digest"])
 
     def _extend_batch(self, key: str | None, tasks: int, digest: str | None) -> None:
@@ -586,7 +591,7 @@ class CampaignState:
             self.changes.batches.add(key)
             self.changes.large = True
 
-    def _leased(self, event: Event) -> None:
+    def _on_leased(self, event: Event) -> None:
         data = event.data
         observe_arrival(self.row, event.at)
         number = self._add_lease(
@@ -596,7 +601,7 @@ class CampaignState:
         self._reserve(number, 1)
         self._worker(data["worker"]).tested += data.get("control", False)
 
-    def _labelled(self, event: Event) -> None:
+    def _on_labelled(self, event: Event) -> None:
         number, tally = self._end(event, event.data["lease"], LABELLED)
         seconds = event.at - float(self.leases.leased_at[number])
         self._reserve(number, -1)
@@ -606,7 +611,7 @@ class CampaignState:
             self.pool.cancel(number)
         self._answered(event, number, tally)
 
-    def _late(self, event: Event) -> None:
+    def _on_late(self, event: Event) -> None:
         number, tally = self._end(event, event.data["lease"], LATE)
         self.row.late += 1
         tally.late += 1
@@ -626,7 +631,7 @@ class CampaignState:
         self.changes.comments.setdefault(number, self.comments.get(number))
         self._say(number, comment)
 
-    def _predicted(self, event: Event) -> None:
+    def _on_predicted(self, event: Event) -> None:
         """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
         row, data = self.row, event.data
         self.changes.large = True
@@ -639,27 +644,27 @@ class CampaignState:
         row.rules = replace(row.rules, predicted=row.rules.predicted + len(data["tasks"]))
         self._worker(data["worker"]).labels += len(data["tasks"])
 
-    def _expired(self, event: Event) -> None:
+    def _on_expired(self, event: Event) -> None:
         number, tally = self._end_without_label(event, event.data["lease"], EXPIRED)
         self.row.expired += 1
         tally.expired += 1
         until = min(float(self.leases.expires_at[number]), event.at)
         observe_end(self.row, until - float(self.leases.leased_at[number]), False)
 
-    def _released(self, event: Event) -> None:
+    def _on_released(self, event: Event) -> None:
         number, tally = self._end_without_label(event, event.data["lease"], RELEASED)
         self._comment(number, event.data.get("comment"))
         self.row.released += 1
         tally.released += 1
         observe_end(self.row, event.at - float(self.leases.leased_at[number]), False)
 
-    def _renewed(self, event: Event) -> None:
+    def _on_renewed(self, event: Event) -> None:
         number = self._number(event.data["lease"])
         self._touch(number)
         self.leases.expires_at[number] = event.data["expires_at"]
         self._list_open(number)
 
-    def _undone(self, event: Event) -> None:
+    def _on_undone(self, event: Event) -> None:
         lease = self.get_lease(event.data["lease"])
         number, tally = lease.number, self._worker(lease.worker)
         self._touch(number)
@@ -680,12 +685,12 @@ class CampaignState:
         leases.status[number], leases.ended_at[number] = _CODE[status], ended_at
         leases.label[number] = leases.counted[number] = NONE
 
-    def _unasked(self, event: Event) -> None:
+    def _on_self_assigned(self, event: Event) -> None:
         """Nothing was reserved and nothing is in flight: the lease is over as it begins."""
         data = event.data
         self._add_lease(data["lease"], data["task"], data["worker"], RELEASED, event.at, event.at, event.seq)
 
-    def _withdrawn(self, event: Event) -> None:
+    def _on_withdrawn(self, event: Event) -> None:
         lease = self.get_lease(event.data["lease"])
         number, tally = lease.number, self._worker(lease.worker)
         self._touch(number)
@@ -701,15 +706,15 @@ class CampaignState:
             self._discount(number, False)
         self._without_answer(number, RELEASED, event.at)
 
-    def _paused(self, event: Event) -> None:
+    def _on_paused(self, event: Event) -> None:
         self.row.paused = True
 
-    def _resumed(self, event: Event) -> None:
+    def _on_resumed(self, event: Event) -> None:
         self.row.paused = False
         if self.row.last_arrival is not None:
             self.row.last_arrival = event.at  # nobody could arrive during the pause
 
-    def _changed(self, event: Event) -> None:
+    def _on_changed(self, event: Event) -> None:
         row = self.row
         for name in ("budget", "deadline", "lease_seconds"):
             if name in event.data:
@@ -717,16 +722,16 @@ class CampaignState:
         row.amended = amended_with(row.amended, event.data)
         row.config = amend(row.config, row.amended)
 
-    def _tuned(self, event: Event) -> None:
+    def _on_tuned(self, event: Event) -> None:
         self.row.rho = event.data["rho"]
 
-    def _closed(self, event: Event) -> None:
+    def _on_closed(self, event: Event) -> None:
         self.row.closed_seq, self.row.closed_reason = event.seq, event.data["reason"]
 
-    def _reopened(self, event: Event) -> None:
+    def _on_reopened(self, event: Event) -> None:
         self.row.closed_seq = self.row.closed_reason = None
 
-    def _clock_accepted(self, event: Event) -> None:
+    def _on_clock_accepted(self, event: Event) -> None:
         """The log goes on at another time; if at an earlier one, what was dated later is brought back to it."""
         row, leases, n = self.row, self.leases, self.leases.size
         if row.last_arrival is not None:
@@ -743,32 +748,34 @@ class CampaignState:
             self._index_leases()
             row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
 
-    def _nothing(self, event: Event) -> None:
+    def _on_refitted(self, event: Event) -> None:
         """What was learnt follows from the log itself (``campaign.crowd_model``), and so does what was repaired."""
 
-    def _worker_paused(self, event: Event) -> None:
+    _on_refitting = _on_rebuilt = _on_refitted
+
+    def _on_worker_paused(self, event: Event) -> None:
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "paused", event.data["reason"]
 
-    def _worker_blocked(self, event: Event) -> None:
+    def _on_worker_blocked(self, event: Event) -> None:
         """The leases that the worker held end; nobody has skipped them, so no tally says so."""
         for id in event.data["leases"]:
             self._end_without_label(event, id, RELEASED)
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "blocked", event.data["reason"]
 
-    def _worker_restored(self, event: Event) -> None:
+    def _on_worker_restored(self, event: Event) -> None:
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "active", ""
 
-    def _turned_away(self, event: Event) -> None:
+    def _on_turned_away(self, event: Event) -> None:
         row, tally = self.row, self._worker(event.data["worker"])
         workers = row.rules.turned_away_workers + (tally.turned_away == 0)
         row.rules = replace(row.rules, turned_away=row.rules.turned_away + 1, turned_away_workers=workers)
         tally.turned_away += 1
         observe_turned_away(row, event.at)
 
-    def _labels_dropped(self, event: Event) -> None:
+    def _on_labels_dropped(self, event: Event) -> None:
         """A dropped label was bought and stays so; its task loses it, and may get another one."""
         for id, _ in event.data["leases"]:
             number = self._number(id)
@@ -776,7 +783,7 @@ class CampaignState:
             self.leases.dropped[number] = True
         self._worker(event.data["worker"]).dropped += len(event.data["leases"])
 
-    def _labels_restored(self, event: Event) -> None:
+    def _on_labels_restored(self, event: Event) -> None:
         tasks = self.pool.tasks
         for id, label in event.data["leases"]:
             number = self._number(id)
@@ -785,7 +792,7 @@ class CampaignState:
             self.leases.dropped[number] = False
         self._worker(event.data["worker"]).dropped -= len(event.data["leases"])
 
-    def _gold_set(self, event: Event) -> None:
+    def _on_gold_set(self, event: Event) -> None:
         """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""
         self.changes.large = True
         self._controls = None
@@ -796,61 +803,27 @@ class CampaignState:
                 self.row.full -= self.is_full(task)
             self.pool.know(task, answer)
 
-    def _predictions_dropped(self, event: Event) -> None:
+    def _on_predictions_dropped(self, event: Event) -> None:
         row, worker = self.row, event.data["worker"]
         row.rules = replace(row.rules, dropped_models=(*row.rules.dropped_models, worker))
         self._worker(worker).dropped += event.data["labels"]
 
-    def _predictions_restored(self, event: Event) -> None:
+    def _on_predictions_restored(self, event: Event) -> None:
         row, worker = self.row, event.data["worker"]
         row.rules = replace(row.rules, dropped_models=tuple(n for n in row.rules.dropped_models if n != worker))
         self._worker(worker).dropped -= event.data["labels"]
 
-    def _audit_drawn(self, event: Event) -> None:
+    def _on_audit_drawn(self, event: Event) -> None:
         rules = self.row.rules
         self.row.rules = replace(rules, audit=(*rules.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"])))
 
-    def _audit_answered(self, event: Event) -> None:
+    def _on_audit_answered(self, event: Event) -> None:
         rules, said = self.row.rules, dict(event.data["answers"])
         self.row.rules = replace(rules, audit=tuple((task, said.get(task, old)) for task, old in rules.audit))
 
 
 _FOLLOW: Final[dict[str, Callable[[CampaignState, Event], None]]] = {
-    "created": CampaignState._created,
-    "tasks_added": CampaignState._tasks_added,
-    "tasks_published": CampaignState._tasks_published,
-    "batch_ended": CampaignState._batch_ended,
-    "leased": CampaignState._leased,
-    "labelled": CampaignState._labelled,
-    "late": CampaignState._late,
-    "predicted": CampaignState._predicted,
-    "expired": CampaignState._expired,
-    "released": CampaignState._released,
-    "renewed": CampaignState._renewed,
-    "undone": CampaignState._undone,
-    "unasked": CampaignState._unasked,
-    "withdrawn": CampaignState._withdrawn,
-    "paused": CampaignState._paused,
-    "resumed": CampaignState._resumed,
-    "changed": CampaignState._changed,
-    "tuned": CampaignState._tuned,
-    "refitting": CampaignState._nothing,
-    "refitted": CampaignState._nothing,
-    "closed": CampaignState._closed,
-    "reopened": CampaignState._reopened,
-    "clock_accepted": CampaignState._clock_accepted,
-    "rebuilt": CampaignState._nothing,
-    "worker_paused": CampaignState._worker_paused,
-    "worker_blocked": CampaignState._worker_blocked,
-    "worker_restored": CampaignState._worker_restored,
-    "turned_away": CampaignState._turned_away,
-    "labels_dropped": CampaignState._labels_dropped,
-    "labels_restored": CampaignState._labels_restored,
-    "gold_set": CampaignState._gold_set,
-    "predictions_dropped": CampaignState._predictions_dropped,
-    "predictions_restored": CampaignState._predictions_restored,
-    "audit_drawn": CampaignState._audit_drawn,
-    "audit_answered": CampaignState._audit_answered,
+    kind: getattr(CampaignState, f"_on_{kind}") for kind in KINDS
 }
 
 

@@ -11,7 +11,7 @@
                 ▼ ▼          tell
     expired, released ─────────────►  late
         ▲
-        └── withdraw ── labelled, late    another tool deleted the label (``campaign.outside_answers``)
+        └── withdraw ── labelled, late    another tool deleted the label (``campaign.external_answers``)
 
 ======== ======== ====== =======================================================================
 move     reserved spent  note

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
 from nextlabel.campaigns.certificate import Certificate, compute_certificate
+from nextlabel.campaigns.jobs import Jobs
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.solve.crowd.from_labels import bound_from_crowd_labels
 
@@ -43,10 +43,8 @@ class Certificates:
         self._campaign_service = campaign_service
         self._last: dict[str, Certificate] = {}
         self._failed: dict[str, tuple[int, float]] = {}  # the event after which it could not be computed, and when
-        self._under_way: dict[str, Future[Certificate]] = {}
-        self._orders: deque[str] = deque()
-        self._thread: Thread | None = None
-        self._lock, self._starting = Lock(), Lock()
+        self._lock = Lock()
+        self.jobs = Jobs("certificates")
         self.bounds = CrowdBounds()
         #: Whether somebody looks at certificates again and again, so that slow bounds are worth their time.
         self.watched = False
@@ -81,34 +79,7 @@ class Certificates:
         return there
 
     def _begin(self, id: str) -> Future[Certificate]:
-        with self._starting:
-            if id not in self._under_way:
-                self._under_way[id] = Future()
-                self._under_way[id].set_running_or_notify_cancel()  # others may wait for it too
-                self._orders.append(id)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="certificates", daemon=True)
-                self._thread.start()
-            return self._under_way[id]
-
-    def _work(self) -> None:
-        """One certificate after the other, until there are no orders."""
-        while True:
-            with self._starting:
-                if not self._orders:
-                    self._thread = None
-                    return
-                id = self._orders.popleft()
-            try:
-                found: Certificate | Exception = self._tried(id)
-            except Exception as error:
-                found = error
-            with self._starting:
-                future = self._under_way.pop(id)
-            if isinstance(found, Exception):
-                future.set_exception(found)
-            else:
-                future.set_result(found)
+        return self.jobs.submit(id, lambda _: self._tried(id))
 
     def _tried(self, id: str) -> Certificate:
         seq = self._campaign_service.store.row(id).seq
@@ -168,8 +139,7 @@ class CrowdBounds:
 
     def __init__(self) -> None:
         self._last: dict[str, CrowdBound] = {}
-        self._under_way: set[str] = set()
-        self._lock = Lock()
+        self._jobs = Jobs("bounds")
 
     def last(self, id: str, budget: int) -> CrowdBound | None:
         """The last bound for that budget."""
@@ -188,11 +158,8 @@ class CrowdBounds:
             return
         if last is not None and last.budget == budget and labels < last.labels * (1.0 + AGAIN):
             return
-        with self._lock:
-            if self._under_way:  # one at a time, for all campaigns
-                return
-            self._under_way.add(id)
-        Thread(target=self._compute, args=(id, budget, left, crowd, in_time), name="crowd-bound", daemon=True).start()
+        # One at a time, for all campaigns: others are ordered again with their next certificate.
+        self._jobs.submit("bound", lambda _: self._compute(id, budget, left, crowd, in_time))
 
     def _compute(self, id: str, budget: int, left: int, crowd: CrowdSnapshot, in_time: float | None) -> None:
         try:
@@ -203,6 +170,3 @@ class CrowdBounds:
         except Exception as error:
             _log.warning("no bound for %s", id, exc_info=error)
             self._last[id] = CrowdBound(budget, int(crowd.labels.sum()), None)
-        finally:
-            with self._lock:
-                self._under_way.discard(id)

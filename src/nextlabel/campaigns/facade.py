@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.external_answers import Skipped
 from nextlabel.campaign.new_tasks import row_tables, task_tables
-from nextlabel.campaign.outside_answers import Skipped
 from nextlabel.campaign.replies import (
     Added,
     AddedPredictions,
@@ -23,7 +23,7 @@ from nextlabel.campaign.replies import (
     ChangedLabels,
     Lease,
     NoTask,
-    Told,
+    Receipt,
     lease_id_of,
 )
 from nextlabel.campaign.results import GivenLabel, Result
@@ -115,23 +115,23 @@ class Campaign:
         """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""
         return self._service.ask(self.id, worker)
 
-    def tell(self, lease: Lease | str, label: object, comment: str | None = None) -> Told:
+    def tell(self, lease: Lease | str, label: object, comment: str | None = None) -> Receipt:
         """Record the worker's answer to a lease, and a comment on the task if there is one."""
         return self._service.tell(lease_id_of(lease), label, comment=comment)
 
-    def release(self, lease: Lease | str, comment: str | None = None) -> Told:
+    def release(self, lease: Lease | str, comment: str | None = None) -> Receipt:
         """The worker passes the task on, perhaps with a comment; it does not come back to the same worker."""
         return self._service.release(lease_id_of(lease), comment=comment)
 
-    def renew(self, lease: Lease | str) -> Told:
+    def renew(self, lease: Lease | str) -> Receipt:
         """Give the worker more time."""
         return self._service.renew(lease_id_of(lease))
 
-    def undo(self, lease: Lease | str) -> Told:
+    def undo(self, lease: Lease | str) -> Receipt:
         """Take the worker's answer back."""
         return self._service.undo(lease_id_of(lease))
 
-    def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
+    def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Receipt | None:
         """Make a worker's answer to a task what another tool says it is, with or without a lease.
 
         ``None``: the tool has no answer (any more); ``Skipped()``: the worker passed the task on.

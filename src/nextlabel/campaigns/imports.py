@@ -20,6 +20,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,14 +40,14 @@ from nextlabel.campaign.intake import (
     will_rank,
 )
 from nextlabel.campaign.new_tasks import NewTask
+from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.records import ImportRow, ImportState
 from nextlabel.campaign.replies import Added
-from nextlabel.campaign.rows import BatchRow, CampaignRow
+from nextlabel.campaign.rows import BatchRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.problem.tables import prior_from
-from nextlabel.store.disk_keys import KeysOnDisk
 from nextlabel.store.sql import SqlStore
 
 #: Seconds between two signs of life.
@@ -78,7 +79,6 @@ class Imports:
 
     def __init__(self, store: SqlStore, tables: TableCache, clock: Callable[[], float]) -> None:
         self._store, self._tables, self._clock = store, tables, clock
-        self._owners = ImportOwners(store)
         self._stopping = Event()
 
     def stop(self) -> None:
@@ -111,10 +111,10 @@ class Imports:
 
     def recover(self, campaign: str | None = None) -> list[ImportRow]:
         """Finish or throw away the imports (into one campaign, or all) that have lost their process; returns them."""
-        found = []
+        taken = []
         for row in self._store.imports.active():
-            if campaign in (None, row.campaign) and self._owners.is_orphan(row) and self._owners.claim(row):
-                found.append(row)
+            if campaign in (None, row.campaign) and self._take_over(row):
+                taken.append(row)
                 with self._owned(row):
                     if row.state == "staging":
                         self._fail(row, "The process that read the tasks has ended. Send them again.")
@@ -123,17 +123,34 @@ class Imports:
                     else:
                         self._publish(row, None)
         self._store.imports.forget(self._store.clock() - REMEMBERED_S)
-        return found
+        return taken
 
     def _begin(self, campaign: str, batch: str | None, config: CampaignSettings | None) -> ImportRow:
         self.recover(campaign)
         now, text = self._store.clock(), None if config is None else config.to_json()
         row = ImportRow(secrets.token_hex(8), campaign, batch, "staging", this_process(), now, now, config=text)
-        self._owners.add(row)
+        _OWN.add(row.id)
         if not self._store.imports.begin(row):
-            self._owners.discard(row)
+            _OWN.discard(row.id)
             raise being_imported(campaign)
         return row
+
+    def _take_over(self, row: ImportRow) -> bool:
+        """Make an import that has lost its process this thread's; False if somebody is at work on it."""
+        with _OWN_LOCK:
+            if row.id in _OWN or not self._is_orphan(row):
+                return False
+            if not self._store.imports.claim(row, this_process(), self._store.clock()):
+                return False  # somebody else was faster
+            _OWN.add(row.id)
+            return True
+
+    def _is_orphan(self, row: ImportRow) -> bool:
+        """Whether the process of an import is gone, or has been silent for long."""
+        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
+            return True
+        machine, _, process = row.owner.rpartition("/")
+        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
 
     def _stage(
         self,
@@ -146,36 +163,30 @@ class Imports:
     ) -> None:
         """Check all tasks and set the new ones aside."""
         priors: list[Any] = []
-        with KeysOnDisk() as seen:
-            intake = Intake(
-                classes, row.first, lambda keys: self._store.tasks_by_key(row.campaign, keys), seen,
-                row.batch is not None,
-            )  # fmt: skip
+        find = partial(self._store.tasks_by_key, row.campaign)
+        with Intake(classes, row.first, find, row.batch is not None) as intake:
             for chunk in chunks(tasks, STEP):
                 self._go_on()
                 first = intake.added
-                found = intake.number(chunk)
-                priors += found.priors
+                new = intake.number(chunk)
+                priors += new.priors
                 row.rows += len(chunk)
-                if found.tasks:
+                if new.tasks:
                     row.beat_at = self._store.clock()
-                    self._patiently(partial(self._store.imports.stage, row, first, json.dumps(found.tasks)))
+                    self._patiently(partial(self._store.imports.stage, row, first, json.dumps(new.tasks)))
                 else:
                     self._beat(row)
                 if progress is not None:
                     progress(row, 0)
-            ranked = will_rank(config, ranked, len(intake.classes))
-        row.added, row.known, row.digest = intake.added, intake.known, intake.digest
-        row.priors, row.counts = json.dumps(priors), json.dumps(sorted(intake.counts.items()))
-        row.state = "publishing"
+            will_rank(config, ranked, len(intake.classes))
+            row.added, row.known, row.digest = intake.added, intake.known, intake.digest
+        row.priors, row.state = json.dumps(priors), "publishing"
         self._patiently(lambda: self._store.imports.save(row))
-        if not ranked and priors and not config.knows_workers:
-            self._tables.prepare(config, [*classes, *map(prior_from, priors)], self._rho(row, config))
 
     def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
         """Bring tasks that were set aside into the log, and publish them; carries on wherever it was left."""
         self._patiently(lambda: self._make_campaign(row))
-        published = 0
+        tables, published = self._new_tables(row), 0
         while row.state == "publishing":
             self._go_on()
             campaign = self._store.row(row.campaign)
@@ -190,7 +201,7 @@ class Imports:
                     progress(row, hidden)
                 continue
             if campaign.tasks == row.first:
-                self._wait_for_tables(row, campaign)
+                self._wait_for_tables(row, tables)
                 self._patiently(lambda: self._publish_all(row))
             row.state, row.beat_at = "done", self._store.clock()
             self._patiently(lambda: self._store.imports.save(row))
@@ -235,24 +246,25 @@ class Imports:
                 return
             priors = json.loads(row.priors)
             ranked = will_rank(state.row.config, state.row.rules.ranked, state.row.classes + len(priors))
-            publish_tasks(campaign, priors, json.loads(row.counts), ranked, row.batch, row.digest)
+            publish_tasks(campaign, priors, ranked, row.batch, row.digest)
 
-    def _wait_for_tables(self, row: ImportRow, campaign: CampaignRow) -> None:
-        """Give the tables of new priors some time, so that no worker has to wait for them."""
-        priors = [prior_from(prior) for prior in json.loads(row.priors)]
+    def _new_tables(self, row: ImportRow) -> Future[PolicyTables] | None:
+        """Have the tables made that the campaign needs with new priors, None if it needs none."""
+        campaign, priors = self._store.row(row.campaign), [prior_from(prior) for prior in json.loads(row.priors)]
+        if not priors or campaign.config.knows_workers or campaign.tasks != row.first:
+            return None
         classes = [*self._store.classes(row.campaign), *priors]
-        if not priors or campaign.config.knows_workers or campaign.rules.ranked:
-            return
-        if will_rank(campaign.config, False, len(classes)):
-            return
+        if will_rank(campaign.config, campaign.rules.ranked, len(classes)):
+            return None
+        return self._tables.prepare(campaign.config, classes, campaign.rho)
+
+    def _wait_for_tables(self, row: ImportRow, tables: Future[PolicyTables] | None) -> None:
+        """Give the tables of new priors some time, so that no worker has to wait for them."""
         end = time.monotonic() + TABLES_S
-        while not self._tables.has(campaign.config, classes, campaign.rho) and time.monotonic() < end:
+        while tables is not None and not tables.done() and time.monotonic() < end:
             self._go_on()
             self._beat(row)
             time.sleep(0.05)
-
-    def _rho(self, row: ImportRow, config: CampaignSettings) -> float:
-        return config.rho if row.config is not None else self._store.row(row.campaign).rho
 
     def _repeated(self, row: ImportRow, tasks: Iterable[NewTask], before: BatchRow, there: int) -> Added:
         check_repeated(str(row.batch), tasks, before)
@@ -274,7 +286,7 @@ class Imports:
                     self._store.imports.save(row)
             raise
         finally:
-            self._owners.discard(row)
+            _OWN.discard(row.id)
 
     def _fail(self, row: ImportRow, why: str) -> None:
         row.state, row.error, row.beat_at = "failed", why, self._store.clock()
@@ -308,41 +320,6 @@ class Imports:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.1)
-
-
-class ImportOwners:
-    """The owners of the imports into one store."""
-
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
-
-    def add(self, row: ImportRow) -> None:
-        """A thread of this process is at work on an import."""
-        with _OWN_LOCK:
-            _OWN.add(row.id)
-
-    def discard(self, row: ImportRow) -> None:
-        """It no longer is."""
-        with _OWN_LOCK:
-            _OWN.discard(row.id)
-
-    def claim(self, row: ImportRow) -> bool:
-        """Take over an import that has lost its process; False if somebody else was faster."""
-        with _OWN_LOCK:
-            if row.id in _OWN or not self._store.imports.claim(row, this_process(), self._store.clock()):
-                return False
-            _OWN.add(row.id)
-            return True
-
-    def is_orphan(self, row: ImportRow) -> bool:
-        """Whether nobody is at work on an import: its process is gone, or has been silent for long."""
-        with _OWN_LOCK:
-            if row.id in _OWN:
-                return False
-        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
-            return True
-        machine, _, process = row.owner.rpartition("/")
-        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
 
 
 def this_process() -> str:

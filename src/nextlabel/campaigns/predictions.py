@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from nextlabel.campaign.commands import Commands
@@ -60,14 +61,26 @@ def add_predictions(
     check_policy(row)
     checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column))
     while True:
-        seen = service.store.row(id).rules.predicted
-        new = list(_without_known(service, id, name, checked))
+        seen, known = service.run(id, partial(_known, model=name))
+        new = [one for one in checked if one.task not in known]
+        other = next((one for one in checked if known.get(one.task, one[1:]) != one[1:]), None)
+        if other is not None:
+            key = service.store.tasks_by_number(id, [other.task])[other.task].key
+            raise ConflictError(
+                f"the model {name!r} has another prediction for task {key[:60]!r}.",
+                "Give the new version of the model a name of its own.",
+            )
         if not new:
             return AddedPredictions(name, 0, len(checked), 0)
         charged = _write(service, id, new, price, seen, progress)
         if charged is not None:
             service.run(id, _learn)
             return AddedPredictions(name, len(new), len(checked) - len(new), charged)
+
+
+def _known(commands: Commands, model: str) -> tuple[int, dict[int, tuple[str, int]]]:
+    """How many predictions there are, and those of the model by task."""
+    return commands.state.row.rules.predicted, commands.state.predictions_of(workers_of(model))
 
 
 def _write(
@@ -80,30 +93,33 @@ def _write(
 ) -> int | None:
     """Write predictions and return what they cost; None if others have written some meanwhile."""
     new.sort(key=lambda one: one.worker)  # an event has one worker; sorting keeps the order of the file
-    step, done, charged = len(new) if len(new) <= AT_ONCE else CHUNK, 0, 0
-    while done < len(new):
-        some = new[done : done + step]
+    parts = [
+        part[k : k + CHUNK]
+        for part in (list(group) for _, group in groupby(new, lambda one: one.worker))
+        for k in range(0, len(part), CHUNK)
+    ]
+    done = charged = 0
+
+    def command(commands: Commands, step: list[list[_Checked]]) -> int | None:
+        row = commands.state.row
+        if row.rules.predicted != seen + done:
+            return None
+        commands.settle()
+        due = paid = charge_for(row, cost, len(new)) if done == 0 else 0
+        for part in step:
+            tasks, labels = [one.task for one in part], [one.label for one in part]
+            record_predictions(commands, part[0].worker, tasks, labels, cost, due)
+            due = 0
+        commands.closing_reason()
+        return paid
+
+    for step in [parts] if len(new) <= AT_ONCE else [[part] for part in parts]:
         begun = time.monotonic()
-
-        def command(commands: Commands, some: list[_Checked] = some, done: int = done) -> int | None:
-            row = commands.state.row
-            if row.rules.predicted != seen + done:
-                return None
-            commands.settle()
-            paid = charge_for(row, cost, len(new)) if done == 0 else 0
-            due = paid
-            for part in _by_worker(some):
-                tasks, labels = [one.task for one in part], [one.label for one in part]
-                record_predictions(commands, part[0].worker, tasks, labels, cost, due)
-                due = 0
-            commands.closing_reason()
-            return paid
-
-        paid = service.run(id, command)
+        paid = service.run(id, partial(command, step=step))
         if paid is None:
             return None
         charged += paid
-        done += len(some)
+        done += sum(map(len, step))
         if progress is not None:
             progress(done / len(new))
         if done < len(new):
@@ -121,7 +137,7 @@ def _checked(
     service: CampaignService, row: CampaignRow, model: str, predictions: Iterator[Prediction]
 ) -> list[_Checked]:
     """Predictions with the numbers of their tasks, one for each task."""
-    found: dict[int, _Checked] = {}
+    checked: dict[int, _Checked] = {}
     while some := list(islice(predictions, CHUNK)):
         tasks = service.store.tasks_by_key(row.id, [one.task for one in some])
         for one in some:
@@ -132,37 +148,8 @@ def _checked(
                     "Give the ids of the campaign's tasks, or add the task first.",
                 )
             new = _Checked(task.number, worker_of(model, one.confidence), one.label)
-            if found.setdefault(task.number, new) != new:
+            if checked.setdefault(task.number, new) != new:
                 raise FileFormatError(f"there are two predictions for task {one.task[:60]!r}.", "Give one per task.")
-    if not found:
+    if not checked:
         raise FileFormatError("there are no predictions.", "Give at least one, in rows below the header.")
-    return list(found.values())
-
-
-def _without_known(service: CampaignService, id: str, model: str, checked: list[_Checked]) -> Iterator[_Checked]:
-    """Those that are new; ConflictError if the model said something else before."""
-    names, rest = set(workers_of(model)), iter(checked)
-    while some := list(islice(rest, CHUNK)):
-        leases = service.store.leases(id, [one.task for one in some])
-        there = {lease.task: lease for lease in leases if lease.worker in names}
-        for one in some:
-            before = there.get(one.task)
-            if before is None:
-                yield one
-            elif (before.worker, before.label) != (one.worker, one.label):
-                key = service.store.tasks(id, one.task - 1, 1)[0].key
-                raise ConflictError(
-                    f"the model {model!r} has another prediction for task {key[:60]!r}.",
-                    "Give the new version of the model a name of its own.",
-                )
-
-
-def _by_worker(some: list[_Checked]) -> Iterator[list[_Checked]]:
-    """Parts of one worker each, as many as one event holds."""
-    part: list[_Checked] = []
-    for one in some:
-        if part and (part[0].worker != one.worker or len(part) == CHUNK):
-            yield part
-            part = []
-        part.append(one)
-    yield part
+    return list(checked.values())

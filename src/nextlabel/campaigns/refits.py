@@ -15,20 +15,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from threading import Event as Signal
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel, adopted, new_model
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.state import CampaignState
-from nextlabel.campaigns.table_cache import LONG_LOG, TableCache, crowd_compiled
+from nextlabel.campaigns.jobs import Jobs
+from nextlabel.campaigns.table_cache import LONG_LOG, crowd_compiled
 from nextlabel.errors import NextlabelError
 from nextlabel.store.records import snapshot_name
 from nextlabel.store.sql import SqlStore
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Threads, seconds between two looks at a refit of another process, and seconds of rest after a failure.
 THREADS, LOOK_S, AFTER_FAILURE_S = 2, 0.1, 1.0
+#: Seconds that closing waits for a refit that is being made.
+CLOSING_S = 600.0
 #: A snapshot is kept again after this share of events more.
 MORE_EVENTS = 0.1
 _log = logging.getLogger("nextlabel.campaigns")
@@ -60,62 +60,34 @@ class BackgroundRefits:
 
     def __init__(self, campaign_service: CampaignService) -> None:
         self._service, self._store = campaign_service, campaign_service.store
-        self._tables = _TablesOfRefits(campaign_service.table_cache)
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="refit")
-        self._under_way: dict[str, Future[None]] = {}
-        self._again: set[str] = set()
+        self._jobs = Jobs("refits", THREADS)
         self._kept: dict[str, int] = {}  # the last event of the snapshot that was kept
-        self._lock = Lock()
-        self._closed = Signal()
 
     def later(self, id: str) -> Future[None]:
         """Refit the campaign if that is due; done when it is, or when it turns out not to be."""
-        with self._lock:
-            future = self._under_way.get(id)
-            if future is not None:
-                self._again.add(id)
-                return future
-            future = Future()
-            if self._closed.is_set():
-                future.set_result(None)
-                return future
-            self._under_way[id] = future
-            self._pool.submit(self._work, id, future)
-            return future
+        return self._jobs.submit(id, lambda _: self._work(id))
 
     def close(self) -> None:
         """End what is under way and begin nothing more."""
-        self._closed.set()
-        self._pool.shutdown(wait=True, cancel_futures=False)
+        self._jobs.close(CLOSING_S)
 
-    def _work(self, id: str, future: Future[None]) -> None:
+    def _work(self, id: str) -> None:
+        """Refit until nothing is due."""
+        closed = self._jobs.closed
         try:
             self._wait_for_kernels()
-            while not self._closed.is_set():
-                with self._lock:
-                    self._again.discard(id)
-                begun = perf_counter()
-                rest = self._step(id)
-                with self._lock:
-                    if rest is None and id not in self._again:
-                        del self._under_way[id]
-                        break
-                self._closed.wait(perf_counter() - begun if rest is None else rest)
+            while not closed.is_set() and (rest := self._step(id)) is not None:
+                closed.wait(rest)
         except BaseException as error:
             if not isinstance(error, NextlabelError):
                 _log.warning("workers of %s were not learnt anew", id, exc_info=error)
-            self._closed.wait(AFTER_FAILURE_S)
-            future.set_exception(error)
-        else:
-            future.set_result(None)
-        finally:
-            with self._lock:
-                self._under_way.pop(id, None)
+            closed.wait(AFTER_FAILURE_S)
+            raise
 
     def _wait_for_kernels(self) -> None:
         """Until they are compiled, which may take a minute, or nobody needs them any more."""
         compiled = crowd_compiled()
-        while not self._closed.is_set():
+        while not self._jobs.closed.is_set():
             with suppress(TimeoutError):
                 compiled.result(LOOK_S)
                 return
@@ -142,19 +114,24 @@ class BackgroundRefits:
 
     def begin(self, id: str) -> Begin | None:
         """Say in the log that a refit has begun; None if none is due, ``WAITING`` if another process is at it."""
-        self._load(id)
-        with self._store.transaction(id) as state:
-            commands = self._commands(state)
-            model = commands.crowd()
-            if model.missed is not None:
-                return Begin(model, None, {})
-            event = commands.begin_refit()
-            if event is not None:
-                return Begin(model, event, {})
-            if commands.wants_refit(model):
-                return WAITING
-            commands.settle()
-            return None
+        while True:
+            self._load(id)
+            with self._store.transaction(id) as state:
+                if state.crowd is not None or state.row.seq <= LONG_LOG:  # else it was given up for want of memory
+                    return self._begin(state)
+
+    def _begin(self, state: CampaignState) -> Begin | None:
+        commands = self._commands(state)
+        model = commands.crowd()
+        if model.missed is not None:
+            return Begin(model, None, {})
+        event = commands.begin_refit()
+        if event is not None:
+            return Begin(model, event, {})
+        if commands.wants_refit(model):
+            return WAITING
+        commands.settle()
+        return None
 
     def learn(self, id: str, begin: Begin) -> CrowdModel:
         """The new model: learnt anew, or by another process and computed here again."""
@@ -179,7 +156,7 @@ class BackgroundRefits:
                     current.shadow = None
                 return False
             state.crowd = new
-            new.take_turns(None if current is new else current)
+            new.take_over(None if current is new else current)
             if event is not None:
                 commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
             commands.settle()
@@ -202,7 +179,7 @@ class BackgroundRefits:
             return StoredLog(self._store, state)
 
     def _commands(self, state: CampaignState) -> Commands:
-        return Commands(state, self._tables, self._service.clock())
+        return Commands(state, self._service.table_cache, self._service.clock())
 
 
 class StoredLog:
@@ -228,17 +205,3 @@ class StoredLog:
         """The classes of some tasks."""
         found: list[int] = self._klass[first:end].tolist()
         return found
-
-
-class _TablesOfRefits(TableCache):
-    """The tables of a refit's own commands, for which another refit is never to be waited for."""
-
-    def __init__(self, table_cache: TableCache) -> None:
-        self.__dict__ = table_cache.__dict__
-
-    def crowd_loaded(self, row: CampaignRow) -> None:
-        """Read the log here, if it must be read."""
-
-    def refit_later(self, id: str) -> Future[None] | None:
-        """It is under way."""
-        return Future()

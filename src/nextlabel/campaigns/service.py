@@ -10,16 +10,15 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.audits import answer_audit, draw_audit
 from nextlabel.campaign.commands import Commands, accept_time, known_worker
-from nextlabel.campaign.controls import set_gold
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
+from nextlabel.campaign.known_answers import answer_audit, draw_audit, set_gold
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
-from nextlabel.campaign.outside_answers import Skipped, follow_answer
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.records import taken_by_deleted
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Receipt
 from nextlabel.campaign.results import GivenLabel, Result, given_labels, results_of
 from nextlabel.campaign.rows import (
     NOT_ANSWERED,
@@ -39,7 +38,7 @@ from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
-from nextlabel.campaigns.table_cache import NonBlockingTableCache, TableCache, crowd_compiled
+from nextlabel.campaigns.table_cache import TableCache, crowd_compiled
 from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
@@ -72,11 +71,10 @@ class CampaignService:
     def __init__(self, store: SqlStore, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
-        self._tables_at_hand = NonBlockingTableCache(self.table_cache)
         self.audits, self.certificates = Audits(self), Certificates(self)
         self.worker_reports = WorkerReports(self)
         self.visits = PlatformVisits(self)
-        self.imports = Imports(store, self._tables_at_hand, self.clock)
+        self.imports = Imports(store, self.table_cache, self.clock)
         self.deletions = Deletions(store)
 
     def create(
@@ -133,7 +131,7 @@ class CampaignService:
         while True:
             try:
                 with self.store.transaction(id) as state:
-                    return command(Commands(state, self._tables_at_hand, self.clock()))
+                    return command(Commands(state, self.table_cache, self.clock()))
             except TablesPendingError as pending:  # waited for here, where nobody else is kept waiting
                 wait([pending.future], patience_s)
                 if not pending.future.done():
@@ -182,25 +180,25 @@ class CampaignService:
         """A task for a worker."""
         return self.run(id, lambda commands: commands.ask(worker))
 
-    def tell(self, lease: str, label: object, worker: str | None = None, comment: str | None = None) -> Told:
+    def tell(self, lease: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
         """A worker's answer, perhaps with a comment."""
         return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker, comment))
 
-    def release(self, lease: str, worker: str | None = None, comment: str | None = None) -> Told:
+    def release(self, lease: str, worker: str | None = None, comment: str | None = None) -> Receipt:
         """A worker passes a task on, perhaps with a comment."""
         return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker, comment))
 
-    def renew(self, lease: str, worker: str | None = None) -> Told:
+    def renew(self, lease: str, worker: str | None = None) -> Receipt:
         """A worker needs more time."""
         return self.run(campaign_of(lease), lambda commands: commands.renew(lease, worker))
 
-    def undo(self, lease: str, worker: str | None = None) -> Told:
+    def undo(self, lease: str, worker: str | None = None) -> Receipt:
         """A worker takes an answer back."""
         return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
 
-    def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Told | None:
-        """Follow what another tool says a worker answered (``campaign.outside_answers``)."""
-        return set_answer(self, id, worker, task, answer)
+    def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Receipt | None:
+        """Follow what another tool says a worker answered (``campaign.external_answers``)."""
+        return self.run(id, lambda commands: follow_answer(commands, task, worker, answer))
 
     def pause(self, id: str) -> CampaignRow:
         """No new leases."""
@@ -340,36 +338,6 @@ def _first_tasks(tasks: Iterable[NewTask]) -> tuple[list[NewTask], Iterator[NewT
         if len(some) > AT_ONCE or size > AT_ONCE_SIZE:
             return some, rest
     return some, None
-
-
-class _ChangedError(Exception):
-    """Somebody was given a task between looking for a lease and following the answer."""
-
-
-def set_answer(
-    service: CampaignService, id: str, worker: str, task: str, answer: object | Skipped | None
-) -> Told | None:
-    """Make the worker's answer to a task what another tool says; None: the tool has none."""
-    while True:
-        given = service.store.row(id).given
-        found = service.store.tasks_by_key(id, [task]).get(task)
-        if found is None:
-            raise NotFoundError(f"there is no task {task[:60]!r} in campaign {id!r}.", "Add the task first.")
-        number = found.number
-        leases = [lease.id for lease in service.store.leases(id, [number]) if lease.worker == worker]
-        lease = leases[0] if leases else None
-
-        def command(
-            commands: Commands, number: int = number, lease: str | None = lease, given: int = given
-        ) -> Told | None:
-            if lease is None and commands.state.row.given != given:
-                raise _ChangedError
-            return follow_answer(commands, number, worker, lease, answer)
-
-        try:
-            return service.run(id, command)
-        except _ChangedError:
-            continue
 
 
 class Audits:

@@ -28,7 +28,7 @@ from nextlabel.campaign.replies import (
     ChangedLabels,
     Lease,
     NoTask,
-    Told,
+    Receipt,
     lease_id_of,
 )
 from nextlabel.campaign.results import GivenLabel, Result
@@ -196,22 +196,22 @@ def ask(campaign: str, worker: str | None = None) -> Call[Lease | NoTask]:
     return Call("POST", f"/campaigns/{campaign}/ask", partial(_lease, campaign), {"json": body})
 
 
-def tell(lease: Lease | str, label: object, comment: str | None = None) -> Call[Told]:
+def tell(lease: Lease | str, label: object, comment: str | None = None) -> Call[Receipt]:
     """Answer a lease, given by itself or by its id, perhaps with a comment on the task."""
     return _on_lease(lease, "tell", {"label": label, **_comment(comment)})
 
 
-def release(lease: Lease | str, comment: str | None = None) -> Call[Told]:
+def release(lease: Lease | str, comment: str | None = None) -> Call[Receipt]:
     """Give a task back, perhaps with a comment; the same worker does not get it again."""
     return _on_lease(lease, "release", _comment(comment))
 
 
-def renew(lease: Lease | str) -> Call[Told]:
+def renew(lease: Lease | str) -> Call[Receipt]:
     """Give the worker more time."""
     return _on_lease(lease, "renew", {})
 
 
-def undo(lease: Lease | str) -> Call[Told]:
+def undo(lease: Lease | str) -> Call[Receipt]:
     """Take the worker's answer back."""
     return _on_lease(lease, "undo", {})
 
@@ -334,9 +334,9 @@ def _page(kind: type[T], campaign: str, name: str, **params: Any) -> Call[Page[T
     return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {**params, "limit": PAGE}})
 
 
-def _on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any]) -> Call[Told]:
+def _on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any]) -> Call[Receipt]:
     options = {"json": body} if body else {}
-    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", partial(_made, Told), options)
+    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", partial(_made, Receipt), options)
 
 
 def _comment(comment: str | None) -> dict[str, str]:

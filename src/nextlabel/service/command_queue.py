@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import NonBlockingTableCache
 from nextlabel.errors import NextlabelError, UnavailableError
 
 T = TypeVar("T")
@@ -43,7 +42,6 @@ class CommandQueue:
 
     def __init__(self, campaign_service: CampaignService, on_commit: Callable[[int], None] | None = None) -> None:
         self._service, self._on_commit = campaign_service, on_commit
-        self._table_cache = NonBlockingTableCache(campaign_service.table_cache)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -126,7 +124,7 @@ class CommandQueue:
             for campaign, state in states.items():
                 for job in by_campaign[campaign]:
                     try:
-                        value = job.command(Commands(state, self._table_cache, self._service.clock()))
+                        value = job.command(Commands(state, self._service.table_cache, self._service.clock()))
                     except NextlabelError as error:
                         outcomes.append((job, None, error))
                     else:

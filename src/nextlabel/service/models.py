@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.records import Visit
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Told
+from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
@@ -399,7 +399,7 @@ AskResponse = create_model(
     detail=(str | None, ...),
     retry_after=(_described(float | None, "Seconds"), ...),
 )
-ToldResponse = _model(Told, "The status of a lease after a command.")
+ReceiptResponse = _model(Receipt, "The status of a lease after a command.")
 ResultResponse = _model(Result, "What is known about one task.")
 ResultsResponse = _list("ResultsResponse", f"Results. {_NEXT}", results=ResultResponse, paged=True)
 

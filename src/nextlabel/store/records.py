@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
-from typing import Any, Final
+from dataclasses import asdict, fields, replace
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Row,
+    Delete,
+    Select,
     Table,
+    Update,
     delete,
     insert,
     literal_column,
@@ -45,6 +47,7 @@ from nextlabel.store.tables import (
     webhooks,
 )
 
+T = TypeVar("T")
 Begin = Callable[[], AbstractContextManager[Connection]]
 #: Locks a campaign, or raises; returns its number, and about how many rows it has.
 Lock = Callable[[Connection, str], tuple[int, int]]
@@ -57,10 +60,6 @@ GONE: Final = "~"
 PROGRESS = (
     "position", "delivered", "failures", "first_failed_at", "next_at", "disabled", "last_at", "last_reply",
 )  # fmt: skip
-_WEBHOOK = ("id", "url", "created_at", *PROGRESS)
-_webhooks = select(webhooks, campaigns.c.id.label("campaign_id")).join(
-    campaigns, campaigns.c.number == webhooks.c.campaign
-)
 #: Events and payloads may have a megabyte each: so many of them are removed at once at most.
 LARGE_AT_ONCE: Final = 200
 LARGE: Final = (events, payloads)
@@ -70,56 +69,68 @@ TABLES: Final = tuple(
 )
 
 
-class SqlAccess:
-    """Tokens, sessions and versions of links."""
+class _Records:
+    """Rows that are dataclasses."""
 
     def __init__(self, read: Begin, write: Begin) -> None:
         self._read, self._write = read, write
 
+    def _rows(self, row: type[T], question: Select[Any]) -> list[T]:
+        with self._read() as connection:
+            return [row(**one) for one in connection.execute(question).mappings()]
+
+    def _add(self, table: Table, row: Any) -> bool:
+        """Insert a row; False if there is one with the same key."""
+        try:
+            with self._write() as connection:
+                connection.execute(insert(table).values(asdict(row)))
+        except IntegrityError:
+            return False
+        return True
+
+    def _change(self, statement: Delete | Update) -> bool:
+        """Whether there was a row to be changed or deleted."""
+        with self._write() as connection:
+            return connection.execute(statement).rowcount > 0
+
+
+class SqlAccess(_Records):
+    """Tokens, sessions and versions of links."""
+
     def tokens(self) -> list[AccessToken]:
         """All tokens, oldest first."""
-        question = select(access_tokens).order_by(access_tokens.c.created_at, access_tokens.c.name)
-        with self._read() as connection:
-            return [AccessToken(**row) for row in connection.execute(question).mappings()]
+        return self._rows(AccessToken, select(access_tokens).order_by(access_tokens.c.created_at, access_tokens.c.name))
 
     def save_token(self, token: AccessToken, replace: bool = False) -> bool:
         """Add or replace a token."""
-        values = {"name": token.name, "role": token.role, "hash": token.hash, "created_at": token.created_at}
         try:
             with self._write() as connection:
                 if replace:
                     connection.execute(delete(access_tokens).where(access_tokens.c.name == token.name))
-                connection.execute(insert(access_tokens).values(values))
+                connection.execute(insert(access_tokens).values(asdict(token)))
         except IntegrityError:
             return False
         return True
 
     def remove_token(self, name: str) -> bool:
         """Revoke a token."""
-        with self._write() as connection:
-            return connection.execute(delete(access_tokens).where(access_tokens.c.name == name)).rowcount > 0
+        return self._change(delete(access_tokens).where(access_tokens.c.name == name))
 
     def add_session(self, session: Session) -> None:
         """A browser has signed in."""
-        values = {"hash": session.hash, "token_hash": session.token_hash, "created_at": session.created_at}
-        with self._write() as connection:
-            connection.execute(insert(sessions).values(values))
+        self._add(sessions, session)
 
     def session(self, hash: str) -> Session | None:
         """The session with this hash."""
-        with self._read() as connection:
-            found = connection.execute(select(sessions).where(sessions.c.hash == hash)).mappings().first()
-        return None if found is None else Session(**found)
+        return next(iter(self._rows(Session, select(sessions).where(sessions.c.hash == hash))), None)
 
     def end_session(self, hash: str) -> None:
         """A browser has signed out."""
-        with self._write() as connection:
-            connection.execute(delete(sessions).where(sessions.c.hash == hash))
+        self._change(delete(sessions).where(sessions.c.hash == hash))
 
     def end_sessions(self, before: float) -> None:
         """End the sessions that began before a time."""
-        with self._write() as connection:
-            connection.execute(delete(sessions).where(sessions.c.created_at < before))
+        self._change(delete(sessions).where(sessions.c.created_at < before))
 
     def link_versions(self) -> dict[tuple[str, str], int]:
         """Current versions of links."""
@@ -138,21 +149,14 @@ class SqlAccess:
         return int(before) + 1
 
 
-class SqlVisits:
+class SqlVisits(_Records):
     """Visits of platforms' workers."""
-
-    def __init__(self, read: Begin, write: Begin) -> None:
-        self._read, self._write = read, write
 
     def add(self, visit: Visit) -> Visit:
         """A visit begins, unless it has before."""
-        try:
-            with self._write() as connection:
-                connection.execute(insert(visits).values(asdict(visit)))
-        except IntegrityError:
-            known = [one for one in self.find(visit.platform, visit.id) if one.campaign == visit.campaign]
-            return known[0]
-        return visit
+        if self._add(visits, visit):
+            return visit
+        return next(one for one in self.find(visit.platform, visit.id) if one.campaign == visit.campaign)
 
     def find(self, platform: str, id: str) -> list[Visit]:
         """The visits with that id."""
@@ -171,69 +175,53 @@ class SqlVisits:
         """Keep what the platform said, unless it has said something later."""
         this = (visits.c.platform == visit.platform) & (visits.c.id == visit.id) & (visits.c.campaign == visit.campaign)
         in_order = or_(visits.c.status_at.is_(None), visits.c.status_at <= at)
-        with self._write() as connection:
-            done = connection.execute(update(visits).where(this & in_order).values(status=status, status_at=at))
-            return done.rowcount > 0
+        return self._change(update(visits).where(this & in_order).values(status=status, status_at=at))
 
     def _those(self, which: ColumnElement[bool]) -> list[Visit]:
-        question = select(visits).where(which).order_by(visits.c.begun_at, visits.c.id)
-        with self._read() as connection:
-            return [Visit(**row) for row in connection.execute(question).mappings()]
+        return self._rows(Visit, select(visits).where(which).order_by(visits.c.begun_at, visits.c.id))
 
 
-class SqlImports:
+class SqlImports(_Records):
     """Imports of tasks."""
-
-    def __init__(self, read: Begin, write: Begin) -> None:
-        self._read, self._write = read, write
 
     def begin(self, row: ImportRow) -> bool:
         """A new import."""
-        try:
-            with self._write() as connection:
-                connection.execute(insert(imports).values(asdict(row)))
-        except IntegrityError:
-            return False
-        return True
+        return self._add(imports, row)
 
     def save(self, row: ImportRow) -> None:
         """An import that has changed."""
-        with self._write() as connection:
-            _save_import(connection, row)
+        self._change(_saved(row))
 
     def claim(self, row: ImportRow, owner: str, now: float) -> bool:
         """Take an import over."""
         same = (imports.c.id == row.id, imports.c.owner == row.owner, imports.c.beat_at == row.beat_at)
-        with self._write() as connection:
-            taken = connection.execute(update(imports).where(*same).values(owner=owner, beat_at=now)).rowcount > 0
+        taken = self._change(update(imports).where(*same).values(owner=owner, beat_at=now))
         if taken:
             row.owner, row.beat_at = owner, now
         return taken
 
     def find(self, id: str) -> ImportRow | None:
         """An import by id."""
-        return next(iter(self._found(imports.c.id == id)), None)
+        return next(iter(self._those(imports.c.id == id)), None)
 
     def active(self) -> list[ImportRow]:
         """All imports that have not ended."""
-        return self._found(_ACTIVE)
+        return self._those(_ACTIVE)
 
     def of_campaign(self, campaign: str, limit: int) -> list[ImportRow]:
         """The imports of a campaign."""
-        return self._found(imports.c.campaign == campaign, limit)
+        return self._those(imports.c.campaign == campaign, limit)
 
     def stage(self, row: ImportRow, first: int, data: str) -> None:
         """Set a chunk of tasks aside."""
         with self._write() as connection:
             connection.execute(insert(import_chunks).values({"import": row.id, "first": first, "data": data}))
-            _save_import(connection, row)
+            connection.execute(_saved(row))
 
     def staged(self, id: str, first: int) -> str | None:
         """A chunk that was set aside."""
-        which = select(import_chunks.c.data).where(_import == id, _first == first)
         with self._read() as connection:
-            found = connection.execute(which).scalar()
-        return None if found is None else str(found)
+            return connection.execute(select(import_chunks.c.data).where(_import == id, _first == first)).scalar()
 
     def clear(self, id: str, below: int, many: int) -> int:
         """Throw chunks away."""
@@ -246,55 +234,43 @@ class SqlImports:
 
     def forget(self, before: float) -> None:
         """Forget old imports."""
-        with self._write() as connection:
-            connection.execute(delete(imports).where(~_ACTIVE, imports.c.beat_at < before))
+        self._change(delete(imports).where(~_ACTIVE, imports.c.beat_at < before))
 
-    def _found(self, which: ColumnElement[bool], limit: int = 1000) -> list[ImportRow]:
-        question = select(imports).where(which).order_by(imports.c.started_at.desc(), imports.c.id).limit(limit)
-        with self._read() as connection:
-            return [ImportRow(**row) for row in connection.execute(question).mappings()]
+    def _those(self, which: ColumnElement[bool], limit: int = 1000) -> list[ImportRow]:
+        question = select(imports).where(which).order_by(imports.c.started_at.desc(), imports.c.id)
+        return self._rows(ImportRow, question.limit(limit))
 
 
-def _save_import(connection: Connection, row: ImportRow) -> None:
-    connection.execute(update(imports).where(imports.c.id == row.id).values(asdict(row)))
+def _saved(row: ImportRow) -> Update:
+    return update(imports).where(imports.c.id == row.id).values(asdict(row))
 
 
-class SqlWebhooks:
+class SqlWebhooks(_Records):
     """Webhooks of campaigns."""
-
-    def __init__(self, read: Begin, write: Begin) -> None:
-        self._read, self._write = read, write
 
     def add(self, webhook: Webhook) -> None:
         """A new webhook."""
-        values = {name: getattr(webhook, name) for name in _WEBHOOK}
+        values = asdict(webhook) | {"types": ",".join(webhook.types), "owner": "", "claimed_until": 0.0}
         with self._write() as connection:
             number = connection.execute(select(campaigns.c.number).where(campaigns.c.id == webhook.campaign)).scalar()
             if number is None:
                 raise no_campaign(webhook.campaign)
-            values |= {"campaign": number, "types": ",".join(webhook.types), "owner": "", "claimed_until": 0.0}
-            connection.execute(insert(webhooks).values(values))
+            connection.execute(insert(webhooks).values(values | {"campaign": number}))
 
     def of(self, campaign: str) -> list[Webhook]:
         """Those of a campaign, oldest first."""
-        order = (webhooks.c.created_at, webhooks.c.id)
-        with self._read() as connection:
-            found = connection.execute(_webhooks.where(campaigns.c.id == campaign).order_by(*order))
-            return [_webhook(row) for row in found]
+        return self._those(campaigns.c.id == campaign)
 
     def remove(self, campaign: str, id: str) -> bool:
         """End one."""
-        with self._write() as connection:
-            return connection.execute(delete(webhooks).where(*_which(campaign, id))).rowcount > 0
+        return self._change(delete(webhooks).where(*_which(campaign, id)))
 
     def due(self, now: float) -> list[Webhook]:
         """Those that have something to be told."""
-        wanted = (
+        return self._those(
             webhooks.c.disabled.is_(None), webhooks.c.next_at <= now, webhooks.c.claimed_until <= now,
             campaigns.c.seq > webhooks.c.position, campaigns.c.id.not_like(f"{GONE}%"),
         )  # fmt: skip
-        with self._read() as connection:
-            return [_webhook(row) for row in connection.execute(_webhooks.where(*wanted))]
 
     def claim(self, webhook: Webhook, owner: str, now: float, until: float) -> bool:
         """Be the one who tells it: only if it is where it was read."""
@@ -302,33 +278,31 @@ class SqlWebhooks:
             webhooks.c.id == webhook.id, webhooks.c.claimed_until <= now, webhooks.c.position == webhook.position,
             webhooks.c.failures == webhook.failures, webhooks.c.disabled.is_(None),
         )  # fmt: skip
-        with self._write() as connection:
-            change = update(webhooks).where(*same).values(owner=owner, claimed_until=until)
-            return connection.execute(change).rowcount > 0
+        return self._change(update(webhooks).where(*same).values(owner=owner, claimed_until=until))
 
     def save(self, webhook: Webhook, owner: str, until: float) -> bool:
         """Write how far it has got."""
         values: dict[str, Any] = {name: getattr(webhook, name) for name in PROGRESS}
         which = (webhooks.c.id == webhook.id, webhooks.c.owner == owner)
-        with self._write() as connection:
-            change = update(webhooks).where(*which).values(**values, claimed_until=until)
-            return connection.execute(change).rowcount > 0
+        return self._change(update(webhooks).where(*which).values(**values, claimed_until=until))
 
     def enable(self, campaign: str, id: str) -> bool:
         """Go on with one."""
         values = {"disabled": None, "failures": 0, "first_failed_at": None, "next_at": 0.0}
-        with self._write() as connection:
-            return connection.execute(update(webhooks).where(*_which(campaign, id)).values(values)).rowcount > 0
+        return self._change(update(webhooks).where(*_which(campaign, id)).values(values))
+
+    def _those(self, *which: ColumnElement[bool]) -> list[Webhook]:
+        own = [webhooks.c[field.name] for field in fields(Webhook) if field.name != "campaign"]
+        joined = select(*own, campaigns.c.id.label("campaign")).join(
+            campaigns, campaigns.c.number == webhooks.c.campaign
+        )
+        found = self._rows(Webhook, joined.where(*which).order_by(webhooks.c.created_at, webhooks.c.id))
+        return [replace(one, types=tuple(str(one.types).split(","))) for one in found]
 
 
 def _which(campaign: str, id: str) -> tuple[Any, Any]:
     number = select(campaigns.c.number).where(campaigns.c.id == campaign).scalar_subquery()
     return webhooks.c.id == id, webhooks.c.campaign == number
-
-
-def _webhook(row: Row[Any]) -> Webhook:
-    values = {name: getattr(row, name) for name in _WEBHOOK}
-    return Webhook(campaign=row.campaign_id, types=tuple(row.types.split(",")), **values)
 
 
 class SqlDeletions:
@@ -343,9 +317,7 @@ class SqlDeletions:
             number, rows = self._lock(connection, id)
             gone = update(campaigns).where(campaigns.c.number == number).values(id=f"{GONE}{number}")
             connection.execute(gone)
-            connection.execute(
-                insert(deleted_campaigns).values(id=id, number=number, deleted_at=now, rows=rows)
-            )  # fmt: skip
+            connection.execute(insert(deleted_campaigns).values(id=id, number=number, deleted_at=now, rows=rows))
             connection.execute(delete(link_versions).where(link_versions.c.campaign == id))
             connection.execute(delete(visits).where(visits.c.campaign == id))
             connection.execute(delete(kept).where(kept.c.name == snapshot_name(id)))

@@ -146,7 +146,7 @@ def _after(log: Any) -> Any:
     )
 
 
-_events_after, _light_after = _after(_log), _after(_light_log)
+events_after, _light_after = _after(_log), _after(_light_log)
 
 _light_before = (
     _light_log.where(events.c.campaign == _CAMPAIGN, events.c.seq < bindparam("before"))
@@ -411,14 +411,7 @@ class SqlStore:
         row = campaign_from(tuple(found))[1]
         if row.tasks + row.given < LARGE_CAMPAIGN:
             return None
-        level = {} if self.engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
-        connecting = self.engine.connect().execution_options(**level)
-        with (
-            errors_as_unavailable(),
-            connecting as connection,
-            connection.begin(),
-            closing(Runner(connection)) as runner,
-        ):
+        with self.read(repeatable=True) as connection, closing(Runner(connection)) as runner:
             return load_state(runner, *_find(connection, id))
 
     def _current(self, runner: Runner, resident: Resident, found: Row) -> _Transaction:
@@ -439,7 +432,7 @@ class SqlStore:
     def _follow(self, runner: Runner, number: int, state: CampaignState) -> CampaignState | None:
         """Follow more events of others; None if the campaign has to be read again."""
         which = {"campaign": number, "after": state.row.seq, "many": FOLLOWED}
-        rows = runner.all(_events_after, which)
+        rows = runner.all(events_after, which)
         for event, _ in read_events(runner.connection, number, rows, with_payloads=False):
             if event.kind == "rebuilt":
                 return None
@@ -518,7 +511,7 @@ class SqlStore:
         with self.read() as connection:
             number = _find(connection, id)[0]
             which = {"campaign": number, "after": after, "many": limit}
-            with connection.execute(_events_after, which, execution_options=_limited(max_bytes)) as rows:
+            with connection.execute(events_after, which, execution_options=_limited(max_bytes)) as rows:
                 return list(_first_bytes(read_events(connection, number, rows), max_bytes))
 
     def light_events(self, id: str, limit: int, *, after: int | None = None, before: int | None = None) -> list[Event]:
@@ -655,10 +648,11 @@ class SqlStore:
                 self._open = None
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection to read from."""
+    def read(self, repeatable: bool = False) -> Iterator[Connection]:
+        """A connection to read from; ``repeatable``: all that is read is as of one moment."""
         if not self.in_memory:
-            with errors_as_unavailable(), self.engine.connect() as connection:
+            level = {"isolation_level": "REPEATABLE READ"} if repeatable and self._server_clock is not None else {}
+            with errors_as_unavailable(), self.engine.connect().execution_options(**level) as connection:
                 yield connection
             return
         with self._turn():

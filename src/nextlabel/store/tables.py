@@ -30,6 +30,9 @@ deletions and webhooks follow from the events, their texts and payloads. Times a
 
 from __future__ import annotations
 
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -43,7 +46,6 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
-    String,
     Table,
     Text,
     UniqueConstraint,
@@ -51,11 +53,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from nextlabel.campaign.records import AccessToken, ImportRow, Session, Visit
+from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaign.webhooks import Webhook
+
 #: The revision that the tables below are; the newest in ``migrations/versions``.
 HEAD = "0018"
-
-#: A campaign has one import at a time (``campaign.imports.ACTIVE``).
-_ACTIVE = "state IN ('staging', 'publishing')"
 
 metadata = MetaData(
     naming_convention={
@@ -72,33 +75,35 @@ def _campaign() -> Column[int]:
     return Column("campaign", Integer, ForeignKey("campaigns.number"), nullable=False)
 
 
-kept = Table(
-    "kept", metadata, Column("name", String(200), primary_key=True), Column("data", LargeBinary, nullable=False)
-)
+def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+
+
+def _fields(row: type, *apart: str) -> list[Column[Any]]:
+    """A column for each field of a dataclass but some; what is neither a number nor a truth is a text."""
+    out: list[Column[Any]] = []
+    for name, hint in get_type_hints(row).items():
+        kinds = {int: BigInteger, float: Double, bool: Boolean}
+        kind = next((kinds[one] for one in (hint, *get_args(hint)) if one in kinds), Text)
+        if name not in apart:
+            out.append(Column(name, kind, nullable=NoneType in get_args(hint)))
+    return out
+
+
+kept = Table("kept", metadata, Column("name", Text, primary_key=True), Column("data", LargeBinary, nullable=False))
 
 access_tokens = Table(
-    "access_tokens",
-    metadata,
-    Column("name", String(64), primary_key=True),
-    Column("role", String(16), nullable=False),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("created_at", Double, nullable=False),
+    "access_tokens", metadata, *_fields(AccessToken), PrimaryKeyConstraint("name"), UniqueConstraint("hash")
 )
 
-sessions = Table(
-    "sessions",
-    metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("token_hash", String(64), nullable=False),
-    Column("created_at", Double, nullable=False),
-)
+sessions = Table("sessions", metadata, *_fields(Session), PrimaryKeyConstraint("hash"))
 
 #: By the campaign's id, not its number: it is read for all campaigns at once.
 link_versions = Table(
     "link_versions",
     metadata,
-    Column("campaign", String(48), nullable=False),
-    Column("worker", String(200), nullable=False),
+    Column("campaign", Text, nullable=False),
+    Column("worker", Text, nullable=False),
     Column("version", Integer, nullable=False),
     PrimaryKeyConstraint("campaign", "worker"),
 )
@@ -107,15 +112,7 @@ link_versions = Table(
 visits = Table(
     "visits",
     metadata,
-    Column("platform", String(16), nullable=False),
-    Column("id", String(128), nullable=False),
-    Column("campaign", String(48), nullable=False),
-    Column("worker", String(200), nullable=False),
-    Column("study", String(128), nullable=False),
-    Column("begun_at", Double, nullable=False),
-    Column("labels_before", BigInteger, nullable=False),
-    Column("status", String(128), nullable=False),
-    Column("status_at", Double),
+    *_fields(Visit),
     PrimaryKeyConstraint("platform", "id", "campaign"),
     Index("ix_visits_worker", "campaign", "worker"),
 )
@@ -124,36 +121,8 @@ campaigns = Table(
     "campaigns",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("id", String(48), nullable=False, unique=True),
-    Column("config", Text, nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("budget", BigInteger, nullable=False),
-    Column("deadline", Double),
-    Column("lease_seconds", Double),
-    Column("rho", Double, nullable=False),
-    Column("paused", Boolean, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("last_at", Double, nullable=False),
-    Column("tasks", BigInteger, nullable=False),
-    Column("full", BigInteger, nullable=False),
-    Column("classes", BigInteger, nullable=False),
-    Column("spent", BigInteger, nullable=False),
-    Column("reserved", BigInteger, nullable=False),
-    Column("given", BigInteger, nullable=False),
-    Column("kept", BigInteger, nullable=False),
-    Column("late", BigInteger, nullable=False),
-    Column("expired", BigInteger, nullable=False),
-    Column("released", BigInteger, nullable=False),
-    Column("closed_seq", BigInteger),
-    Column("closed_reason", String(32)),
-    Column("arrivals", Double, nullable=False),
-    Column("arrival_s", Double, nullable=False),
-    Column("completions", Double, nullable=False),
-    Column("work_s", Double, nullable=False),
-    Column("last_arrival", Double),
-    Column("rules", Text, nullable=False, server_default="{}"),
-    Column("amended", Text, nullable=False, server_default="{}"),
-    Column("controls", BigInteger, nullable=False, server_default="0"),
+    *_fields(CampaignRow),
+    UniqueConstraint("id"),
     CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
 )
@@ -161,7 +130,7 @@ campaigns = Table(
 deleted_campaigns = Table(
     "deleted_campaigns",
     metadata,
-    Column("id", String(48), primary_key=True),
+    Column("id", Text, primary_key=True),
     Column("number", Integer),
     Column("deleted_at", Double, nullable=False),
     Column("rows", BigInteger, nullable=False),
@@ -173,7 +142,7 @@ events = Table(
     _campaign(),
     Column("seq", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
-    Column("kind", String(32), nullable=False),
+    Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),
     PrimaryKeyConstraint("campaign", "seq"),
 )
@@ -191,45 +160,26 @@ batches = Table(
     "batches",
     metadata,
     _campaign(),
-    Column("key", String(200), nullable=False),
+    Column("key", Text, nullable=False),
     Column("tasks", BigInteger, nullable=False),
-    Column("digest", String(64)),
+    Column("digest", Text),
     PrimaryKeyConstraint("campaign", "key"),
 )
 
+#: A campaign has one import at a time.
 imports = Table(
     "imports",
     metadata,
-    Column("id", String(32), nullable=False, primary_key=True),
-    Column("campaign", String(48), nullable=False),
-    Column("batch", String(200)),
-    Column("state", String(16), nullable=False),
-    Column("owner", String(300), nullable=False),
-    Column("started_at", Double, nullable=False),
-    Column("beat_at", Double, nullable=False),
-    Column("rows", BigInteger, nullable=False),
-    Column("first", BigInteger, nullable=False),
-    Column("added", BigInteger, nullable=False),
-    Column("known", BigInteger, nullable=False),
-    Column("digest", String(64)),
-    Column("config", Text),
-    Column("priors", Text, nullable=False),
-    Column("counts", Text, nullable=False),
-    Column("error", Text),
-    Index(
-        "ix_imports_active",
-        "campaign",
-        unique=True,
-        sqlite_where=text(_ACTIVE),
-        postgresql_where=text(_ACTIVE),
-    ),
+    *_fields(ImportRow),
+    PrimaryKeyConstraint("id"),
+    _partial_index("ix_imports_active", "campaign", where="state IN ('staging', 'publishing')", unique=True),
     Index("ix_imports_campaign", "campaign", "started_at"),
 )
 
 import_chunks = Table(
     "import_chunks",
     metadata,
-    Column("import", String(32), ForeignKey("imports.id"), nullable=False),
+    Column("import", Text, ForeignKey("imports.id"), nullable=False),
     Column("first", BigInteger, nullable=False),
     Column("data", Text, nullable=False),
     PrimaryKeyConstraint("import", "first"),
@@ -258,7 +208,7 @@ tasks = Table(
     metadata,
     _campaign(),
     Column("number", BigInteger, nullable=False),
-    Column("key", String(200), nullable=False),
+    Column("key", Text, nullable=False),
     Column("class_number", Integer, nullable=False),
     Column("place", Double, nullable=False),
     Column("node", Integer, nullable=False),
@@ -278,7 +228,7 @@ leases = Table(
     Column("number", BigInteger, nullable=False),
     Column("task", BigInteger, nullable=False),
     Column("worker", Integer, nullable=False),
-    Column("status", String(16), nullable=False),
+    Column("status", Text, nullable=False),
     Column("leased_at", Double, nullable=False),
     Column("expires_at", Double, nullable=False),
     Column("seq", BigInteger, nullable=False),
@@ -293,20 +243,8 @@ leases = Table(
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
-    Index(
-        "ix_leases_open",
-        "campaign",
-        "expires_at",
-        sqlite_where=text("status = 'leased'"),
-        postgresql_where=text("status = 'leased'"),
-    ),
-    Index(
-        "ix_leases_comment",
-        "campaign",
-        "number",
-        sqlite_where=text("comment IS NOT NULL"),
-        postgresql_where=text("comment IS NOT NULL"),
-    ),
+    _partial_index("ix_leases_open", "campaign", "expires_at", where="status = 'leased'"),
+    _partial_index("ix_leases_comment", "campaign", "number", where="comment IS NOT NULL"),
 )
 
 workers = Table(
@@ -314,21 +252,7 @@ workers = Table(
     metadata,
     _campaign(),
     Column("number", Integer, nullable=False),
-    Column("worker", String(200), nullable=False),
-    Column("given", BigInteger, nullable=False),
-    Column("labels", BigInteger, nullable=False),
-    Column("late", BigInteger, nullable=False),
-    Column("expired", BigInteger, nullable=False),
-    Column("released", BigInteger, nullable=False),
-    Column("seconds", Double, nullable=False),
-    Column("last_at", Double, nullable=False),
-    Column("bought", BigInteger, nullable=False),
-    Column("dropped", BigInteger, nullable=False),
-    Column("standing", String(16), nullable=False),
-    Column("reason", String(500), nullable=False),
-    Column("tested", BigInteger, nullable=False),
-    Column("free", BigInteger, nullable=False),
-    Column("turned_away", BigInteger, nullable=False),
+    *_fields(WorkerRow),
     PrimaryKeyConstraint("campaign", "number"),
     UniqueConstraint("campaign", "worker"),
 )
@@ -337,20 +261,10 @@ webhooks = Table(
     "webhooks",
     metadata,
     _campaign(),
-    Column("id", String(40), primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("types", String(200), nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("position", BigInteger, nullable=False),
-    Column("delivered", BigInteger, nullable=False),
-    Column("failures", BigInteger, nullable=False),
-    Column("first_failed_at", Double),
-    Column("next_at", Double, nullable=False),
-    Column("disabled", Text),
-    Column("last_at", Double),
-    Column("last_reply", Text, nullable=False),
-    Column("owner", String(64), nullable=False),
+    *_fields(Webhook, "campaign"),
+    Column("owner", Text, nullable=False),
     Column("claimed_until", Double, nullable=False),
+    PrimaryKeyConstraint("id"),
     Index("ix_webhooks_campaign", "campaign"),
 )
 

@@ -1,9 +1,9 @@
-"""Hold the read tables of a campaign against its events, and repair them, while the campaign goes on.
+"""Compare the read tables of a campaign with its log, and repair them, while the campaign goes on.
 
-The log is replayed beside the campaign, in memory and without a lock. Then one slice of rows after the other is
-compared, with the campaign locked and the replay brought up to its last event, so that every difference is real. A
-slice takes a fraction of a second, and commands run in between. A repaired slice leaves an event in the log, so that no
-process goes on with what it has in memory from before.
+Verification replays the log in memory and compares every row with the replay, all as of one moment and without a lock.
+Repair writes the rows that differ from the replay, some at a time with the campaign locked, and verifies again until
+nothing differs: a process that had loaded wrong rows may have written more of them meanwhile. Each step of a repair
+records an event, so that no process goes on with what it has in memory.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,31 +19,28 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, o
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.state import CampaignState, new_campaign
+from nextlabel.campaign.state import new_campaign
 from nextlabel.problem.tables import prior_table
 from nextlabel.store.campaign_tables import (
-    CHANGING,
     TASKS_ADDED,
     campaign_from,
-    changing_columns,
+    campaign_values,
     lease_columns,
     payload_from,
     read_events,
     task_columns,
     worker_columns,
 )
-from nextlabel.store.sql import SqlStore
-from nextlabel.store.statements import Runner, Values
-from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, texts, workers
+from nextlabel.store.sql import SqlStore, events_after
+from nextlabel.store.statements import Values
+from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, workers
 
-#: Events that are read at once, and rows that are compared at once.
+#: Events that are read at once, and rows that are compared or written at once.
 EVENTS, SLICE = 500, 1000
 #: The share of the work that replaying is, for the progress that is shown.
 REPLAYING = 0.8
-#: Columns by which the rows of a table are told apart.
-KEYS: Final[dict[Table, str]] = {
-    classes: "number", tasks: "number", leases: "number", workers: "number", batches: "key",
-}  # fmt: skip
+#: Tables by number, and the column that has it.
+NUMBERED: Final = (classes, tasks, leases, workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,164 +60,146 @@ class Verification:
         return not self.differing
 
 
-@dataclass(slots=True)
-class _Replay:
-    """A campaign that has followed its log, with the ids of its tasks."""
-
-    state: CampaignState
-    keys: list[str] = field(default_factory=list)
-
-    def follow(self, event: Event) -> None:
-        if event.kind == TASKS_ADDED:
-            self.keys += [task[0] for task in event.data["tasks"]]
-        self.state.apply(event)
-        self.state.end()
-
-    def size(self, table: Table) -> int:
-        """Rows of a table, by number."""
-        state = self.state
-        return {classes: len(state.classes), tasks: len(self.keys), leases: state.leases.size,
-                workers: len(state.workers), batches: 0}[table]  # fmt: skip
-
-    def rows(self, table: Table, campaign: int, first: int, end: int) -> list[Values]:
-        """Some rows of a table, by number; of batches all."""
-        state = self.state
-        if table is classes:
-            return [(campaign, k, json.dumps(prior_table(state.classes[k]))) for k in range(first, end)]
-        if table is tasks:
-            return [(campaign, *task_columns(state, k, self.keys[k])) for k in range(first, end)]
-        if table is leases:
-            return lease_columns(campaign, state, range(first, end))
-        if table is workers:
-            return [worker_columns(campaign, state, k) for k in range(first, end)]
-        return [(campaign, key, *batch) for key, batch in state.batches.items()]
-
-
 def verify(store: SqlStore, id: str, repair: bool, progress: Callable[[float], None] | None = None) -> Verification:
     """Compare every row of a campaign with what its events say; with ``repair``, write what they say."""
-    return _Verifier(store, id, repair, progress or (lambda fraction: None)).run()
+    verifier = _Verifier(store, id, progress or (lambda fraction: None))
+    differing: dict[str, int] = {}
+    while wrong := verifier.compare():
+        differing = {table.name: len(keys) for table, keys in wrong.items()} | differing
+        if not repair:
+            break
+        verifier.repair(wrong)
+    return Verification(verifier.state.row.seq, differing, repair and bool(differing))
 
 
 class _Verifier:
-    def __init__(self, store: SqlStore, id: str, repair: bool, progress: Callable[[float], None]) -> None:
-        self._store, self._id, self._repair, self._progress = store, id, repair, progress
+    """A campaign that has followed its log, with the ids of its tasks, beside the one in the database."""
+
+    def __init__(self, store: SqlStore, id: str, progress: Callable[[float], None]) -> None:
+        self._store, self._id, self._progress = store, id, progress
         row, (first,) = store.row(id), store.events(id, 0, 1)
         config = CampaignSettings.from_log(first.data["config"])
-        self._replay = _Replay(new_campaign(id, config, row.created_at))
-        self._differing: dict[str, int] = {}
+        self.state, self._config = new_campaign(id, config, row.created_at), config.to_json()
+        self._keys: list[str] = []
+        with store.read() as connection:
+            which = select(campaigns.c.number).where(campaigns.c.id == id)
+            self._number = int(connection.execute(which).scalar_one())
 
-    def run(self) -> Verification:
-        total = max(self._store.row(self._id).seq, 1)
-        while self._read_on():
-            self._progress(min(REPLAYING * self._replay.state.row.seq / total, REPLAYING))
-        for done, table in enumerate(KEYS):
-            self._progress(REPLAYING + (1 - REPLAYING) * done / len(KEYS))
-            first = 0
-            while first >= 0:
+    def compare(self) -> dict[Table, list[Any]]:
+        """The keys of the rows that do not follow from the events, table by table."""
+        total, more = max(self._store.row(self._id).seq, 1), True
+        while more:
+            with self._store.read() as connection:
+                more = self._follow(connection)
+            self._progress(min(REPLAYING * self.state.row.seq / total, REPLAYING))
+        wrong: dict[Table, list[Any]] = {}
+        with self._store.read(repeatable=True) as connection:
+            self._follow_all(connection)
+            for table in NUMBERED:
+                wrong[table] = self._differing(connection, table)
+            wrong[batches] = self._unequal(connection, batches, list(self.state.batches), [])
+            stored = connection.execute(select(campaigns).where(campaigns.c.number == self._number)).one()
+            wrong[campaigns] = [] if campaign_from(tuple(stored))[1] == self.state.row else [self._number]
+        self._progress(1.0)
+        return {table: keys for table, keys in wrong.items() if keys}
+
+    def repair(self, wrong: dict[Table, list[Any]]) -> None:
+        """Write rows anew, a slice at a time."""
+        for table, keys in wrong.items():
+            for first in range(0, len(keys), SLICE):
                 begun = time.monotonic()
-                first = self._slice(table, first)
+                with self._store.write() as connection:
+                    connection.execute(
+                        select(campaigns.c.seq).where(campaigns.c.number == self._number).with_for_update()
+                    )
+                    self._follow_all(connection)
+                    self._write(connection, table, keys[first : first + SLICE])
                 time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
-        self._campaign()
-        return Verification(self._replay.state.row.seq, self._differing, self._repair and bool(self._differing))
 
-    def _read_on(self) -> bool:
+    def _follow(self, connection: Connection) -> bool:
         """Replay some more events; False if there are none."""
-        with self._store.read() as connection:
-            number = connection.execute(select(campaigns.c.number).where(campaigns.c.id == self._id)).scalar_one()
-            return self._follow(connection, int(number))
-
-    def _follow(self, connection: Connection, number: int) -> bool:
-        joined = events.outerjoin(texts, and_(texts.c.campaign == events.c.campaign, texts.c.seq == events.c.seq))
-        log = select(events.c.seq, events.c.at, events.c.kind, events.c.data, texts.c.data).select_from(joined)
-        which = log.where(events.c.campaign == number, events.c.seq > self._replay.state.row.seq)
-        rows = connection.execute(which.order_by(events.c.seq).limit(EVENTS)).all()
-        for event, _ in read_events(connection, number, rows, with_payloads=False):
-            self._replay.follow(event)
+        which = {"campaign": self._number, "after": self.state.row.seq, "many": EVENTS}
+        rows = connection.execute(events_after, which).all()
+        for event, _ in read_events(connection, self._number, rows, with_payloads=False):
+            self._apply(event)
         return bool(rows)
 
-    def _locked(self, connection: Connection) -> int:
-        """Lock the campaign and bring the replay to its last event; returns the campaign's number."""
-        found = connection.execute(
-            select(campaigns.c.number).where(campaigns.c.id == self._id).with_for_update()
-        ).scalar_one()
-        while self._follow(connection, int(found)):
+    def _follow_all(self, connection: Connection) -> None:
+        while self._follow(connection):
             pass
-        return int(found)
 
-    def _slice(self, table: Table, first: int) -> int:
-        """Compare some rows; returns where the next slice begins, -1 after the last."""
-        with self._store.write() as connection:
-            number = self._locked(connection)
-            size = self._replay.size(table)
+    def _apply(self, event: Event) -> None:
+        if event.kind == TASKS_ADDED:
+            self._keys += [task[0] for task in event.data["tasks"]]
+        self.state.apply(event)
+        self.state.end()
+
+    def _differing(self, connection: Connection, table: Table) -> list[int]:
+        """The numbers of the rows of a table that differ from the replay."""
+        state, wrong = self.state, list[int]()
+        size = {classes: len(state.classes), tasks: len(self._keys), leases: state.leases.size,
+                workers: len(state.workers)}[table]  # fmt: skip
+        for first in range(0, max(size, 1), SLICE):
             end = min(first + SLICE, size)
-            right = {row[1]: row for row in self._replay.rows(table, number, first, end)}
-            key = table.c[KEYS[table]]
-            which: list[ColumnElement[bool]] = [table.c.campaign == number]
-            if table is not batches:
-                which += [key >= first, key < end] if end < size else [key >= first]
-            stored = {row[1]: tuple(row) for row in connection.execute(select(table).where(*which))}
-            wrong = [k for k in {*stored, *right} if _plain(table, stored.get(k)) != _plain(table, right.get(k))]
+            which = [table.c.number >= first, *([table.c.number < end] if end < size else [])]
+            wrong += self._unequal(connection, table, range(first, end), which)
             if table is tasks:
-                self._check_payloads(connection, number, first, end)
-            if wrong:
-                self._count(table.name, len(wrong))
-                if self._repair:
-                    self._write(connection, table, number, wrong, [right[k] for k in wrong if k in right])
-                    self._record(connection, number, table.name, len(wrong))
-        return end if end < size else -1
+                self._check_payloads(connection, first, end)
+        return wrong
 
-    def _check_payloads(self, connection: Connection, number: int, first: int, end: int) -> None:
+    def _unequal(
+        self, connection: Connection, table: Table, keys: Sequence[Any], which: list[ColumnElement[bool]]
+    ) -> list[Any]:
+        """Of some rows, the keys of those that differ or that only one side has."""
+        right = {key: self._row(table, key) for key in keys}
+        found = connection.execute(select(table).where(table.c.campaign == self._number, *which))
+        stored = {row[1]: tuple(row) for row in found}
+        return [k for k in {*stored, *right} if _plain(table, stored.get(k)) != _plain(table, right.get(k))]
+
+    def _check_payloads(self, connection: Connection, first: int, end: int) -> None:
         """Payloads follow from nothing: one that is missing cannot be repaired."""
-        which = (payloads.c.campaign == number, payloads.c.number >= first, payloads.c.number < end)
-        found = {k for (k,) in connection.execute(select(payloads.c.number).where(*which))}
+        which = (payloads.c.campaign == self._number, payloads.c.number >= first, payloads.c.number < end)
+        there = set(connection.execute(select(payloads.c.number).where(*which)).scalars())
         for task in range(first, end):
-            if task not in found:
+            if task not in there:
                 payload_from(None, task)
 
-    def _write(
-        self, connection: Connection, table: Table, number: int, keys: Sequence[Any], rows: Sequence[Values]
-    ) -> None:
-        """Take the rows of these keys out, and whatever stands in the way of the right ones, and put those in."""
-        names = [column.name for column in table.c]
-        values = [dict(zip(names, row, strict=True)) for row in rows]
-        taken: list[ColumnElement[bool]] = [table.c[KEYS[table]].in_(keys)]
+    def _row(self, table: Table, key: Any) -> Values | None:
+        """A row as it follows from the log, None if there is none."""
+        state, number = self.state, self._number
+        if table is batches:
+            return (number, key, *state.batches[key]) if key in state.batches else None
+        if table is classes:
+            return (number, key, json.dumps(prior_table(state.classes[key]))) if key < len(state.classes) else None
         if table is tasks:
-            taken.append(tasks.c.key.in_([row["key"] for row in values]))
-        elif table is workers:
-            taken.append(workers.c.worker.in_([row["worker"] for row in values]))
-        elif table is leases:
-            taken += [and_(leases.c.task == row["task"], leases.c.worker == row["worker"]) for row in values]
-        connection.execute(delete(table).where(table.c.campaign == number, or_(*taken)))
-        if values:
-            connection.execute(insert(table), values)
+            return (number, *task_columns(state, key, self._keys[key])) if key < len(self._keys) else None
+        if table is leases:
+            return lease_columns(number, state, (key,))[0] if key < state.leases.size else None
+        return worker_columns(number, state, key) if key < len(state.workers) else None
 
-    def _campaign(self) -> None:
-        """The row of the campaign itself, which follows from all others."""
-        with self._store.write() as connection, closing(Runner(connection)):
-            number = self._locked(connection)
-            found = connection.execute(select(campaigns).where(campaigns.c.number == number)).one()
-            stored, right = campaign_from(tuple(found))[1], self._replay.state.row
-            if stored == right:
-                return
-            self._count(campaigns.name, 1)
-            if self._repair:
-                values = dict(zip(CHANGING, changing_columns(right), strict=True))
-                config = CampaignSettings.from_log(self._store.events(self._id, 0, 1)[0].data["config"])
-                where = update(campaigns).where(campaigns.c.number == number)
-                connection.execute(where.values(**values, config=config.to_json()))
-                self._record(connection, number, campaigns.name, 1)
-
-    def _record(self, connection: Connection, number: int, table: str, rows: int) -> None:
-        """Say in the log that rows were written anew."""
-        row, data = self._replay.state.row, {"table": table, "rows": rows}
+    def _write(self, connection: Connection, table: Table, keys: Sequence[Any]) -> None:
+        """Take rows out, and whatever stands in the way of the right ones, and put those in; say so in the log."""
+        if table is not campaigns:
+            names = [column.name for column in table.c]
+            rows = [row for row in (self._row(table, key) for key in keys) if row is not None]
+            values = [dict(zip(names, row, strict=True)) for row in rows]
+            taken: list[ColumnElement[bool]] = [table.c[names[1]].in_(keys)]
+            if table is tasks:
+                taken.append(tasks.c.key.in_([row["key"] for row in values]))
+            elif table is workers:
+                taken.append(workers.c.worker.in_([row["worker"] for row in values]))
+            elif table is leases:
+                taken += [and_(leases.c.task == row["task"], leases.c.worker == row["worker"]) for row in values]
+            connection.execute(delete(table).where(table.c.campaign == self._number, or_(*taken)))
+            if values:
+                connection.execute(insert(table), values)
+        row, data = self.state.row, {"table": table.name, "rows": len(keys)}
         event = Event(row.seq + 1, row.last_at, "rebuilt", data)
-        values = {"campaign": number, "seq": event.seq, "at": event.at, "kind": event.kind, "data": json.dumps(data)}
-        connection.execute(insert(events).values(values))
-        self._replay.follow(event)
-        connection.execute(update(campaigns).where(campaigns.c.number == number).values(seq=event.seq))
-
-    def _count(self, table: str, rows: int) -> None:
-        self._differing[table] = 1 if table == campaigns.name else self._differing.get(table, 0) + rows
+        new = {"campaign": self._number, "seq": event.seq, "at": event.at, "kind": event.kind, "data": json.dumps(data)}
+        connection.execute(insert(events).values(new))
+        self._apply(event)
+        changed = {**campaign_values(row), "config": self._config} if table is campaigns else {"seq": row.seq}
+        connection.execute(update(campaigns).where(campaigns.c.number == self._number).values(changed))
 
 
 def _plain(table: Table, row: Sequence[Any] | None) -> Any:

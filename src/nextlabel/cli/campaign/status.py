@@ -287,7 +287,7 @@ def audit(
 
 def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[str, str]:
     """The link for an expert, and what is to be said about its address."""
-    from nextlabel.campaign.audits import check_drawn
+    from nextlabel.campaign.known_answers import check_drawn
     from nextlabel.service.app_state import link_warning
     from nextlabel.service.links import LinkSigner, audit_url
     from nextlabel.service.settings import ServiceSettings

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from nextlabel.campaign.external_answers import SKIPPED, Skipped
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
-from nextlabel.campaign.outside_answers import SKIPPED, Skipped
 from nextlabel.errors import InputError
 from nextlabel.prose import listed
 

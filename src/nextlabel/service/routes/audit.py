@@ -7,7 +7,7 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Request
 
-from nextlabel.campaign.audits import check_drawn
+from nextlabel.campaign.known_answers import check_drawn
 from nextlabel.campaigns.status import AuditLink
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id

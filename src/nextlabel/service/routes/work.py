@@ -19,13 +19,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.replies import Lease, NoTask, Told
+from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.prose import iso, iso_or_none
 from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
 from nextlabel.service.middleware import principal_of, read_body, request_context
-from nextlabel.service.models import AskRequest, AskResponse, ReleaseRequest, TellRequest, ToldResponse
+from nextlabel.service.models import AskRequest, AskResponse, ReceiptResponse, ReleaseRequest, TellRequest
 from nextlabel.service.openapi import body_of, problems
 
 router = APIRouter(tags=["work"])
@@ -33,7 +33,7 @@ router = APIRouter(tags=["work"])
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
-_TELL: dict[int | str, dict[str, Any]] = {200: {"model": ToldResponse}, **problems(404, 409)}
+_TELL: dict[int | str, dict[str, Any]] = {200: {"model": ReceiptResponse}, **problems(404, 409)}
 
 
 @router.post("/campaigns/{campaign}/ask", responses=_ASK, openapi_extra=body_of(AskRequest, False), response_model=None)
@@ -73,7 +73,7 @@ async def tell(lease: LeaseId, request: Request) -> Response:
     body = TellRequest.parse(await request.body())
     told = await _run(lease, request, lambda commands: commands.tell(lease, body.label, principal.worker, body.comment))
     app_state(request).metrics.count_tell(told.status)
-    return told_response(told)
+    return receipt_response(told)
 
 
 @router.post(
@@ -83,21 +83,21 @@ async def release(lease: LeaseId, request: Request) -> Response:
     """Release a task to other workers; the same worker does not get it again."""
     worker = _checked_mover(lease, request)
     comment = ReleaseRequest.parse(await request.body()).comment
-    return told_response(await _run(lease, request, lambda commands: commands.release(lease, worker, comment)))
+    return receipt_response(await _run(lease, request, lambda commands: commands.release(lease, worker, comment)))
 
 
 @router.post("/leases/{lease}/renew", responses=_TELL, response_model=None)
 async def renew(lease: LeaseId, request: Request) -> Response:
     """Extend a lease that has not run out."""
     worker = _checked_mover(lease, request)
-    return told_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
+    return receipt_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
 
 
 @router.post("/leases/{lease}/undo", responses=_TELL, response_model=None)
 async def undo(lease: LeaseId, request: Request) -> Response:
     """Take an answer back while its lease would still run."""
     worker = _checked_mover(lease, request)
-    return told_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
+    return receipt_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
 
 
 def _checked_mover(lease: str, request: Request) -> str | None:
@@ -109,7 +109,7 @@ def _checked_mover(lease: str, request: Request) -> str | None:
     return principal.worker
 
 
-async def _run(lease: str, request: Request, command: Callable[[Commands], Told]) -> Told:
+async def _run(lease: str, request: Request, command: Callable[[Commands], Receipt]) -> Receipt:
     principal = principal_of(request)
     campaign = campaign_id_of_lease(lease, principal)
     return await app_state(request).command_queue.run(campaign, command)
@@ -132,7 +132,7 @@ def ask_response(reply: Lease | NoTask) -> Response:
     return JsonResponse(body)
 
 
-def told_response(told: Told) -> Response:
+def receipt_response(told: Receipt) -> Response:
     """The response to a command on a lease."""
     body = {
         "lease": told.lease, "task": told.task, "status": told.status, "label": told.label, "counted": told.counted,

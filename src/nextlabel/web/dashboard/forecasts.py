@@ -23,7 +23,7 @@ from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.forecast import forecast, replications_for
-from nextlabel.campaigns.table_cache import TableCache, TableStore, load_or_solve_index
+from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
 from nextlabel.errors import NextlabelError
 from nextlabel.policies.allocation import Group
 from nextlabel.policies.base import Policy
@@ -32,6 +32,7 @@ from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budget
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass, beta_of_score
 from nextlabel.solve.curve import bound_curve
+from nextlabel.store.sql import SqlStore
 
 #: Most and fewest replications: a dashboard needs three digits.
 MOST_REPLICATIONS, FEWEST_REPLICATIONS = 100, 4
@@ -63,7 +64,7 @@ def make_forecast_view(
     groups: dict[Group, int],
     now: float,
     table_cache: TableCache,
-    table_store: TableStore,
+    store: SqlStore,
 ) -> ForecastView:
     """Compute the forecast of one campaign."""
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
@@ -82,7 +83,7 @@ def make_forecast_view(
     if policy == "index":
         if not table_cache.has(row.config, classes, row.rho):
             return ForecastView(why="The policy's tables are being computed.", pending=True)
-        policy = Index(load_or_solve_index(row.config, classes, row.rho, table_store)[0])
+        policy = Index(load_or_solve_index(row.config, classes, row.rho, store)[0])
     tasks = int(table[:, 3].sum())
     found = forecast(
         [row.config.class_of(prior) for prior in classes],

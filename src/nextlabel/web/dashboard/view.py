@@ -410,7 +410,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "released": lambda c, who, what, d: f"{who} skipped {what}.{_said(d)}",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
     "undone": lambda c, who, what, d: f"{who} undid the label {_label(c, d)} of {what}.",
-    "unasked": lambda c, who, what, d: f"{who} took {what} without having been given it.",
+    "self_assigned": lambda c, who, what, d: f"{who} took {what} without having been given it.",
     "withdrawn": lambda c, who, what, d: (
         f"The label {_label(c, d)} of {who} for {what} was deleted where it was given."
     ),

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaign.replies import Lease, NoTask, Told
+from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.transitions import LABELLED, LATE
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.app_state import app_state
@@ -131,7 +131,7 @@ class WorkerView:
     labels_given: int | None
     completion_code: str
     undoable: UndoableAnswer | None
-    told: Told | None
+    told: Receipt | None
     note: str | None
     pending: Future[Any] | None
 
@@ -197,7 +197,7 @@ def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
     return command
 
 
-def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Told | None, str | None]:
+def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Receipt | None, str | None]:
     """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
     labels = commands.state.row.config.labels
     if action.move == "tell" and not 0 <= action.answer < len(labels):

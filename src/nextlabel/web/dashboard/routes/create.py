@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -17,6 +17,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import LANGUAGES, MOST_ANSWERS, declared
+from nextlabel.campaign.intake import SeenKeys
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
@@ -28,7 +29,6 @@ from nextlabel.files.delimited import DelimitedTable
 from nextlabel.files.tasks import guess_columns
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
-from nextlabel.store.disk_keys import KeysOnDisk
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.forecasts import BudgetCurve
 from nextlabel.web.dashboard.formatting import sentence
@@ -307,7 +307,7 @@ def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Ite
     table = DelimitedTable(file, "the file")
     place = {name: n for n, name in enumerate(table.columns)}
     rows, with_id = iter(table), form.id_column
-    with KeysOnDisk() as seen:
+    with closing(SeenKeys()) as seen:
         while some := list(islice(rows, ROWS)):
             keys = [cells[place[with_id]].strip() for _, cells in some] if with_id else []
             earlier = {key: int(row) for key, row in seen.find(keys).items()}

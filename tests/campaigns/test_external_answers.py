@@ -8,7 +8,7 @@ import pytest
 from live_crowds import read_anew
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel
-from nextlabel.campaign.outside_answers import SKIPPED
+from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.service import CampaignService

@@ -8,10 +8,10 @@ same again changes nothing.
 the tool says                  what happens
 ============================== ======================================================================================
 an answer to a lease           ``tell``: counted, or late
-an answer without a lease      ``unasked``, then ``tell``: counted like a late one, while the budget and the task allow
+an answer without a lease      ``self_assigned``, then ``tell``: counted like a late one, if budget and task allow
 another answer than before     ``withdrawn``, then ``tell``: it takes the old one's place in the budget
 no answer any more             ``withdrawn``: the budget has its price back, and the task may go to somebody else
-skipped                        ``release`` or ``withdrawn``; without a lease ``unasked``: they are not given it again
+skipped                        ``release`` or ``withdrawn``; without a lease ``self_assigned``: they do not get it again
 ============================== ======================================================================================
 
 A label that the requester dropped stays as it is.
@@ -22,9 +22,10 @@ from __future__ import annotations
 from typing import Final
 
 from nextlabel.campaign.commands import Commands, checked_worker
-from nextlabel.campaign.replies import Told
-from nextlabel.campaign.rows import lease_id
+from nextlabel.campaign.replies import Receipt
+from nextlabel.campaign.rows import LeaseRow, lease_id
 from nextlabel.campaign.transitions import LEASED, after
+from nextlabel.errors import NotFoundError
 
 
 class Skipped:
@@ -37,40 +38,42 @@ class Skipped:
 SKIPPED: Final = Skipped()
 
 
-def follow_answer(
-    campaign: Commands, task: int, worker: str, lease: str | None, answer: object | Skipped | None
-) -> Told | None:
+def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Skipped | None) -> Receipt | None:
     """Make the worker's answer to a task ``answer``; None is no answer.
 
-    ``lease`` is the worker's for this task, None if there is none. Returns what became of it, None if there is nothing.
+    Returns what became of the worker's lease, None if there is nothing.
     """
     checked_worker(worker)
-    wanted = None if answer is None or isinstance(answer, Skipped) else campaign.state.row.config.answer(answer)
+    state, row = campaign.state, campaign.state.row
+    wanted = None if answer is None or isinstance(answer, Skipped) else row.config.answer(answer)
+    task = state.source.tasks_by_key([key]).get(key)
+    if task is None:
+        raise NotFoundError(f"there is no task {key[:60]!r} in campaign {row.id!r}.", "Add the task first.")
     campaign.expire()
+    lease = state.lease_of(task.number, worker)
     if lease is None:
         if answer is None:
             return None
-        lease = _unasked(campaign, task, worker)
-    found = campaign.state.lease(lease)
-    if found is None or found.dropped:
+        lease = _assign_to_self(campaign, task.number, worker)
+    if lease.dropped:
         return None
-    if found.label is not None and found.label != wanted:
-        after(found.status, "withdraw")
-        campaign.record("withdrawn", {"lease": lease, "label": found.label, "counted": bool(found.counted)})
+    if lease.label is not None and lease.label != wanted:
+        after(lease.status, "withdraw")
+        campaign.record("withdrawn", {"lease": lease.id, "label": lease.label, "counted": bool(lease.counted)})
         campaign.reopen()
     if wanted is not None:
-        return campaign.tell(lease, answer, worker)
-    if isinstance(answer, Skipped) and found.status == LEASED:
-        return campaign.release(lease, worker)
+        return campaign.tell(lease.id, answer, worker)
+    if isinstance(answer, Skipped) and lease.status == LEASED:
+        return campaign.release(lease.id, worker)
     campaign.closing_reason()
-    return campaign.told(lease)
+    return campaign.receipt(lease.id)
 
 
-def _unasked(campaign: Commands, task: int, worker: str) -> str:
+def _assign_to_self(campaign: Commands, task: int, worker: str) -> LeaseRow:
     """A lease for a task that nobody gave the worker."""
     row = campaign.state.row
     if row.config.knows_workers and campaign.crowd().crowd.tasks <= task:
         campaign.refit(wait=True)  # the label that follows is learnt at once, and the task must be known
     id = lease_id(row.id, row.given)
-    campaign.record("unasked", {"lease": id, "task": task, "worker": worker})
-    return id
+    campaign.record("self_assigned", {"lease": id, "task": task, "worker": worker})
+    return campaign.state.get_lease(id)

@@ -1,0 +1,96 @@
+"""Tasks whose true answer is known: control questions, and items of an audit.
+
+A *control question* has an answer that the requester knows; workers get it among the others, so that something is
+learnt of them (``campaign.controls``). An *audit* draws tasks at random whose truth an expert finds out, so that the
+accuracy of the results is known. Drawn are tasks of all that are not control questions, whatever labels they have: so
+the sample says what share of the results is right at any later time, whatever the model believes (``crowd.audit``).
+Further draws add to it. What the expert says is not used for the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.rows import CampaignRow, TaskRow
+from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.problem.tasks import whole
+
+#: Answers in one event, and in one command; tasks of one audit, all draws together.
+IN_EVENT, AT_ONCE, MOST_AUDITED = 1000, 100_000, 2000
+_HINT: Final = "Give the id of a task and one of the campaign's labels."
+
+
+def set_gold(campaign: Commands, answers: Mapping[str, object]) -> int:
+    """Take answers by the ids of tasks, all of them or none; returns how many are new or corrected."""
+    if len(answers) > AT_ONCE:
+        raise InputError(f"{len(answers):,} answers are too many at once.", f"Give at most {AT_ONCE:,}.")
+    known = _by_task(campaign, answers)
+    missing = next((key for key, (task, _) in known.items() if task is None), None)
+    if missing is not None:
+        raise NotFoundError(f"the campaign has no task {missing[:60]!r}.", _HINT)
+    new = [[task.number, gold] for task, gold in known.values() if task is not None and task.gold != gold]
+    record_gold(campaign, new)
+    return len(new)
+
+
+def record_gold(campaign: Commands, answers: list[list[Any]]) -> None:
+    """Write answers [number of the task, answer] to the log."""
+    for first in range(0, len(answers), IN_EVENT):
+        campaign.record("gold_set", {"answers": answers[first : first + IN_EVENT]})
+    if answers:
+        campaign.closing_reason()
+
+
+def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
+    """Draw tasks at random, beside those that were drawn before; returns how many there are now."""
+    many = whole("items", items, 1, "Give the number of items to audit, e.g. 60.")
+    number = whole("seed", seed, 0, "Give a whole number such as 0.")
+    campaign.settle()
+    row = campaign.state.row
+    drawn = dict(row.rules.audit)
+    if len(drawn) + many > MOST_AUDITED:
+        raise InputError(f"an audit has at most {MOST_AUDITED:,} items.", "Draw fewer.")
+    order = np.random.default_rng([row.config.seed, number, len(drawn)]).permutation(row.tasks)
+    free = (int(task) for task in order if int(task) not in drawn)
+    tasks = list(islice((task for task in free if not campaign.state.is_control(task)), many))
+    if many > len(tasks):
+        raise ConflictError(f"{many:,} items are to be drawn, and {len(tasks):,} are left.", "Draw fewer.")
+    campaign.record("audit_drawn", {"tasks": sorted(tasks), "seed": number})
+    return len(drawn) + many
+
+
+def answer_audit(campaign: Commands, answers: Mapping[str, object]) -> int:
+    """What the expert found, by the ids of drawn tasks, all or none; returns how many are new or corrected."""
+    drawn, new = dict(campaign.state.row.rules.audit), []
+    for key, (task, answer) in _by_task(campaign, answers).items():
+        if task is None or task.number not in drawn:
+            raise NotFoundError(
+                f"task {key[:60]!r} was not drawn for the audit.",
+                "Answer items that were drawn: an audit of chosen ones says nothing of the others.",
+            )
+        if drawn[task.number] != answer:
+            new.append([task.number, answer])
+    if new:
+        campaign.record("audit_answered", {"answers": new})
+    return len(new)
+
+
+def check_drawn(row: CampaignRow) -> None:
+    """Refuse to go on without items."""
+    if not row.rules.audit:
+        raise ConflictError("no items have been drawn for an audit.", "Draw some first.")
+
+
+def _by_task(campaign: Commands, answers: Mapping[str, object]) -> dict[str, tuple[TaskRow | None, int]]:
+    """Answers by the ids of tasks, each with its task, if there is one."""
+    campaign.settle()
+    if not answers:
+        raise InputError("no answers are given.", _HINT)
+    numbers = {key: campaign.state.row.config.answer(answer) for key, answer in answers.items()}
+    tasks = campaign.state.source.tasks_by_key(list(numbers))
+    return {key: (tasks.get(key), answer) for key, answer in numbers.items()}

@@ -1,7 +1,7 @@
 """``python -m benchmarks.deadline_tables``: how accurate the index table with a deadline is.
 
 K = 100, U = 300, r/mu = 25, T = 60. At some prices the fourth-order sweep over all times left, in steps of a mean time
-between arrivals, says of every state, arrivals left and time to spare whether to assign. An index on the wrong side of
+between arrivals, says of every state, arrivals left and slack time whether to assign. An index on the wrong side of
 such a price is off by at least its distance from the price. Where an index is far above a price at which the sweep
 waits, the problem is not indexable there.
 """
@@ -18,14 +18,14 @@ from nextlabel.arrays import Floats
 from nextlabel.kernels.index import offered, sweep
 from nextlabel.policies.index import TOLERANCE
 from nextlabel.solve.index import index_cut
-from nextlabel.solve.index_roots import IndexWork, least_time_to_spare
+from nextlabel.solve.index_roots import IndexWork, least_slack_time
 from nextlabel.solve.truncation import make_cut, make_timeline
 
 PROBLEM = nl.Problem.identical(tasks=100, budget=300, arrival_rate=10.0, horizon=60.0)
 RATE = PROBLEM.peak_rate
 #: Three prices among those that a deadline takes from the largest index, and others.
 PRICES = (0.24988, 0.2499, 0.24997, 0.18745, 0.155, 0.0468, 0.03, 0.0164)
-#: Times to spare, from the least that the table knows.
+#: Times to slack_time, from the least that the table knows.
 SPARE = (18.5, 19.0, 20.0, 22.0, 25.0, 30.0)
 #: Indices nearer to a price than this are compared with it, and gains smaller than that are none.
 NEAR, NONE = 5e-4, 1e-9
@@ -59,7 +59,7 @@ def main() -> None:
     slow = IndexWork(PROBLEM, PROBLEM.classes[0], cut, make_timeline(PROBLEM, round(PROBLEM.horizon * RATE)))
     pairs = offered(slow.stack.first, slow.grid)
     sys.stdout.write(
-        f"{len(table.tau)} layers from a time to spare of {least_time_to_spare(PROBLEM):.2f} on, "
+        f"{len(table.tau)} layers from a slack time of {least_slack_time(PROBLEM):.2f} on, "
         f"error by twice as many {table.error:.1e}.\n"
     )
     V, N = np.zeros((2, PROBLEM.budget, slow.states, slow.line.layers))

@@ -27,7 +27,7 @@ from benchmarks.timing import seconds as in_words
 
 #: Flops for a state and arrival (and layer of time) in a sweep, and for a state, arrival and price of a table.
 SWEEP, TABLE = 20, 16
-#: The same with layers of time to spare, for each of them.
+#: The same with layers of slack time, for each of them.
 LAYER = 32
 FLOP = 0.25e-9
 #: Prices of a table are side by side, so that several are done at once.
@@ -68,17 +68,17 @@ def index_deadline() -> Answer:
     nl.index_table(nl.Problem.identical(tasks=2, budget=3, horizon=10.0), tolerance=1e-6)
     problem = nl.Problem.identical(tasks=100, budget=300, arrival_rate=10.0, horizon=60.0)
     updates = [0.0]
-    with suppress(ImportError):  # versions that had no layers of time to spare have no count
+    with suppress(ImportError):  # versions that had no layers of slack time have no count
         from nextlabel.solve import index_roots
 
         nl.index_table(nl.Problem.identical(tasks=100, budget=50, arrival_rate=10.0, horizon=60.0), tolerance=1e-2)
-        narrow = index_roots.SpareWork._sweep
+        narrow = index_roots.SlackTimeWork._sweep
 
-        def counted(self: index_roots.SpareWork, prices: np.ndarray, at: np.ndarray, *rest: Brackets) -> None:
+        def counted(self: index_roots.SlackTimeWork, prices: np.ndarray, at: np.ndarray, *rest: Brackets) -> None:
             updates[0] += len(prices) * int(at[-1]) * self.states * self.layers
             narrow(self, prices, at, *rest)
 
-        index_roots.SpareWork._sweep = counted  # type: ignore[assignment, method-assign]
+        index_roots.SlackTimeWork._sweep = counted  # type: ignore[assignment, method-assign]
     begun = process_time()
     table = nl.index_table(problem, tolerance=1e-6)
     taken = process_time() - begun

@@ -99,7 +99,7 @@ def many_priors() -> Row:
 def per_arrival() -> Row:
     """One price for each of 3000 arrivals with many labels in flight."""
     problem = nl.Problem.identical(tasks=1000, budget=3000, arrival_rate=100.0)
-    with counting(PricedProblem, "backward", lambda self, *_: self.states) as states:
+    with counting(PricedProblem, "backward", lambda self, *_: self.sweeps.grid.states) as states:
         run = timed(lambda: nl.upper_bound(problem, "per-arrival"), 1)
     work = 2 * SWEEP * states[0] * 3000 * len(states)
     return Row(

@@ -15,7 +15,7 @@ from nextlabel.problem.tasks import fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import deadline_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.present_bound import present_bound
 
 #: Tasks, budget, arrival rate, completion rate, horizon; whether the optimum is within reach, and prices per arrival.
 PROBLEMS = (
@@ -35,7 +35,7 @@ def main() -> None:
     for K, U, r, mu, T, exact, per_arrival in PROBLEMS:
         problem = Problem.identical(K, U, arrival_rate=r, completion_rate=mu, horizon=T)
         fresh = fresh_groups(problem.classes)
-        counted = standing_bound(problem.classes, fresh, U, mean_arrivals=r * T).upper
+        counted = present_bound(problem.classes, fresh, U, mean_arrivals=r * T).upper
         prices = f"{upper_bound(problem, 'per-arrival').per_task:.5f}" if per_arrival else "too large"
         begin = perf_counter()
         found = deadline_bound(problem, fresh, U)

@@ -17,7 +17,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.present_bound import present_bound
 from oracles import Task
 from task_groups import group_tasks
 from tolerances import ROUNDING
@@ -55,7 +55,7 @@ def test_when_all_is_decided_it_is_what_it_is_now() -> None:
     assert found.mean == pytest.approx(found.now, abs=ROUNDING)
     assert found.half_width == pytest.approx(0.0, abs=ROUNDING)
     assert found.labels_used == 0
-    assert found.now == pytest.approx(standing_bound([TaskClass(3)], groups, 0).now, abs=ROUNDING)
+    assert found.now == pytest.approx(present_bound([TaskClass(3)], groups, 0).now, abs=ROUNDING)
 
 
 def test_labels_in_flight_come_in() -> None:
@@ -122,7 +122,7 @@ def test_no_forecast_is_above_the_bound(policy: str) -> None:
     rates = {"arrival_rate": 0.2, "completion_rate": 0.4}
     rule = Index(cap=6) if policy == "index" else policy
     found = forecast(classes, groups, 300, rule, **rates, replications=100)
-    above = standing_bound(classes, groups, 300, sure=True).upper
+    above = present_bound(classes, groups, 300, sure=True).upper
     assert found.mean <= above + found.half_width
     assert found.now < found.mean
     assert np.all(np.diff(found.quantiles) >= 0)
@@ -137,7 +137,7 @@ def test_more_answers_and_tasks_that_are_full() -> None:
     rng = np.random.default_rng(81)
     groups = Groups(np.zeros(5, dtype=int), rng.integers(0, 200, 5), rng.integers(0, 2, 5), np.full(5, 6))
     found = forecast(classes, groups, 40, "okg-pending", **RATES, replications=50)
-    assert found.now < found.mean <= standing_bound(classes, groups, 40).upper + found.half_width
+    assert found.now < found.mean <= present_bound(classes, groups, 40).upper + found.half_width
     assert found.labels_used == 40
 
 

@@ -10,11 +10,11 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
-from nextlabel.kernels.batches import Batches, Plan, batch_backward, batch_forward
+from nextlabel.kernels.priced import Batches, Plan, forward
+from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.per_arrival import PricedProblem
-from nextlabel.solve.relaxed import no_delay_edge
+from nextlabel.solve.per_arrival import PricedProblem, PricedTasks
 from nextlabel.solve.truncation import make_cut, make_timeline
 from tolerances import ROUNDING
 
@@ -31,54 +31,60 @@ def swept(priors: tuple[Prior, ...], rho: float, cap: int, flight: int, cost: fl
 
 
 def prices_of(priced: PricedProblem) -> np.ndarray:
-    return 0.2 * float(priced.stack.spread.max()) * (1.0 + 0.5 * np.sin(np.arange(priced.line.arrivals)))
+    return 0.2 * float(priced.stack.spread.max()) * (1.0 + 0.5 * np.sin(np.arange(len(priced.come))))
 
 
-def batches_of(size: np.ndarray, rho: float) -> Batches:
-    return Batches(size.astype(float), size.sum() - np.cumsum(size) + size, np.expm1(size * log1p(1.0 / rho)), inf)
+@pytest.mark.parametrize(("priors", "rho", "cap", "flight", "cost"), CASES)
+def test_one_arrival_each(priors: tuple[Prior, ...], rho: float, cap: int, flight: int, cost: float) -> None:
+    """The sweep of many prices side by side (``kernels.sweep``) is another recursion for the same numbers."""
+    priced = swept(priors, rho, cap, flight, cost)
+    prices = prices_of(priced)
+    priced.backward(prices)
+    grid, U = priced.sweeps.grid, len(prices)
+    paid = np.ascontiguousarray((prices + cost)[::-1, None])
+    for b in range(len(priors)):
+        block = new_block(grid.states, 1, 1)
+        fill_edges(priced.stack.one(b), grid, np.array([paid.min()]), block)
+        V, N = np.empty((2, U + 1, grid.states, 1))
+        steps = no_deadline(rho, 1.0, grid.W)
+        sweep_rows(priced.stack.one(b), grid, steps, paid, np.arange(U + 1), False, block, V, N)
+        np.testing.assert_allclose(priced.V[b, :, 0], V[:, :, 0], atol=ROUNDING)
 
 
 @pytest.mark.parametrize("eps", [0.0, 1e-3])
 @pytest.mark.parametrize(("priors", "rho", "cap", "flight", "cost"), CASES)
-def test_one_arrival_each(
+def test_forward_earns_the_value(
     priors: tuple[Prior, ...], rho: float, cap: int, flight: int, cost: float, eps: float
 ) -> None:
+    """Followed from fresh tasks, the best decisions earn V and what they pay; smoothing takes off eps each at most."""
     priced = swept(priors, rho, cap, flight, cost)
     prices = prices_of(priced)
-    priced.backward(prices, eps)
-    lattices, U = priced.stack.arrays, len(prices)
-    batches = batches_of(np.ones(U, dtype=np.int64), rho)
-    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost)
-    V = np.empty((len(priors), U + 1, priced.states))
-    batch_backward(lattices, priced.grid, batches, prices + cost, eps, edge, V)
-    np.testing.assert_allclose(V, priced.V[:, :, 0], atol=ROUNDING)
-    if eps == 0.0:
-        return  # ties may fall either way
-    for mode in (0, 1):
-        out = Plan(priced.counts[:, None] * priced.initial, np.zeros(U), np.zeros((len(priors), U, priced.states)))
-        batch_forward(lattices, priced.grid, batches, prices + cost, cost, eps, mode == 1, V, out)
-        worth = priced.forward(prices, eps, mode)
-        np.testing.assert_allclose(out.given, priced.given, atol=1e-9)
-        assert (out.x * V[:, 0]).sum() - cost * out.given.sum() == pytest.approx(worth, abs=1e-9)
-        np.testing.assert_allclose(out.act.sum(axis=(0, 2)), out.given, atol=1e-9)
+    value = priced.backward(prices, eps)
+    earned = priced.forward(prices, eps, 0) - float((prices * priced.given).sum())
+    labels = float(priced.given.sum())
+    if cap == flight:  # on the edge the no-delay continuation is worth more than deciding, and is not followed
+        assert earned <= value + eps * labels * 10 + 1e-9
+    act = priced.measure(prices, eps, 1)
+    np.testing.assert_allclose(act.sum(axis=(0, 2)), priced.given, atol=1e-9)
 
 
 @pytest.mark.parametrize(("priors", "rho", "cap", "flight", "cost"), CASES)
 def test_plan_is_feasible(priors: tuple[Prior, ...], rho: float, cap: int, flight: int, cost: float) -> None:
     """Unequal batches: no batch gives more than it has, tasks stay as many, and the plan is worth less than B."""
-    priced = swept(priors, rho, cap, flight, cost)
+    one = swept(priors, rho, cap, flight, cost)
     size = np.array([1, 3, 9, 14, 9, 3, 1])
-    batches, lattices = batches_of(size, rho), priced.stack.arrays
-    prices = np.linspace(0.3, 0.1, len(size)) * float(priced.stack.spread.max())
-    edge = no_delay_edge(lattices, priced.grid, float(prices.min()) + cost)
-    V = np.empty((len(priors), len(size) + 1, priced.states))
-    tasks = priced.counts[:, None] * priced.initial
+    odds = np.expm1(size * log1p(1.0 / rho))
+    batches = Batches(size.astype(float), size.sum() - np.cumsum(size) + size, odds, inf)
+    prices = np.linspace(0.3, 0.1, len(size)) * one.sweeps.spread
+    priced = PricedTasks(one.sweeps, batches, one.tasks)
+    bound = priced.backward(prices) + float((prices * size).sum())
     for eps in (0.0, 1e-3):
-        batch_backward(lattices, priced.grid, batches, prices + cost, eps, edge, V)
-        out = Plan(tasks.copy(), np.zeros(len(size)), np.zeros((len(priors), len(size), priced.states)))
-        batch_forward(lattices, priced.grid, batches, prices + cost, cost, eps, True, V, out)
-        assert np.all(out.given <= size + 1e-9) and np.all(out.x >= -1e-12) and np.all(out.act >= 0.0)
-        np.testing.assert_allclose(out.x.sum(axis=1), tasks.sum(axis=1), rtol=1e-12)
-        earned = (out.x * V[:, 0]).sum() - cost * out.given.sum()
-        batch_backward(lattices, priced.grid, batches, prices + cost, 0.0, edge, V)
-        assert earned <= (tasks * V[:, -1]).sum() + (prices * size).sum() + 1e-9
+        priced.backward(prices, eps)
+        x, act = one.tasks[:, None].copy(), np.zeros((len(priors), len(size), one.sweeps.grid.states))
+        out = Plan(x, np.zeros(len(size)), act)
+        forward(one.stack, one.sweeps.grid, batches, priced.steps, prices + cost, cost, eps, True, priced.V, out)
+        assert np.all(out.given <= size + 1e-9) and np.all(x >= -1e-12) and np.all(act >= 0.0)
+        np.testing.assert_allclose(x.sum(axis=(1, 2)), one.tasks.sum(axis=1), rtol=1e-12)
+        earned = float((x * priced.V[:, 0]).sum() - cost * out.given.sum())
+        assert earned == pytest.approx(priced.forward(prices, eps, 1), abs=1e-9)
+        assert earned <= bound + 1e-9

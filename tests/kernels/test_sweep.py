@@ -37,7 +37,7 @@ def work_of(prior: Prior, rho: float, cap: int, flight: int) -> IndexWork:
 def test_values_and_labels(prior: Prior, rho: float, cap: int, flight: int) -> None:
     work = work_of(prior, rho, cap, flight)
     prices = work.top * np.array([0.9, 0.61, 0.3, 0.17, 0.05, 0.013, 1e-4, 0.0])
-    block, arrays = work.block(prices), work.stack.arrays
+    block, arrays = work.block(prices), work.stack
     fill_edges(arrays, work.grid, prices, block)
     V, N = np.zeros((2, len(prices), ROWS, work.states, 1))
     for p, price in enumerate(prices):
@@ -66,7 +66,7 @@ def test_brackets(prior: Prior, rho: float, cap: int, flight: int, monkeypatch: 
             if side_by_side:
                 block = work.block(prices)
                 assert block.V.shape[2] == 16
-                narrow(work.stack.arrays, work.grid, work.steps, prices, at, block, out)
+                narrow(work.stack, work.grid, work.steps, prices, at, block, out)
             else:
                 V, N = np.zeros((2, ROWS, work.states, 1))
                 work.call(narrow_over_time, prices, at, V, N, out)

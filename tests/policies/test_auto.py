@@ -199,7 +199,7 @@ def test_the_sweep_of_many_levels_is_the_recursion(sure: float) -> None:
     out, labels = np.empty((2, 3, grid.states, 3))
     steps = no_deadline(problem.rho, 1.0, grid.W)._replace(x=np.array([1.0 - sure]))
     paid = path[::-1, None] * level + problem.label_cost
-    sweep_rows(stack.arrays, grid, steps, paid, rows, True, new_block(grid.states, 1, 3), out, labels)
+    sweep_rows(stack, grid, steps, paid, rows, True, new_block(grid.states, 1, 3), out, labels)
     assert out[2, 0] == pytest.approx([slow_value(problem, path.tolist(), k, sure) for k in level], abs=1e-13)
     assert out[1, 0] == pytest.approx([slow_value(problem, path[2:].tolist(), k, sure) for k in level], abs=1e-13)
 

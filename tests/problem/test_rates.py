@@ -167,7 +167,7 @@ def test_supersolution_is_above_for_any_step(
     pieces = [(T * at, rate) for at, rate in pieces]
     lam = np.array(data.draw(st.lists(prices, min_size=U, max_size=U)))
     problem = problem_of(task, U, T, pieces)
-    lattices = stack_classes(problem.classes, U, U).arrays
+    lattices = stack_classes(problem.classes, U, U)
     cap = data.draw(st.integers(1, U))
     grid, out = make_grid(lattices.first, cap, cap), np.empty(1)
     edge = no_delay_edge(lattices, grid, float(lam.min())).value

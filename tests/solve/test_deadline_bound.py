@@ -15,7 +15,7 @@ from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import charged, deadline_bound
 from nextlabel.solve.exact import exact_value
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.present_bound import present_bound
 from oracles import Task, joint_optimum
 from task_groups import group_tasks
 from tolerances import ROUNDING
@@ -61,7 +61,7 @@ def test_labels_that_come_too_late_are_lost() -> None:
     problem = Problem.identical(200, 800, arrival_rate=10.0, completion_rate=0.05, horizon=60.0)
     fresh = fresh_groups(problem.classes)
     found = deadline_bound(problem, fresh, 800)
-    patient = standing_bound(problem.classes, fresh, 800, mean_arrivals=600.0)
+    patient = present_bound(problem.classes, fresh, 800, mean_arrivals=600.0)
     assert found.upper < patient.upper - 0.04
     assert 0 <= found.slack < 0.004
     assert found.price == pytest.approx(0.0434, abs=5e-4)

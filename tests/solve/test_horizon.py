@@ -40,7 +40,7 @@ def above(task: Task, T: float, lam: np.ndarray, steps: int, cap: int | None = N
     """The supersolution at the root."""
     U = len(lam)
     problem = problem_of(task, U, T)
-    lattices = stack_classes(problem.classes, U, U).arrays
+    lattices = stack_classes(problem.classes, U, U)
     grid = make_grid(lattices.first, cap or U, cap or U)
     edge = no_delay_edge(lattices, grid, float(lam.min())).value
     out = np.empty(1)

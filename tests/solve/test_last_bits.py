@@ -21,7 +21,7 @@ from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index import index_table
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.present_bound import present_bound
 from tolerances import BOUND, EXACT, INDEX, INDEX_FINITE, LAST_BITS, PER_ARRIVAL
 
 Move = Callable[[float], float]
@@ -81,7 +81,7 @@ def test_budget_curve(move: Move) -> None:
 @pytest.mark.parametrize("move", MOVES)
 def test_standing_bound(move: Move) -> None:
     groups = [np.array(column) for column in ([0, 0, 1], [0, 1, 2], [0, 1, 0], [3, 1, 3])]
-    one, other = (standing_bound(moved(m).classes, groups, 9) for m in (still, move))
+    one, other = (present_bound(moved(m).classes, groups, 9) for m in (still, move))
     assert abs(other.upper - one.upper) <= max(one.slack, other.slack) + LAST_BITS
 
 

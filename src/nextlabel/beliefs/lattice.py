@@ -20,7 +20,7 @@ Guarantee: exact (the lattice is the model). Cost: N (2 + 2 J) numbers; ``simple
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,11 +33,16 @@ from nextlabel.kernels.inputs import Lattices
 ACCURACY = Accuracy()
 
 
-class Levels:
-    """Nodes by level: those of level m are ``first[m] .. first[m+1]-1``."""
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Nodes by level, with rewards, predictive probabilities and children."""
 
-    __slots__ = ()
     first: Ints
+    reward: Floats
+    ceiling: Floats
+    prob: Floats
+    child: Ints
+    alike: Ints | None = None
 
     @property
     def depth(self) -> int:
@@ -48,18 +53,6 @@ class Levels:
     def nodes(self) -> int:
         """Number of nodes N."""
         return int(self.first[-1])
-
-
-@dataclass(frozen=True, slots=True)
-class Lattice(Levels):
-    """Nodes by level, with rewards, predictive probabilities and children."""
-
-    first: Ints
-    reward: Floats
-    ceiling: Floats
-    prob: Floats
-    child: Ints
-    alike: Ints | None = None
 
     @property
     def answers(self) -> int:
@@ -115,53 +108,18 @@ def triangle_counts(depth: int) -> tuple[Ints, Ints]:
     return counts.sum(axis=1), counts[:, 1]
 
 
-@dataclass(frozen=True, slots=True)
-class LatticeStack(Levels):
-    """B lattices that share ``first`` and ``child``; the other arrays have a leading axis of length B.
-
-    ``node_of`` maps a node of the priors' own lattice to its row here (they differ when nodes were lumped).
-    """
-
-    first: Ints
-    child: Ints
-    reward: Floats
-    ceiling: Floats
-    prob: Floats
-    node_of: Ints
-
-    @property
-    def spread(self) -> Floats:
-        """(B,) the most that any number of labels can add to any node's reward."""
-        return np.asarray((self.ceiling - self.reward).max(axis=1), dtype=np.float64)
-
-    @property
-    def arrays(self) -> Lattices:
-        """What the kernels take."""
-        return self.some(slice(None))
-
-    def some(self, which: slice) -> Lattices:
-        """The arrays of some of the lattices."""
-        return Lattices(self.first, self.child, self.reward[which], self.ceiling[which], self.prob[which])
-
-    def ended(self) -> LatticeStack:
-        """The same lattices where no label can follow the last level: what is known there is all that will be."""
-        ceiling = self.ceiling.copy()
-        ceiling[:, self.first[self.depth] :] = self.reward[:, self.first[self.depth] :]
-        return replace(self, ceiling=ceiling)
-
-
 def stack_lattices(
     priors: Sequence[Prior], thresholds: Sequence[float], rewards: Sequence[Reward], depth: int
-) -> LatticeStack:
+) -> Lattices:
     """The lattices of several priors with as many answers; a single one is lumped, which halves a symmetric problem."""
     if len(priors) == 1:
         lattice, node_of = lump(make_lattice(priors[0], thresholds[0], depth, rewards[0]))
-        return LatticeStack(
+        return Lattices(
             lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of
         )
     first, child, _ = simplex(priors[0].answers, depth)
     reward, ceiling, prob = _arrays(priors, np.asarray(thresholds, dtype=np.float64), rewards, depth)
-    return LatticeStack(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
+    return Lattices(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
 
 
 def make_lattice(prior: Prior, threshold: float, depth: int, reward: Reward = ACCURACY) -> Lattice:

@@ -23,7 +23,7 @@ plan, the curve is the forecast by budget, and ceiling and slack are None. ``upp
 (``solve.crowd.from_labels``), which takes a minute: it is computed after the rest, for small campaigns, and None until
 then. A bound for workers who are alike would be none for a policy that tells them apart.
 
-Guarantee: that of ``solve.standing``; with a deadline it is as good as the rates. Cost: some hundred sweeps over
+Guarantee: that of ``solve.present_bound``; with a deadline it is as good as the rates. Cost: some hundred sweeps over
 lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python share one class and one cache,
 ``CampaignService.certificates``, so that they cannot disagree.
 """
@@ -55,7 +55,7 @@ from nextlabel.policies.allocation import Group
 from nextlabel.policies.crowd.relaxation import LEARNT_GAP, Chain, RelaxationSolver, group_workers
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
-from nextlabel.solve.standing import Standing, standing_bound
+from nextlabel.solve.present_bound import PresentBound, present_bound
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -151,7 +151,7 @@ def _extras(left: int, most: int) -> Ints:
 class MostBefore:
     """The smaller of both bounds, per task."""
 
-    plain: Standing
+    plain: PresentBound
     timed: DeadlineBound | None
     assumes: str
 
@@ -194,7 +194,7 @@ class TimedBound:
         """Time that it took."""
         return 0.0 if self.bound is None else self.bound.seconds
 
-    def combined(self, plain: Standing) -> MostBefore:
+    def combined(self, plain: PresentBound) -> MostBefore:
         """The smaller of both bounds."""
         return MostBefore(plain, self.bound, self.assumes)
 
@@ -384,7 +384,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
     arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
-    bound = standing_bound(
+    bound = present_bound(
         [row.config.class_of(prior) for prior in priors],
         tuple(table.T),
         row.left,

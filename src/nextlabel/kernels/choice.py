@@ -54,13 +54,13 @@ class PolicyArrays(NamedTuple):
     facts: Floats  # (nodes, 2) BY_CONFIDENCE: what is added to the bonus, and phat; BY_DRAW: gains of answers 0 and 1
     quantiles: Floats  # (nodes, Q) BY_DRAW: theta at the logit-spaced levels of ``spaced_quantile``
     levels: LevelTables  # BY_LEVELS
-    spare: tuple[float, float]  # if the second is not 0, ``tau`` holds -exp(-second (time left - (n - 1) / first))
+    slack_time: tuple[float, float]  # if the second is not 0, ``tau`` holds -exp(-second (time left - (n - 1) / first))
 
 
 @jit
 def layer_at(policy: PolicyArrays, n: int, left: float) -> tuple[int, float]:
     """Layer of ``rows`` at or below the time left, with n arrivals left, and the share of the next one."""
-    arrivals, rate = policy.spare
+    arrivals, rate = policy.slack_time
     if rate > 0.0:
         left = -np.exp(min(rate * ((n - 1) / arrivals - left), 700.0))
     layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), policy.tau.shape[0] - 2)

@@ -13,7 +13,7 @@ Ties count as 'assign': with many arrivals left, taking the label now or after t
 Guarantee: lo <= lam* <= hi whenever g has one sign change; the roots are exact where g is linear on the bracket. A
 root above lo is missed if 'assign' is optimal only between two prices that were tried; ``rule_out`` proves that there
 is none.
-Cost: one backward sweep (values and labels) per price; without a horizon, and with time to spare, the prices of a block
+Cost: one backward sweep (values and labels) per price; without a horizon, and with slack time, the prices of a block
 are swept side by side.
 """
 
@@ -127,9 +127,9 @@ def count_from(falling: Floats, bound: float) -> int:
 def narrow(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, at: Ints, block: Block, out: Brackets
 ) -> None:
-    """The same without a horizon, or with layers of time to spare, a block of prices side by side (``kernels.sweep``).
+    """The same without a horizon, or with layers of slack time, a block of prices side by side (``kernels.sweep``).
 
-    With time to spare y row m is for a time left of y + (at[m] - 1) / r.
+    With slack time y row m is for a time left of y + (at[m] - 1) / r.
     """
     pairs = offered(lattices.first, grid)
     P, layers = block.value.shape[2], steps.x.shape[0]
@@ -234,39 +234,3 @@ def count_reopenings(
                                 where[0], where[1], where[2], where[3] = n, s, k, p
                             found += 1
     return found
-
-
-@jit
-def gittins(
-    first: Ints, reward: Floats, prob: Floats, child: Ints, levels: int, S: Floats, labels: Floats, out: Floats
-) -> None:
-    """out[i] = max over stopping times tau >= 1 of E[R_tau - R_i] / E[tau] on the lattice: the index without delay.
-
-    Dinkelbach's iteration: at price lam the best plan that buys at least one label gives the next lam; it climbs to the
-    maximum in a few steps. The last level stops. Nodes of level < ``levels`` are done.
-    """
-    J = prob.shape[1]
-    D = first.shape[0] - 2
-    for m in range(min(levels, D)):
-        for root in range(first[m], first[m + 1]):
-            lam = 0.0
-            for _ in range(100):
-                for i in range(first[D + 1] - 1, first[m + 1] - 1, -1):
-                    S[i] = reward[i]
-                    labels[i] = 0.0
-                    if i < first[D]:
-                        go, bought = -lam, 1.0
-                        for j in range(J):
-                            go += prob[i, j] * S[child[i, j]]
-                            bought += prob[i, j] * labels[child[i, j]]
-                        if go > S[i]:
-                            S[i] = go
-                            labels[i] = bought
-                gain, bought = -lam - reward[root], 1.0
-                for j in range(J):
-                    gain += prob[root, j] * S[child[root, j]]
-                    bought += prob[root, j] * labels[child[root, j]]
-                if gain <= 1e-15:
-                    break
-                lam += gain / bought
-            out[root] = lam

@@ -8,6 +8,7 @@ Lattices     first      (D+2,)            nodes of level m are first[m] .. first
 --           reward     (B, N)            R: expected reward of deciding now
 --           ceiling    (B, N)            expected reward if the truth were told
 --           prob       (B, N, J)         p_j: predictive probability of answer j
+--           node_of    (nodes,)          where a node of the priors' own lattice is here, where nodes may be lumped
 Grid         C, W       --                labels that a task is given, and of them in flight, at most
 --           off        (W+2,)            state (i, w) is number off[w] + i; off[W+1] counts the states
 Steps        finite     --                whether there is a horizon; if not there is one layer
@@ -36,13 +37,40 @@ from nextlabel.arrays import Floats, Ints
 
 
 class Lattices(NamedTuple):
-    """B belief lattices of one shape."""
+    """B belief lattices of one shape, made by ``beliefs.lattice.stack_lattices``."""
 
     first: Ints
     child: Ints
     reward: Floats
     ceiling: Floats
     prob: Floats
+    node_of: Ints
+
+    @property
+    def depth(self) -> int:
+        """The last level D."""
+        return len(self.first) - 2
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N."""
+        return int(self.first[-1])
+
+    @property
+    def spread(self) -> Floats:
+        """(B,) the most that any number of labels can add to any node's reward."""
+        return np.asarray((self.ceiling - self.reward).max(axis=1), dtype=np.float64)
+
+    def one(self, b: int) -> Lattices:
+        """Lattice b alone."""
+        some = slice(b, b + 1)
+        return self._replace(reward=self.reward[some], ceiling=self.ceiling[some], prob=self.prob[some])
+
+    def ended(self) -> Lattices:
+        """The same lattices where no label can follow the last level: what is known there is all that will be."""
+        ceiling = self.ceiling.copy()
+        ceiling[:, self.first[self.depth] :] = self.reward[:, self.first[self.depth] :]
+        return self._replace(ceiling=ceiling)
 
 
 class Grid(NamedTuple):

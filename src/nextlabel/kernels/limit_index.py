@@ -14,7 +14,7 @@ S         S       (N,)       value of the best plan at price lam below one node;
 
 Nodes are vectors of counts, so that what can follow a node of level m is the same lattice again with D - m levels:
 ``node_at[k]`` is the node that stands where node k stands in it.
-Guarantee: that of ``kernels.index.gittins`` on the same lattice, up to rounding.
+Guarantee: exact on the lattice, up to rounding.
 Cost: for each node asked for a few sweeps over the nodes below it.
 """
 
@@ -143,6 +143,17 @@ def limit_index(first: Ints, child: Ints, facts: Floats, m: int, root: int, room
                 break
             lam += gain / room.labels[0]
     return lam
+
+
+@jit
+def limit_indices(first: Ints, child: Ints, facts: Floats, nodes: Ints, out: Floats) -> None:
+    """out[k] = G of nodes[k], which rise; 0 on the last level."""
+    room = new_workspace(first[-1], child.shape[1])
+    m = 0
+    for k in range(nodes.shape[0]):
+        while first[m + 1] <= nodes[k]:
+            m += 1
+        out[k] = limit_index(first, child, facts, m, nodes[k], room) if m < first.shape[0] - 2 else 0.0
 
 
 @jit

@@ -37,7 +37,7 @@ def no_delay(lattices: Lattices, lam: float, tail: Floats, work: Floats, out: Fl
 
     ``work`` (3, N) holds S, the labels and the mass at each node of the last class on return.
     """
-    first, child, reward, ceiling, prob = lattices
+    first, child, reward, ceiling, prob, _ = lattices
     S, labels, mass = work[0], work[1], work[2]
     B, J = reward.shape[0], prob.shape[2]
     D = first.shape[0] - 2
@@ -107,7 +107,7 @@ def edge_values(first: Ints, prob: Floats, child: Ints, grid: Grid, S: Floats, w
 @jit
 def fill_edge(lattices: Lattices, grid: Grid, lam: float, out: Edge) -> None:
     """What the states on the edge are worth, and buy, when they go on without delay at price ``lam``."""
-    first, child, reward, ceiling, prob = lattices
+    first, child, reward, ceiling, prob, _ = lattices
     C = grid.C
     B, nodes = reward.shape
     limited = out.value.shape[1] - 1
@@ -134,7 +134,7 @@ def fill_edge(lattices: Lattices, grid: Grid, lam: float, out: Edge) -> None:
                         labels[i] += prob[b, i, j] * labels[child[i, j]]
             edge_values(first, prob[b], child, grid, S, work, out.value[b, n])
             edge_values(first, prob[b], child, grid, labels, work, out.labels[b, n])
-        one = Lattices(first, child, reward[b : b + 1], ceiling[b : b + 1], prob[b : b + 1])
+        one = Lattices(first, child, reward[b : b + 1], ceiling[b : b + 1], prob[b : b + 1], lattices.node_of)
         no_delay(one, lam, tail, numbers, root)
         edge_values(first, prob[b], child, grid, S, work, out.value[b, limited])
         edge_values(first, prob[b], child, grid, labels, work, out.labels[b, limited])
@@ -154,9 +154,9 @@ def move_one_label(lattices: Lattices, weight: Floats) -> None:
 
 
 @jit
-def standing_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Floats) -> None:
+def no_delay_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Floats) -> None:
     """Add the sums over b and i of n_i S(i), n_i L(i) and n_i e(i) to out (3, P)."""
-    first, child, reward, ceiling, prob = lattices
+    first, child, reward, ceiling, prob, _ = lattices
     B, J, P = reward.shape[0], prob.shape[2], prices.shape[0]
     D = first.shape[0] - 2
     width = 0

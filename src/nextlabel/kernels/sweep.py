@@ -1,4 +1,4 @@
-"""Sweeps of one task at many prices side by side, arrival by arrival: without a deadline, or with time to spare.
+"""Sweeps of one task at many prices side by side, arrival by arrival: without a deadline, or with slack time.
 
 Notation of ``no_delay``, for one class. A state is (i, w): belief node i, w labels in flight, number off[w] + i.
 
@@ -21,7 +21,7 @@ With q = r + mu w, M = max{V(i,w,n-1), V(i,w+1,n-1) - lam} and E = sum_j p_j V(c
     V(i,w,n) = (r M + mu w E) / q,    V(i,w,0) = x V(i,w-1,0) + (1 - x) sum_j p_j V(child_j, w-1, 0),    V(i,0,0) = R.
 
 Everything is triangular: n or w falls. Without a deadline there is one layer, x = 0. With a deadline after the last
-arrival y = tau - n / r is the time to spare: what is left, on average, once the last arrival has come. It is a
+arrival y = tau - n / r is the slack time: what is left, on average, once the last arrival has come. It is a
 martingale, and V depends on it through x = e^{-mu y}. So the layers are values of x, the same for all n. The first
 event comes after a time s of density q e^{-q s}, and y falls by s; if it is an arrival, y rises by 1 / r. M and E are
 taken as quadratic in x between three layers, and on 1, x and x^2 the mean is known:

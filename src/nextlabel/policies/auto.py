@@ -27,7 +27,7 @@ from nextlabel.policies.lagrangian import endless, no_delay_scores
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.levels import PriceLevels, price_levels
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.truncation import all_columns
+from nextlabel.solve.truncation import state_columns
 
 
 class Auto(Policy):
@@ -69,8 +69,8 @@ def level_tables(setting: Setting, found: PriceLevels, kind: Ints, unit: float) 
     """The values of all classes side by side, and where each state of a task stands among them."""
     cap, flight = found.cut.cap, found.cut.flight
     kinds, _, states, _ = found.value.shape
-    known = all_columns(found.first, found.node_of, cap, flight, setting.flight, setting.own)
     grid = make_grid(found.first, cap, flight)
+    known = state_columns(grid, found.node_of, setting.flight, setting.own, edge=True)
     up = np.full(states, -1, dtype=np.int64)
     for w in range(flight):
         inner = int(found.first[cap - w])

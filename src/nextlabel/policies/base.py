@@ -33,7 +33,7 @@ from nextlabel.problem.tasks import TaskClass
 if TYPE_CHECKING:
     from nextlabel.kernels.crowd_campaign import CrowdPlan
     from nextlabel.policies.crowd.allocator import CrowdAllocator
-    from nextlabel.solve.index_roots import Spare
+    from nextlabel.solve.index_roots import SlackTime
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
@@ -154,7 +154,7 @@ class ScoreTables:
     Row n - 1 is for n arrivals left, the last row for all larger n. ``planned`` (U, core), if any, is the cumulative
     number of labels that the relaxed solution gives each core state: ties then go to the largest deficit. ``facts``
     and ``quantiles`` replace the tables for rules that count or draw (see ``kernels.choice``). ``levels`` of the first
-    class serve all classes, whose ``static`` scores break ties. ``tau`` are times left, or what ``spare`` makes
+    class serve all classes, whose ``static`` scores break ties. ``tau`` are times left, or what ``slack_time`` makes
     of them.
     """
 
@@ -166,7 +166,7 @@ class ScoreTables:
     facts: Floats | None = None
     quantiles: Floats | None = None
     levels: LevelTables | None = None
-    spare: Spare | None = None
+    slack_time: SlackTime | None = None
 
     def with_left(self, n: int) -> Floats:
         """[w, node] scores with n arrivals left."""

@@ -41,5 +41,5 @@ def spread(one: ClassIndex, table: IndexTable, view: ClassView) -> ScoreTables:
     """Index rows of one class as score tables."""
     own = view.lattice.first
     return ScoreTables(
-        one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau, spare=table.spare
+        one.dense_beyond(view.flight, own), one.rows, one.core(view.flight, own), table.tau, slack_time=table.slack_time
     )

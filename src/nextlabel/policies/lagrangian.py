@@ -28,8 +28,8 @@ from math import inf
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.errors import ProblemError, TooLargeError
+from nextlabel.kernels.inputs import Lattices
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.batched import BatchPrices, PriceSolver
@@ -39,12 +39,11 @@ from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import MOST_NUMBERS, PricedProblem, optimise_prices
 from nextlabel.solve.truncation import (
     Cut,
-    all_columns,
-    core_columns,
     differences,
     make_cut,
     make_timeline,
     over_own_lattice,
+    state_columns,
 )
 
 #: The prices are good enough for a policy long before the bound's last digits.
@@ -91,12 +90,12 @@ def _timed_scores(setting: Setting, problem: Problem) -> list[ScoreTables]:
     found = timed_values(problem)
     solver, grid = found.solver, found.solver.sweeps.grid
     first, cut = solver.stack.first, solver.cut
-    core = core_columns(first, solver.stack.node_of, grid.C, grid.W, setting.flight, setting.own)
+    core = state_columns(grid, solver.stack.node_of, setting.flight, setting.own, edge=False)
     static = no_delay_scores(endless(problem), setting, cut)
     return [
         ScoreTables(
             static=static[c],
-            rows=np.ascontiguousarray(differences(found.value[c], first, grid.C, grid.W).T[None]),
+            rows=np.ascontiguousarray(differences(found.value[c], first, grid).T[None]),
             core=core,
             tau=found.tau,
             planned=planned_by_arrival(found.plan, c, problem.budget),
@@ -140,13 +139,13 @@ def relaxed_scores(
 ) -> list[ScoreTables]:
     """Advantages at the prices that ``priced`` was swept with, and the plan's cumulative labels."""
     stack = priced.stack
-    core = core_columns(stack.first, stack.node_of, cut.cap, cut.flight, setting.flight, setting.own)
+    core = state_columns(priced.sweeps.grid, stack.node_of, setting.flight, setting.own, edge=False)
     return [
         ScoreTables(
             static=static[c],
-            rows=differences(priced.V[c, :-1, 0], stack.first, cut.cap, cut.flight)[:, :, None],
+            rows=differences(priced.V[c, :-1, 0], stack.first, priced.sweeps.grid)[:, :, None],
             core=core,
-            planned=priced.counts[c] * np.cumsum(measure[c], axis=0),
+            planned=np.cumsum(measure[c], axis=0),
         )
         for c in range(len(static))
     ]
@@ -163,7 +162,7 @@ class Solved:
     """What one solve leaves to the next, in units of the reward: truncation, prices, tables that never change."""
 
     cut: Cut
-    stack: LatticeStack
+    stack: Lattices
     prices: Floats
     spread: float
     columns: list[Ints]
@@ -200,13 +199,13 @@ class Resolve(Policy):
         cut = make_cut(problem, bound.cap, bound.flight)
         priced = PricedProblem(problem, cut, make_timeline(problem))
         assert bound.prices is not None
-        shape = (priced.stack.first, priced.stack.node_of, cut.cap, cut.flight, setting.flight, setting.own)
+        known = state_columns(priced.sweeps.grid, priced.stack.node_of, setting.flight, setting.own, edge=True)
         return Solved(
             cut=cut,
             stack=priced.stack,
             prices=bound.prices,
             spread=float(priced.stack.spread.max()),
-            columns=[all_columns(*shape) for _ in problem.classes],
+            columns=[known for _ in problem.classes],
             static=no_delay_scores(problem, setting, cut),
         )
 
@@ -232,13 +231,13 @@ class Resolve(Policy):
         """A solver for the time that is left, and the tables that stay."""
         solver = PriceSolver(problem, cap=self.cap, closed=True)
         grid, stack = solver.sweeps.grid, solver.stack
-        shape = (stack.first, stack.node_of, grid.C, grid.W, setting.flight, setting.own)
+        core = state_columns(grid, stack.node_of, setting.flight, setting.own, edge=False)
         return Solved(
             cut=solver.cut,
             stack=stack,
             prices=np.zeros(0),
             spread=solver.sweeps.spread,
-            columns=[core_columns(*shape) for _ in problem.classes],
+            columns=[core for _ in problem.classes],
             static=no_delay_scores(endless(problem), setting, solver.cut),
             solver=solver,
         )

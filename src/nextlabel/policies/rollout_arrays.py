@@ -35,7 +35,7 @@ from nextlabel.solve.advantage import Advantage
 from nextlabel.solve.deadline import TimedValues
 from nextlabel.solve.index import index_table
 from nextlabel.solve.relaxed import ENDLESS, stack_classes
-from nextlabel.solve.truncation import all_columns, make_cut
+from nextlabel.solve.truncation import make_cut, state_columns
 
 #: With more classes than this, tasks are ranked one by one.
 FEW_CLASSES = 64
@@ -225,7 +225,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
     least = cost - tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
-    spare = next((s.spare for s in scores if s.spare is not None), None)
+    slack_time = next((s.slack_time for s in scores if s.slack_time is not None), None)
     return PolicyArrays(
         static=static,
         rows=rows,
@@ -239,7 +239,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),
         levels=no_levels() if scores[0].levels is None else scores[0].levels,
-        spare=(1.0, 0.0) if spare is None else (spare.arrivals, spare.rate),
+        slack_time=(1.0, 0.0) if slack_time is None else (slack_time.arrivals, slack_time.rate),
     )
 
 
@@ -258,7 +258,7 @@ def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap
 def make_timed_gap(setting: Setting, found: TimedValues, unit: float) -> GapTables:
     """Values by time of all classes, at the prices of ``found``."""
     stack, grid = found.solver.stack, found.solver.sweeps.grid
-    known = all_columns(stack.first, stack.node_of, grid.C, grid.W, setting.flight + 1, setting.own)
+    known = state_columns(grid, stack.node_of, setting.flight + 1, setting.own, edge=True)
     timed = TimedGap(
         tau=found.tau,
         value=np.ascontiguousarray(unit * np.concatenate(found.value, axis=1)),

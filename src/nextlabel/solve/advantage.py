@@ -25,14 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.inputs import Lattices, make_grid
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.relaxed import after_labels, no_delay_values, stack_classes
-from nextlabel.solve.truncation import SETTLED, Cut, all_columns, over_own_lattice
+from nextlabel.solve.truncation import SETTLED, Cut, over_own_lattice, state_columns
 
 #: Arrivals left that are swept at once before the limit is tried.
 BLOCK = 64
@@ -65,8 +64,8 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
     most = max(flight, cut.flight) + 1
-    free = after_labels(stack.arrays, no_delay_values(stack.arrays, lowest), most)
-    ended = after_labels(stack.arrays, stack.reward[0], most)
+    free = after_labels(stack, no_delay_values(stack, lowest), most)
+    ended = after_labels(stack, stack.reward[0], most)
     limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
     if len(prices) > 1:
         V = _sweep(problem, stack, cut, prices + cost, limit)
@@ -80,7 +79,7 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     return Advantage(
         best,
         gain,
-        all_columns(stack.first, stack.node_of, cut.cap, cut.flight, flight, own),
+        state_columns(make_grid(stack.first, cut.cap, cut.flight), stack.node_of, flight, own, edge=True),
         np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_best]),
         np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_gain]),
         value,
@@ -88,7 +87,7 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
 
 
 def _rows(
-    problem: Problem, stack: LatticeStack, cut: Cut, off: Ints, V: Floats, free: Floats, ended: Floats
+    problem: Problem, stack: Lattices, cut: Cut, off: Ints, V: Floats, free: Floats, ended: Floats
 ) -> tuple[Floats, Floats]:
     """best and gain for n = 1, 2, ... arrivals left from V with n = 0, 1, ...; the edge leads past the sweep."""
     gain = np.zeros((len(V) - 1, V.shape[1]))
@@ -114,7 +113,7 @@ def _rows(
     return np.maximum(best, 0.0), gain
 
 
-def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, limit: Floats) -> tuple[Floats, float]:
+def _until_settled(problem: Problem, stack: Lattices, cut: Cut, lam: float, limit: Floats) -> tuple[Floats, float]:
     """V for n = 0, 1, ... arrivals left until it is the limit everywhere, the limit itself last; and V at U."""
     rows = min(BLOCK, problem.budget)
     while True:
@@ -126,12 +125,12 @@ def _until_settled(problem: Problem, stack: LatticeStack, cut: Cut, lam: float, 
         rows = min(2 * rows, problem.budget)
 
 
-def _sweep(problem: Problem, stack: LatticeStack, cut: Cut, prices: Floats, limit: Floats) -> Floats:
+def _sweep(problem: Problem, stack: Lattices, cut: Cut, prices: Floats, limit: Floats) -> Floats:
     """V (arrivals left, states) with the edge at its limit whatever n."""
     grid, rows = make_grid(stack.first, cut.cap, cut.flight), np.arange(len(prices) + 1)
     block = new_block(grid.states, 1, 1)
     block.value[:] = limit[:, None]
     V, N = np.empty((2, len(rows), grid.states, 1))
     steps = no_deadline(problem.peak_rate, problem.completion_rate, grid.W)
-    sweep_rows(stack.arrays, grid, steps, np.ascontiguousarray(prices[::-1, None]), rows, False, block, V, N)
+    sweep_rows(stack, grid, steps, np.ascontiguousarray(prices[::-1, None]), rows, False, block, V, N)
     return V[:, :, 0]

@@ -48,9 +48,9 @@ from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_ro
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import Groups, check_groups, whole
 from nextlabel.problem.workers import refuse_workers
-from nextlabel.solve.per_arrival import BATCHES, BatchSearch, Sweeps, make_batches
+from nextlabel.solve.per_arrival import BATCHES, PricedTasks, PriceSearch, Sweeps, make_batches
 from nextlabel.solve.relaxed import ENDLESS, after_labels, no_delay_values, plain_lattices, stack_classes
-from nextlabel.solve.truncation import all_columns, make_cut
+from nextlabel.solve.truncation import differences, make_cut, state_columns
 
 
 class OutsideTasks:
@@ -158,7 +158,7 @@ class PriceSolver:
         self.batches = whole("number of batches", batches, 1, "Give at least one, e.g. 96.")
         self.stack = stack_classes(self.problem.classes, self.cut.depth, ENDLESS)
         self.sweeps = Sweeps(
-            self.stack.arrays,
+            self.stack,
             make_grid(self.stack.first, self.cut.cap, self.cut.flight),
             self.problem.label_cost,
             float(self.stack.spread.max()),
@@ -186,28 +186,33 @@ class PriceSolver:
         tasks, outside = self.place(check_groups(groups, self.problem.classes))
         time = self.problem.horizon if time_left is None else time_left
         batches = make_batches(self.problem, n, time, self.batches)
-        search = BatchSearch(self.sweeps, batches, tasks)
+        priced = PricedTasks(self.sweeps, batches, tasks)
+        search = PriceSearch(priced, self.sweeps.spread)
         if isinstance(start, BatchPrices):
             search.follow(start.at(batches.left - 0.5 * (batches.size - 1.0)) / self.unit, tolerance)
         else:
             search.begin(search.common_price() if start is None else start / self.unit, tolerance)
-        above, below = self.outside.worth(outside, float(search.best.min()) + self.problem.label_cost)
+        planned = priced.measure(*search.plan)
+        given = priced.given.copy()
+        priced.backward(search.prices)
+        after = priced.V[:, len(search.prices) - 1, 0]
+        above, below = self.outside.worth(outside, float(search.prices.min()) + self.problem.label_cost)
         return BatchPrices(
             size=batches.size.astype(np.int64),
-            prices=self.unit * search.best,
+            prices=self.unit * search.prices,
             value=self.unit * (search.value + above),
             lower=self.unit * (search.lower + below),
-            given=search.given,
-            advantage=self.unit * search.advantage(),
-            planned=search.planned,
+            given=given,
+            advantage=self.unit * differences(after, self.stack.first, self.sweeps.grid),
+            planned=planned,
             outside=outside.tasks,
-            evaluations=search.priced.evaluations,
+            evaluations=priced.evaluations,
             seconds=perf_counter() - begin,
         )
 
     def columns(self, flight: int, own: Ints) -> Ints:
         """(flight + 1, nodes) state of the sweep of [w, node] over a class's own lattice; -1 past the sweep."""
-        return all_columns(self.stack.first, self.stack.node_of, self.cut.cap, self.cut.flight, flight, own)
+        return state_columns(self.sweeps.grid, self.stack.node_of, flight, own, edge=True)
 
     def exact_bound(self, groups: Sequence[Any], found: BatchPrices) -> float:
         """No policy earns more from these states on: B at these prices, arrival by arrival, without a deadline."""
@@ -221,7 +226,7 @@ class PriceSolver:
         steps = no_deadline(self.problem.peak_rate, self.problem.completion_rate, grid.W)
         total, _ = self.outside.worth(outside, lowest)
         for b, here in enumerate(tasks):
-            one, block = self.stack.some(slice(b, b + 1)), new_block(grid.states, 1, 1)
+            one, block = self.stack.one(b), new_block(grid.states, 1, 1)
             V, N = np.empty((2, 1, grid.states, 1))
             fill_edges(one, grid, np.array([lowest]), block)
             sweep_rows(one, grid, steps, np.ascontiguousarray(paid[::-1, None]), last, False, block, V, N)

@@ -68,7 +68,7 @@ from nextlabel.solve.per_arrival import (
     ROUGH,
     SCHEDULE,
     PricedProblem,
-    PriceOptimum,
+    PriceSearch,
     optimise_prices,
     prices_from_batches,
 )
@@ -336,7 +336,7 @@ class BoundSearch:
         start: float | Floats,
         tolerance: float,
         schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
-    ) -> PriceOptimum:
+    ) -> PriceSearch:
         least, most = PER_ARRIVAL_EVALUATIONS
         evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
         priced = PricedProblem(self.problem, cut, line)
@@ -366,7 +366,7 @@ class BoundSearch:
         counts = counts_of(problem.classes)
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
         paid = lam + problem.label_cost
-        lattices, grid = stack.arrays, make_grid(stack.first, cut.cap, cut.flight)
+        lattices, grid = stack, make_grid(stack.first, cut.cap, cut.flight)
         edge = no_delay_edge(lattices, grid, float(paid.min())).value
         _, more = swept_arrivals(problem)
         missed = float(counts @ stack.spread) * (more + self.too_late)

@@ -102,30 +102,30 @@ def deadline_bound(problem: Problem, groups: Sequence[Any], labels_left: int) ->
     """
     begin = perf_counter()
     if not problem.finite:
-        raise ProblemError("there is no deadline.", "Give a finite horizon, or use standing_bound.")
-    stand = check_groups(groups, problem.classes)
+        raise ProblemError("there is no deadline.", "Give a finite horizon, or use present_bound.")
+    present = check_groups(groups, problem.classes)
     left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
-    used, entry = np.unique(stand.entry, return_inverse=True)
+    used, entry = np.unique(present.entry, return_inverse=True)
     if len(used) > MOST_CLASSES:
         raise ProblemError(
-            f"the tasks are of {len(used)} kinds, and at most {MOST_CLASSES} are allowed.", "Use standing_bound."
+            f"the tasks are of {len(used)} kinds, and at most {MOST_CLASSES} are allowed.", "Use present_bound."
         )
-    stand = stand._replace(entry=entry.astype(np.int64))
-    members = np.bincount(stand.entry, stand.members)
+    present = present._replace(entry=entry.astype(np.int64))
+    members = np.bincount(present.entry, present.members)
     classes = tuple(_counted(problem.classes[int(c)], int(k)) for c, k in zip(used, members, strict=True))
     # Labels that were given before count for the truncation: a task's lattice begins with its first label.
-    given = int((stand.levels(problem.answers) + stand.w) @ stand.members)
+    given = int((present.levels(problem.answers) + present.w) @ present.members)
     there, unit = in_units(replace(problem, classes=classes, budget=max(left + given, 1)))
-    sweep = _Sweep(there, stand, left)
+    sweep = _Sweep(there, present, left)
     value, steps = sweep.best()
     upper = value.total
     return DeadlineBound(
-        tasks=stand.tasks,
+        tasks=present.tasks,
         labels_left=left,
         mean_arrivals=there.mean_arrivals,
-        upper=unit * upper / stand.tasks,
+        upper=unit * upper / present.tasks,
         price=unit * sweep.price_now,
-        slack=unit * max(upper - sweep.lower, 0.0) / stand.tasks,
+        slack=unit * max(upper - sweep.lower, 0.0) / present.tasks,
         steps=steps,
         seconds=perf_counter() - begin,
         base=unit * value.base,
@@ -211,7 +211,7 @@ class _Sweep:
         levels, group = np.unique(np.floor(np.log(np.maximum(lowest, LEAST_PRICE)) / LEVEL), return_inverse=True)
         after = np.stack([self._after(int(level)) for level in levels], axis=1)
         V = np.empty((len(self.tasks), grid.states))
-        backward_deadline(stack.arrays, grid, mu, tau, self._most_rate(tau), paid, group.astype(np.int64), after, V)
+        backward_deadline(stack, grid, mu, tau, self._most_rate(tau), paid, group.astype(np.int64), after, V)
         above = self.solver.outside.worth(self.outside, float(lowest[-1]))[0] if len(self.outside.entry) else 0.0
         owed = cost * self.in_flight * float(chance[-1])
         come = np.diff(np.interp(T - tau, self._knots, self._come)[::-1])[::-1]
@@ -230,7 +230,7 @@ class _Sweep:
         """(B, W+1, nodes) what the edge is worth at a level of the price."""
         if level not in self._edges:
             stack, grid = self.solver.stack, self.solver.sweeps.grid
-            classes = [stack.some(slice(b, b + 1)) for b in range(len(self.tasks))]
+            classes = [stack.one(b) for b in range(len(self.tasks))]
             after = [after_labels(one, no_delay_values(one, exp(LEVEL * level)), grid.W) for one in classes]
             self._edges[level] = np.stack(after)[:, :, : int(stack.first[grid.C + 1])]
         return self._edges[level]
@@ -316,7 +316,7 @@ def timed_values(problem: Problem) -> TimedValues:
     values, slopes = [], []
     for b in range(len(problem.classes)):
         value, slope = np.zeros((len(tau), grid.states)), np.zeros((len(tau), 2, grid.states))
-        integrate(stack.arrays, b, grid, mu, tau, rate, price + problem.label_cost, parts, value, slope)
+        integrate(stack, b, grid, mu, tau, rate, price + problem.label_cost, parts, value, slope)
         values.append(value)
         slopes.append(slope)
     return TimedValues(solver, plan, tau, price, values, slopes, _charge(problem, tau, price, rate))

@@ -4,7 +4,7 @@
 symbol      code      shape              meaning
 =========== ========= ================== ==================================================================
 lam*        rows      (n, states, layers) greatest price at which 'assign' is optimal, n arrivals left
-tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite); with ``spare`` -x instead
+tau_k       tau       (layers,)          time left (one layer, inf, when T is infinite); with ``slack_time`` -x instead
 --          beyond    (w, nodes)         index past the cap: no-delay continuation, any n
 =========== ========= ================== ==================================================================
 
@@ -17,7 +17,7 @@ over the nodes that the w labels in flight can lead to.
 Guarantee: 1e-7 of the rewards' unit (``reward_unit``) for n up to DENSE, of the greatest root found (of the greatest
 root where ``proved``), but for ties: where g is within TIED_VALUES of 0 over more than that, any price of the flat
 piece counts. For finite T also the time steps matter, and ``error`` is the estimate of what they leave. A large problem
-whose deadline comes after its last arrival has layers of time to spare instead (``solve.index_roots``). Interpolated
+whose deadline comes after its last arrival has layers of slack time instead (``solve.index_roots``). Interpolated
 rows are within some 1e-6 of their roots but where a root jumps as n grows (the problem is not quite indexable); there
 they are between the two.
 
@@ -49,21 +49,27 @@ from nextlabel.kernels.index import count_reopenings
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.workers import refuse_workers
-from nextlabel.solve.index_roots import ROOT, SPARE_TOLERANCE, IndexWork, Spare, SpareWork, make_layers, spare_layers
+from nextlabel.solve.index_roots import (
+    ROOT,
+    SLACK_TOLERANCE,
+    IndexWork,
+    SlackTime,
+    SlackTimeWork,
+    make_layers,
+    slack_layers,
+)
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import (
     Cut,
     Timeline,
-    core_columns,
     halve_steps,
     make_cut,
     make_timeline,
     over_own_lattice,
+    state_columns,
 )
 
-FORMAT = "nextlabel index table 1"
-#: Of tables with layers of time to spare, which earlier versions cannot read.
-SPARE_FORMAT = "nextlabel index table 2"
+FORMAT = "nextlabel index table 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ class ClassIndex:
 
     def core(self, flight: int, own: Ints) -> Ints:
         """(flight + 1, nodes) column of ``rows`` of [w, node] over the class's own lattice, -1 where there is none."""
-        return core_columns(self.first, self.node_of, self.cap, self.flight, flight, own)
+        return state_columns(make_grid(self.first, self.cap, self.flight), self.node_of, flight, own, edge=False)
 
     def dense_beyond(self, flight: int, own: Ints) -> Floats:
         """(flight + 1, nodes) the index of [w, node] past the cap, over the class's own lattice; 0 where it ends."""
@@ -124,7 +130,7 @@ class IndexTable:
     budget: int
     left: int
     #: If there is a deadline after the last arrival: what the layers ``tau`` stand for.
-    spare: Spare | None = None
+    slack_time: SlackTime | None = None
 
     @property
     def settled(self) -> int:
@@ -154,7 +160,7 @@ class IndexTable:
         if not 1 <= n <= self.left:
             raise ProblemError(f"the table has no row for {n} arrivals left.", f"Ask for 1 to {self.left}.")
         node = node_of_counts(counts)
-        if self.spare is not None and self.spare.at(n, tau) < self.tau[0] * (1.0 + 1e-9):
+        if self.slack_time is not None and self.slack_time.at(n, tau) < self.tau[0] * (1.0 + 1e-9):
             raise ProblemError(
                 f"the table has no entry for {n} arrivals left and a time of {tau:g}: a campaign that starts with the "
                 f"whole budget and horizon does not come there.",
@@ -174,18 +180,15 @@ class IndexTable:
         """Write the table to one file (NumPy archive), whole or not at all."""
         path = Path(path)
         arrays: dict[str, np.ndarray] = {"tau": self.tau}
-        form = FORMAT if self.spare is None else SPARE_FORMAT
-        meta: dict[str, object] = {"format": form, "budget": self.budget, "left": self.left, "classes": []}
-        if self.spare is not None:
-            meta["spare"] = [self.spare.arrivals, self.spare.rate]
+        slack_time = None if self.slack_time is None else [self.slack_time.arrivals, self.slack_time.rate]
         entries = []
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
                 arrays[f"{name}_{c}"] = getattr(one, name)
             names = ("cap", "flight", "settled", "error", "answers", "proved")
             entries.append({name: getattr(one, name) for name in names})
-        meta["classes"] = entries
-        arrays["meta"] = np.array(json.dumps(meta))
+        meta = {"format": FORMAT, "budget": self.budget, "left": self.left, "slack_time": slack_time}
+        arrays["meta"] = np.array(json.dumps({**meta, "classes": entries}))
         try:
             handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         except OSError as error:
@@ -206,19 +209,18 @@ class IndexTable:
         try:
             with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 meta = json.loads(str(data["meta"]))
-                if meta["format"] not in (FORMAT, SPARE_FORMAT):
+                if meta["format"] != FORMAT:
                     raise FileFormatError(
-                        f"{path} has the format {meta['format']!r}.",
-                        f"This version reads {FORMAT!r} and {SPARE_FORMAT!r}.",
+                        f"{path} has the format {meta['format']!r}.", f"This version reads {FORMAT!r}."
                     )
-                spare = Spare(*map(float, meta["spare"])) if "spare" in meta else None
+                slack_time = None if meta["slack_time"] is None else SlackTime(*map(float, meta["slack_time"]))
                 classes = tuple(
                     ClassIndex(
                         data[f"first_{c}"], data[f"node_of_{c}"], data[f"rows_{c}"], data[f"beyond_{c}"], **entry
                     )
                     for c, entry in enumerate(meta["classes"])
                 )
-                return cls(data["tau"], classes, int(meta["budget"]), int(meta["left"]), spare)
+                return cls(data["tau"], classes, int(meta["budget"]), int(meta["left"]), slack_time)
         except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise FileFormatError(f"{path} is not an index table.", "Make one with nextlabel index --save.") from error
 
@@ -226,8 +228,8 @@ class IndexTable:
         """Layer at or below ``tau``, with n arrivals left, and the share of the next one."""
         if len(self.tau) == 1:
             return 0, 0.0
-        if self.spare is not None:
-            tau = self.spare.at(n, tau)
+        if self.slack_time is not None:
+            tau = self.slack_time.at(n, tau)
         k = min(max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0), len(self.tau) - 2)
         return k, float(min(max((tau - self.tau[k]) / (self.tau[k + 1] - self.tau[k]), 0.0), 1.0))
 
@@ -263,21 +265,21 @@ def index_table(
     problem, unit = in_units(problem)
     cut = index_cut(make_cut(problem, cap, flight), problem)
     rows = problem.budget if left is None else min(left, problem.budget)
-    layers = _spare_layers(problem, cut, rows, tolerance)
+    layers = _slack_layers(problem, cut, rows, tolerance)
     if layers is None:
         line = index_timeline(problem, cut, rows, tolerance)
         works = [IndexWork(problem, entry, cut, line) for entry in problem.classes]
-        tau, spare = line.tau, None
+        tau, slack_time = line.tau, None
     else:
-        works = [SpareWork(problem, entry, cut, layers) for entry in problem.classes]
-        tau, spare = -layers, Spare(problem.peak_rate, problem.completion_rate)
-        tolerance = max(tolerance, SPARE_TOLERANCE)
+        works = [SlackTimeWork(problem, entry, cut, layers) for entry in problem.classes]
+        tau, slack_time = -layers, SlackTime(problem.peak_rate, problem.completion_rate)
+        tolerance = max(tolerance, SLACK_TOLERANCE)
     done = [_class_index(work, rows, tolerance, part(progress, c, len(works))) for c, work in enumerate(works)]
     if progress is not None:
         progress(1.0)
     settled = all(one.settled < rows for one in done)
     classes = tuple(done) if unit == 1.0 else tuple(one.times(unit) for one in done)
-    return IndexTable(tau, classes, problem.budget, problem.budget if settled else rows, spare)
+    return IndexTable(tau, classes, problem.budget, problem.budget if settled else rows, slack_time)
 
 
 def sweep_size(problem: Problem) -> int:
@@ -309,13 +311,13 @@ def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> T
         line = halve_steps(problem, line)
 
 
-def _spare_layers(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Floats | None:
-    """Layers of time to spare; None where all pairs of arrivals and time left are few enough, or have to be known."""
-    x = spare_layers(problem)
+def _slack_layers(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Floats | None:
+    """Layers of slack time; None where all pairs of arrivals and time left are few enough, or have to be known."""
+    x = slack_layers(problem)
     states = make_grid(simplex(problem.answers, cut.cap + 1)[0], cut.cap, cut.flight).states
     if x is None or rows * states * FIRST_STEPS <= TABLE_SIZE:
         return None
-    return make_layers(problem, cut, x, min(rows, first_rows(problem)), max(tolerance, SPARE_TOLERANCE))
+    return make_layers(problem, cut, x, min(rows, first_rows(problem)), max(tolerance, SLACK_TOLERANCE))
 
 
 def _class_index(work: IndexWork, most: int, tolerance: float, progress: Progress | None) -> ClassIndex:

@@ -3,7 +3,7 @@
 ========= ======== ================================================================================
 symbol    code     meaning
 ========= ======== ================================================================================
-y         --       tau - (n - 1) / r: time to spare, once the arrivals that are left have come
+y         --       tau - (n - 1) / r: slack time, once the arrivals that are left have come
 y_lo      least    a campaign that starts with all its time comes below it with chance LATE
 x         late     e^{-mu y}: the chance that a label given to the last arrival is not back in time
 ========= ======== ================================================================================
@@ -19,15 +19,15 @@ with 'assign' at any price more than the tolerance above its root. Without a hor
 where that is at most PROOF_WORK state updates. Elsewhere only rows with few arrivals left are looked at, where several
 roots are most often met: greater ones that were missed are found, and nothing is proved.
 
-*A deadline that comes after the last arrival* (``SpareWork``). Time left and arrivals left fall together, and time to
-spare stays about where it was. So a campaign meets only a strip of the pairs (n, tau), along which indices hardly
+*A deadline that comes after the last arrival* (``SlackTimeWork``). Time left and arrivals left fall together, and the
+slack time stays about where it was. So a campaign meets only a strip of the pairs (n, tau), along which indices hardly
 change: what is lost at the deadline is in proportion to x. The table has a few layers of x, from that of y_lo down to
 0, no deadline at all, and is linear in x between them. Pairs below y_lo are not in the table. Its ``error`` is the
 largest change of an advantage, over a few prices, when there are twice as many layers, and of the line between them, at
-pairs that a campaign meets; roots are searched for to SPARE_TOLERANCE.
+pairs that a campaign meets; roots are searched for to SLACK_TOLERANCE.
 Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
 greatest of all where the proof is complete. Cost: some hundred to some thousand sweeps, one and a half times for each
-layer of time to spare (``kernels.sweep``); about as many for the proof.
+layer of slack time (``kernels.sweep``); about as many for the proof.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.index import Brackets, Openings, gittins, narrow, narrow_over_time, rule_out, sweep
+from nextlabel.kernels.index import Brackets, Openings, narrow, narrow_over_time, rule_out, sweep
 from nextlabel.kernels.inputs import make_grid
+from nextlabel.kernels.limit_index import limit_indices
 from nextlabel.kernels.sweep import Block, Stencils, fill_edges, new_block, next_row, no_deadline, prices_at_once
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import stack_classes
+from nextlabel.solve.relaxed import plain_lattices, stack_classes
 from nextlabel.solve.truncation import (
     NO_STEPS,
     Cut,
@@ -83,7 +84,7 @@ def look_above(work: IndexWork, at: Ints, root: Floats, tolerance: float) -> tup
         left -= len(prices)
         found = Openings(np.zeros(len(prices), dtype=bool), higher[:known, :, 0])
         above = np.ascontiguousarray(root[:known, :, 0])
-        rule_out(work.stack.arrays, work.grid, work.steps, prices, linked, some, above, tolerance, block, found)
+        rule_out(work.stack, work.grid, work.steps, prices, linked, some, above, tolerance, block, found)
         wide = [int(p) for p in np.flatnonzero(found.open_) if prices[p - 1] - prices[p] > tolerance]
         if not wide:
             return higher, known == len(at)
@@ -136,7 +137,7 @@ class IndexWork:
     def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
         """Call an index kernel: the class's arrays come first, then what this call brings."""
         steps = self.line.steps(self.problem.completion_rate)
-        return kernel(self.stack.arrays, self.grid, steps, self.weights, *rest)
+        return kernel(self.stack, self.grid, steps, self.weights, *rest)
 
     def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
         """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
@@ -209,7 +210,7 @@ class IndexWork:
             shape = (int(at[-1]), *out.lo.shape[1:])
             self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
         else:
-            narrow(self.stack.arrays, self.grid, self.steps, prices, at, self.block(prices), out)
+            narrow(self.stack, self.grid, self.steps, prices, at, self.block(prices), out)
 
     def block(self, prices: Floats) -> Block:
         """Work space for sweeps at these prices, as many at once as the cache allows."""
@@ -223,7 +224,7 @@ class IndexWork:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
         V, N = np.zeros((2, rows, self.states, self.line.layers))
         self.call(sweep, lam, V, N)
-        A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.cut.cap, self.cut.flight)
+        A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.grid)
         return np.moveaxis(A, 2, 1)
 
     def time_error(self, rows: int) -> float:
@@ -238,9 +239,11 @@ class IndexWork:
 
     def beyond(self) -> Floats:
         """(w, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
-        s = self.stack
-        index = np.zeros(s.nodes)
-        gittins(s.first, s.reward[0], s.prob[0], s.child, s.depth, np.empty(s.nodes), np.empty(s.nodes), index)
+        s, own = self.stack, plain_lattices([self.entry], self.stack.depth)
+        index, facts = np.zeros(s.nodes), np.column_stack([own.reward[0], np.cumsum(own.prob[0], axis=1)[:, :-1]])
+        kept = np.unique(s.node_of, return_index=True)[1]  # one node of those that are alike
+        limit_indices(own.first, own.child, facts, np.sort(kept), index[: len(kept)])
+        index = index[np.argsort(np.argsort(kept))]
         rows = [index]
         inner = int(s.first[s.depth])
         for _ in range(max(self.cut.flight, BEYOND_FLIGHT)):
@@ -277,7 +280,7 @@ def _pick(wanted: Floats) -> Floats:
     return unique
 
 
-#: Chance that a campaign has less time to spare, at its last arrival, than the table knows.
+#: Chance that a campaign has less slack time, at its last arrival, than the table knows.
 LATE = 1e-9
 #: Layers at first and at most; doubled, less one, until the error fits.
 FIRST_LAYERS, MOST_LAYERS = 3, 17
@@ -286,11 +289,11 @@ LEAST_RHO, MOST_LATE = 5.0, 0.02
 #: Prices, as shares of the largest index, at which the error is judged; and shares of what a deadline takes from it.
 JUDGED, JUDGED_NEAR = (0.6, 0.4, 0.2, 0.1, 0.05), (0.2, 0.5, 0.8)
 #: Roots are not searched for more accurately than that.
-SPARE_TOLERANCE = 1e-5
+SLACK_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Spare:
+class SlackTime:
     """How the layers of a table stand for arrivals and time left: at -x = -exp(-rate (tau - (n - 1) / arrivals))."""
 
     arrivals: float
@@ -301,7 +304,7 @@ class Spare:
         return -exp(min(-self.rate * (tau - (n - 1) / self.arrivals), 700.0))
 
 
-def least_time_to_spare(problem: Problem) -> float:
+def least_slack_time(problem: Problem) -> float:
     """y at the last arrival, which is below it with chance LATE."""
     return problem.horizon - float(gammaincinv(problem.budget, 1.0 - LATE)) / problem.peak_rate
 
@@ -310,15 +313,15 @@ def most_late(problem: Problem, rows: int) -> Floats:
     """(rows,) x with 1, 2, .. arrivals left, which a campaign exceeds with chance LATE."""
     n = np.arange(1, rows + 1)
     spent = gammaincinv(problem.budget - n + 1, 1.0 - LATE) / problem.peak_rate
-    spare = problem.horizon - spent - (n - 1) / problem.peak_rate
-    return np.asarray(np.exp(-problem.completion_rate * spare), dtype=np.float64)
+    slack_time = problem.horizon - spent - (n - 1) / problem.peak_rate
+    return np.asarray(np.exp(-problem.completion_rate * slack_time), dtype=np.float64)
 
 
-def spare_layers(problem: Problem) -> Floats | None:
+def slack_layers(problem: Problem) -> Floats | None:
     """FIRST_LAYERS values of x, falling to 0; None if the deadline may come before the last labels are back."""
     if not problem.finite or len(problem.rate_pieces[1]) > 1 or problem.rho < LEAST_RHO:
         return None
-    most = exp(-problem.completion_rate * max(least_time_to_spare(problem), 0.0))
+    most = exp(-problem.completion_rate * max(least_slack_time(problem), 0.0))
     if most > MOST_LATE:
         return None
     return most * np.linspace(1.0, 0.0, FIRST_LAYERS) ** 2
@@ -329,7 +332,7 @@ def finer(x: Floats) -> Floats:
     return np.asarray(x[0] * np.linspace(1.0, 0.0, 2 * len(x) - 1) ** 2)
 
 
-def spare_steps(problem: Problem, flight: int, x: Floats) -> Stencils:
+def slack_steps(problem: Problem, flight: int, x: Floats) -> Stencils:
     """Weights of the stencils: exact for 1, x and x^2."""
     r, mu, power = problem.peak_rate, problem.completion_rate, np.arange(3)
     start = np.clip(np.arange(len(x)) - 1, 0, len(x) - 3)
@@ -343,15 +346,15 @@ def spare_steps(problem: Problem, flight: int, x: Floats) -> Stencils:
     return Stencils(x, start.astype(np.int64), arrived, returned)
 
 
-class SpareWork(IndexWork):
-    """Sweeps over layers of time to spare."""
+class SlackTimeWork(IndexWork):
+    """Sweeps over layers of slack time."""
 
     def __init__(self, problem: Problem, entry: TaskClass, cut: Cut, x: Floats) -> None:
         endless = replace(problem, horizon=inf)
         super().__init__(endless, entry, cut, make_timeline(endless))
         self.timed = problem
         self.layers, self.x = len(x), x
-        self.steps = spare_steps(problem, cut.flight, x)
+        self.steps = slack_steps(problem, cut.flight, x)
 
     def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
         """Greater roots are not looked for."""
@@ -360,11 +363,11 @@ class SpareWork(IndexWork):
     def time_error(self, rows: int) -> float:
         """Largest change of an advantage when there are twice as many layers, where a campaign comes."""
         prices, near = self._judged_prices()
-        both = [self, SpareWork(self.timed, self.entry, self.cut, finer(self.x))]
+        both = [self, SlackTimeWork(self.timed, self.entry, self.cut, finer(self.x))]
         met = both[1].x <= most_late(self.timed, rows)[:, None] * (1.0 + 1e-9)
         blocks = [work.block(prices) for work in both]
         for work, block in zip(both, blocks, strict=True):
-            fill_edges(work.stack.arrays, work.grid, prices, block)
+            fill_edges(work.stack, work.grid, prices, block)
         worst = 0.0
         for n in range(rows):
             few, many = (work._advantages(block, n, prices) for work, block in zip(both, blocks, strict=True))
@@ -389,13 +392,16 @@ class SpareWork(IndexWork):
 
     def _advantages(self, block: Block, n: int, prices: Floats) -> Floats:
         """(layers, P, states) V(w+1) - V(w) with n arrivals left, which is swept after n - 1."""
-        next_row(self.stack.arrays, self.grid, self.steps, prices, n, False, block)
+        next_row(self.stack, self.grid, self.steps, prices, n, False, block)
         V = block.V[n % 2].reshape(self.states, self.layers, len(prices))
-        return differences(np.moveaxis(V, 0, 2), self.stack.first, self.cut.cap, self.cut.flight)
+        return differences(np.moveaxis(V, 0, 2), self.stack.first, self.grid)
 
 
 def make_layers(problem: Problem, cut: Cut, x: Floats, rows: int, tolerance: float) -> Floats:
     """Layers fine enough for the tolerance (judged by the first class), as far as there may be so many."""
-    while 2 * len(x) - 1 <= MOST_LAYERS and SpareWork(problem, problem.classes[0], cut, x).time_error(rows) > tolerance:
+    while (
+        2 * len(x) - 1 <= MOST_LAYERS
+        and SlackTimeWork(problem, problem.classes[0], cut, x).time_error(rows) > tolerance
+    ):
         x = finer(x)
     return x

@@ -82,7 +82,7 @@ def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLev
     steps = no_deadline(small.peak_rate, 1.0, grid.W)._replace(x=np.array([1.0 - sure]))
     paid = path[::-1, None] * level + small.label_cost
     for b in range(len(classes)):
-        one, block = stack.some(slice(b, b + 1)), new_block(grid.states, 1, LEVELS)
+        one, block = stack.one(b), new_block(grid.states, 1, LEVELS)
         fill_edges(one, grid, paid.min(axis=0), block)
         sweep_rows(one, grid, steps, paid, rows, sure < 1.0, block, value[b], labels)
         if progress is not None:

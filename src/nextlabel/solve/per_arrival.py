@@ -12,9 +12,9 @@ y_l       given     expected labels given to l; dB/dlam_l = m_l - y_l
 Every kink of B is a tie between 'assign' and 'wait', and at the optimum nearly all useful states tie. Smoothing splits
 ties smoothly: B_eps is minimised by projected L-BFGS (``descend``) for falling eps and rising number of knots between
 which prices lie on lines. Its gradient, the forward sweep, is at the same time a randomised policy that gives each
-arrival one task in the mean. That policy, made exactly feasible (modes 1 and 2), is the primal side. In a campaign that
-runs, the smoothing at the end is always the same: the smoothed minimum moves little as the tasks move on, so that from
-the prices of a moment ago a few steps lead to it.
+arrival one task in the mean. That policy, made exactly feasible (modes 1 and 2 of ``forward``), is the primal side. In
+a campaign that runs, the smoothing at the end is always the same: the smoothed minimum moves little as the tasks move
+on, so that from the prices of a moment ago a few steps lead to it.
 
 Batches are short where prices move, within the time of a few labels from now and from the end, and longer in between:
 their length is in proportion to one lifetime of a label more than the distance from the nearer end. With a deadline
@@ -24,29 +24,26 @@ prices come from batches, from few of them and much smoothing to more and less.
 Our own L-BFGS stays: with the same steps it takes a fifth to a third of the time of SciPy's L-BFGS-B on these small
 vectors, keeps its memory from round to round, and gives the same bits on every CPU (docs/decisions/0003).
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
-feasible occupation measure (for a finite horizon: on the chain of ``kernels.chain``; in batches: of the problem whose
+feasible occupation measure (for a finite horizon: on the chain of ``kernels.priced``; in batches: of the problem whose
 workers come in batches). Cost: two sweeps per evaluation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf, log1p
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.beliefs.lattice import LatticeStack
 from nextlabel.errors import ProblemError, TooLargeError
-from nextlabel.kernels.batches import Batches, Plan, batch_backward, batch_forward
-from nextlabel.kernels.chain import Measure, chain_backward, chain_forward
-from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
+from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
+from nextlabel.kernels.priced import Batches, Plan, backward, forward
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
-from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences
+from nextlabel.solve.truncation import Cut, Timeline, arrival_chances
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.
 MEMORY, LEAST_DECREASE, HALVINGS = 30, 1e-4, 20
@@ -180,8 +177,9 @@ STEPS, ROUNDS = 8, 4
 RAISES = (0.0, 0.001, 0.002, 0.004, 0.01, 0.02, 0.04)
 #: Halvings of the interval in which one price for all is looked for.
 BISECTIONS = 20
-#: No record of the plan is wanted.
+#: No record of the plan is wanted; and there is no deadline.
 NO_RECORD = np.empty((0, 0, 0))
+NO_DEADLINE = Steps(False, 0.0, np.array([inf]), np.zeros(1), np.zeros(1))
 
 
 class Sweeps(NamedTuple):
@@ -201,194 +199,77 @@ class Sweeps(NamedTuple):
         return no_delay_edge(self.lattices, self.grid, lowest)
 
 
-class BatchedTasks:
+class PricedTasks:
     """Tasks, ``tasks`` (classes, states) of them, at prices of batches: their values, and what each batch is given."""
 
-    def __init__(self, sweeps: Sweeps, batches: Batches, tasks: Floats) -> None:
-        self.sweeps, self.batches, self.tasks = sweeps, batches, tasks
+    def __init__(self, sweeps: Sweeps, batches: Batches, tasks: Floats, steps: Steps = NO_DEADLINE) -> None:
+        self.sweeps, self.batches, self.tasks, self.steps = sweeps, batches, tasks, steps
         self.come, self.given, self.evaluations = batches.size, np.zeros(len(batches.size)), 0
-        self.V = np.empty((len(tasks), len(batches.size) + 1, sweeps.grid.states))
+        self.V = np.empty((len(tasks), len(batches.size) + 1, len(steps.tau), sweeps.grid.states))
 
     def backward(self, prices: Floats, eps: float = 0.0) -> float:
         """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
         self.evaluations += 1
         paid = prices + self.sweeps.cost
         edge = self.sweeps.edge(float(paid.min()))
-        batch_backward(self.sweeps.lattices, self.sweeps.grid, self.batches, paid, eps, edge, self.V)
-        return float((self.tasks * self.V[:, -1]).sum())
+        backward(self.sweeps.lattices, self.sweeps.grid, self.batches, self.steps, paid, eps, edge, self.V)
+        return float((self.tasks * self.V[:, -1, -1]).sum())
 
     def forward(self, prices: Floats, eps: float, mode: int, record: Floats = NO_RECORD) -> float:
-        """Follow the decisions that V implies (modes of ``kernels.chain``); fills given; return what that is worth."""
+        """Follow the decisions that V implies; fills given; return what that is worth.
+
+        Mode 0 follows the prices: what it gives is the gradient. Mode 1 never gives a batch more labels than it has
+        workers, in expectation. Mode 2 does not either, and gives all by the largest advantage.
+        """
         cost = self.sweeps.cost
         paid = prices + cost if mode < 2 else np.full(len(prices), inf)
-        plan = Plan(self.tasks.copy(), self.given, record)
-        batch_forward(self.sweeps.lattices, self.sweeps.grid, self.batches, paid, cost, eps, mode > 0, self.V, plan)
-        return float((plan.x * self.V[:, 0]).sum() - cost * self.given.sum())
+        x = np.zeros(self.V[:, 0].shape)
+        x[:, -1] = self.tasks
+        lost = forward(
+            self.sweeps.lattices, self.sweeps.grid, self.batches, self.steps, paid, cost, eps, mode > 0, self.V,
+            Plan(x, self.given, record),
+        )  # fmt: skip
+        return float(lost + (x * self.V[:, 0]).sum() - cost * self.given.sum())
+
+    def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
+        """(classes, batches, states) tasks that each batch gives a label to, in each state; without a deadline."""
+        self.backward(prices, eps)
+        act = np.zeros((len(self.tasks), len(self.come), self.sweeps.grid.states))
+        self.forward(prices, eps, mode, act)
+        return act
 
 
-class BatchSearch:
-    """One search: the best prices so far, and the best feasible plan; ``tasks`` (classes, states) counts them."""
-
-    def __init__(self, sweeps: Sweeps, batches: Batches, tasks: Floats) -> None:
-        self.priced, self.sweeps = BatchedTasks(sweeps, batches, tasks), sweeps
-        M = len(batches.size)
-        self.best, self.value, self.lower = np.zeros(M), inf, -inf
-        self.given, self.planned = np.zeros(M), NO_RECORD
-
-    def common_price(self) -> float:
-        """The price at which the tasks together want as many labels as there are, if it is one for all."""
-        low, high = 0.0, self.sweeps.spread
-        for _ in range(BISECTIONS):
-            price = 0.5 * (low + high)
-            prices = np.full(len(self.best), price)
-            self.priced.backward(prices)
-            self.priced.forward(prices, 0.0, 0)
-            low, high = (price, high) if self.priced.given.sum() > self.priced.come.sum() else (low, price)
-        return high
-
-    def begin(self, price: float, tolerance: float) -> None:
-        """From one price for all, smooth at first."""
-        prices = np.full(len(self.best), max(price, 0.0))
-        for smoothing, steps in COLD:
-            prices = lower_prices(self.priced, prices, smoothing * self.sweeps.spread, steps)
-        self.follow(prices, tolerance)
-
-    def follow(self, prices: Floats, tolerance: float) -> None:
-        """From prices that are nearly right; ``tolerance`` as a share of the value, or of what labels can add."""
-        eps = SMOOTHING * self.sweeps.spread
-        memory: list[Step] = []
-        for _ in range(ROUNDS):
-            prices = lower_prices(self.priced, prices, eps, STEPS, memory)
-            if self._account(prices, eps, tolerance):
-                break
-
-    def advantage(self) -> Floats:
-        """(classes, states) V(w+1) - V(w) after the next batch, at the best prices."""
-        self.priced.backward(self.best)
-        grid = self.sweeps.grid
-        return differences(self.priced.V[:, len(self.best) - 1], self.sweeps.lattices.first, grid.C, grid.W)
-
-    def _account(self, prices: Floats, eps: float, enough: float) -> bool:
-        """The bound without smoothing, and feasible plans until one is near enough to it; whether one is."""
-        tasks = self.priced.tasks
-        value = self.priced.backward(prices) + float((prices * self.priced.come).sum())
-        if value < self.value:
-            self.value, self.best = value, prices
-        enough *= max(abs(self.value), self.sweeps.spread * float(tasks.sum()))
-        for more in RAISES:
-            raised = prices * (1.0 + more)
-            self.priced.backward(raised, eps)
-            planned = np.zeros((len(tasks), len(prices), tasks.shape[1]))
-            lower = self.priced.forward(raised, eps, 1, planned)
-            if lower > self.lower:
-                self.lower, self.planned, self.given = lower, planned, self.priced.given.copy()
-            if self.value - self.lower <= enough:
-                return True
-        return False
-
-
-#: (knots, smoothing as a share of the spread, iterations): coarse and smooth first, since there the problem is well
-#: conditioned; 0 knots means a price of its own for every arrival.
-SCHEDULE = (
-    (8, 2e-3, 30), (16, 2e-3, 60), (32, 2e-3, 60), (32, 6e-4, 100), (64, 2e-4, 100), (128, 2e-4, 100),
-    (256, 6e-5, 100), (256, 2e-5, 100), (0, 2e-5, 100), (0, 6e-6, 100), (0, 2e-6, 100),
-)  # fmt: skip
-#: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
-ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[7:]
-#: From prices that were found in batches (``batched.first_prices``).
-FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
 #: Values kept at once (8 bytes each).
 MOST_NUMBERS = 500_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class PriceOptimum:
-    """Best prices found, B there, and the value of a feasible occupation measure, which ``plan`` makes again.
-
-    ``plan`` are prices, smoothing and mode for ``PricedProblem.measure``.
-    """
-
-    prices: Floats
-    value: float
-    lower: float
-    plan: tuple[Floats, float, int]
-    evaluations: int
-
-
-class PricedProblem:
-    """Sweeps of all classes at given prices, with the arrays they need."""
+class PricedProblem(PricedTasks):
+    """The tasks of a problem with a price for each arrival; ``line`` has layers of time if there is a deadline."""
 
     def __init__(
-        self,
-        problem: Problem,
-        cut: Cut,
-        line: Timeline,
-        initial: Floats | None = None,
-        stack: LatticeStack | None = None,
+        self, problem: Problem, cut: Cut, line: Timeline, initial: Floats | None = None, stack: Lattices | None = None
     ) -> None:
         """``initial`` (classes, states) is where the tasks are now, as shares (fresh if not given), on ``stack``."""
-        self.problem, self.cut, self.line = problem, cut, line
         self.stack = stack_classes(problem.classes, cut.depth, problem.budget) if stack is None else stack
         self.counts = counts_of(problem.classes)
-        self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
-        self.states = self.grid.states
-        classes = len(self.counts)
-        numbers = classes * (line.arrivals + 1) * line.layers * self.states
+        grid = make_grid(self.stack.first, cut.cap, cut.flight)
+        numbers = len(self.counts) * (line.arrivals + 1) * line.layers * grid.states
         if numbers > MOST_NUMBERS:
             raise TooLargeError(
                 f"prices per arrival need {numbers:,} values in memory; at most {MOST_NUMBERS:,} are allowed.",
                 "Use --prices scalar, a smaller --cap or fewer kinds of tasks.",
             )
-        self.initial = np.zeros((classes, self.states)) if initial is None else initial
         if initial is None:
-            self.initial[:, 0] = 1.0
-        self.tasks = self.counts[:, None] * self.initial
-        self.come, self.evaluations = arrival_chances(problem), 0
-        self._batched: BatchedTasks | None = None
-        if line.finite:
-            self.V = np.empty((classes, line.arrivals + 1, line.layers, self.states))
-            self.given = np.zeros(line.arrivals)
-        else:  # a batch for every arrival
-            sweeps = Sweeps(self.stack.arrays, self.grid, problem.label_cost, float(self.stack.spread.max()))
-            single = make_batches(problem, line.arrivals, inf, line.arrivals)
-            self._batched = BatchedTasks(sweeps, single, self.tasks)
-            self.V, self.given = self._batched.V[:, :, None], self._batched.given
-
-    def backward(self, prices: Floats, eps: float = 0.0) -> float:
-        """sum_x V_x at ``prices`` and the cost of a label (smoothed if eps > 0); fills V."""
-        self.evaluations += 1
-        if self._batched is not None:
-            return self._batched.backward(prices, eps)
-        paid = prices + self.problem.label_cost
-        edge = no_delay_edge(self.stack.arrays, self.grid, float(paid.min()))
-        steps = self.line.steps(self.problem.completion_rate)
-        chain_backward(self.stack.arrays, self.grid, steps, paid, eps, edge, self.V)
-        return float((self.tasks * self.V[:, -1, -1]).sum())
-
-    def measure(self, prices: Floats, eps: float, mode: int) -> Floats:
-        """(classes, U, states) share of a class's tasks that each arrival is given in each state; without a horizon."""
-        assert self._batched is not None
-        self.backward(prices, eps)
-        act = np.zeros((len(self.counts), self.line.arrivals, self.states))
-        self._batched.forward(prices, eps, mode, act)
-        return act / self.counts[:, None, None]
-
-    def forward(self, prices: Floats, eps: float, mode: int) -> float:
-        """Occupation measure of the decisions that V implies; fills given; returns the reward earned."""
-        if self._batched is not None:
-            return self._batched.forward(prices, eps, mode)
-        cost, steps = self.problem.label_cost, self.line.steps(self.problem.completion_rate)
-        x = np.zeros((len(self.counts), self.line.layers, self.states))
-        x[:, -1] = self.initial
-        out = Measure(x, self.given, self.come)
-        lost = chain_forward(
-            self.stack.arrays, self.grid, steps, self.counts, prices + cost, cost, eps, mode, self.V, out
-        )
-        return float(lost - cost * self.given.sum() + (self.counts[:, None, None] * x * self.V[:, 0]).sum())
+            initial = np.zeros((len(self.counts), grid.states))
+            initial[:, 0] = 1.0
+        batches = make_batches(problem, line.arrivals, inf, line.arrivals)._replace(size=arrival_chances(problem))
+        sweeps = Sweeps(self.stack, grid, problem.label_cost, float(self.stack.spread.max()))
+        steps = line.steps(problem.completion_rate)
+        super().__init__(sweeps, batches, self.counts[:, None] * initial, steps)
 
 
 def lower_prices(
-    priced: BatchedTasks | PricedProblem,
+    priced: PricedTasks,
     prices: Floats,
     eps: float,
     steps: int,
@@ -414,57 +295,111 @@ def lower_prices(
     return found if hats is None else hats.spread_out(found)
 
 
+#: (knots, smoothing as a share of the spread, iterations): coarse and smooth first, since there the problem is well
+#: conditioned; 0 knots means a price of its own for every arrival.
+SCHEDULE = (
+    (8, 2e-3, 30), (16, 2e-3, 60), (32, 2e-3, 60), (32, 6e-4, 100), (64, 2e-4, 100), (128, 2e-4, 100),
+    (256, 6e-5, 100), (256, 2e-5, 100), (0, 2e-5, 100), (0, 6e-6, 100), (0, 2e-6, 100),
+)  # fmt: skip
+#: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
+ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[7:]
+#: From prices that were found in batches (``batched.first_prices``).
+FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
+
+
+class PriceSearch:
+    """The best prices so far with the bound there, and the best feasible plan; ``spread``: what labels add at most."""
+
+    def __init__(self, priced: PricedTasks, spread: float) -> None:
+        self.priced, self.spread = priced, spread
+        self.prices, self.value, self.lower = np.zeros(len(priced.come)), inf, -inf
+        #: Prices, smoothing and mode with which ``PricedTasks.measure`` makes the best plan again.
+        self.plan = (self.prices, 0.0, 2)
+
+    def is_near(self, tolerance: float) -> bool:
+        """Whether bound and plan are as close as this share of the value, or of all that labels could add."""
+        scale = max(abs(self.value), self.spread * float(self.priced.tasks.sum()))
+        return self.value - self.lower <= tolerance * scale
+
+    def account(self, prices: Floats, eps: float, raises: Sequence[float], enough: float = -inf) -> bool:
+        """The bound without smoothing, and feasible plans until one is near ``enough`` to it; whether one is."""
+        value = self.priced.backward(prices) + float((prices * self.priced.come).sum())
+        if value < self.value:
+            self.value, self.prices = value, prices
+        if enough == -inf:
+            self._try(prices, 0.0, 2)
+        for more in raises:
+            raised = prices * (1.0 + more)
+            self.priced.backward(raised, eps)
+            self._try(raised, eps, 1)
+            if self.is_near(enough):
+                return True
+        return False
+
+    def _try(self, *plan: Any) -> None:
+        worth = self.priced.forward(*plan)
+        if worth > self.lower:
+            self.lower, self.plan = worth, plan
+
+    def common_price(self) -> float:
+        """The price at which the tasks together want as many labels as there are, if it is one for all."""
+        low, high = 0.0, self.spread
+        for _ in range(BISECTIONS):
+            price = 0.5 * (low + high)
+            prices = np.full(len(self.prices), price)
+            self.priced.backward(prices)
+            self.priced.forward(prices, 0.0, 0)
+            low, high = (price, high) if self.priced.given.sum() > self.priced.come.sum() else (low, price)
+        return high
+
+    def begin(self, price: float, tolerance: float) -> None:
+        """From one price for all, smooth at first."""
+        prices = np.full(len(self.prices), max(price, 0.0))
+        for smoothing, steps in COLD:
+            prices = lower_prices(self.priced, prices, smoothing * self.spread, steps)
+        self.follow(prices, tolerance)
+
+    def follow(self, prices: Floats, tolerance: float) -> None:
+        """From prices that are nearly right; ``tolerance`` as a share of the value, or of what labels can add."""
+        eps = SMOOTHING * self.spread
+        memory: list[Step] = []
+        for _ in range(ROUNDS):
+            prices = lower_prices(self.priced, prices, eps, STEPS, memory)
+            if self.account(prices, eps, RAISES, tolerance):
+                break
+
+
 def optimise_prices(
-    priced: PricedProblem,
+    priced: PricedTasks,
     start: Floats,
     spread: float,
     tolerance: float,
     max_evaluations: int,
     progress: Progress | None = None,
     schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
-) -> PriceOptimum:
+) -> PriceSearch:
     """Start from given prices; stop when value - lower is within the tolerance or the evaluations are used up.
 
     ``tolerance`` is a share of the value, or of all that labels could add if that is more.
     """
-    prices, come = start, priced.come
-    best, best_value, lower = prices, np.inf, -np.inf
-    plan = (prices, 0.0, 2)
-
-    def account(candidate: Floats, eps: float, raises: Sequence[float]) -> None:
-        nonlocal best, best_value, lower, plan
-        value = priced.backward(candidate) + float((candidate * come).sum())
-        if value < best_value:
-            best, best_value = candidate, value
-        plans = [(candidate, 0.0, 2)]
-        plans += [(candidate * (1.0 + more), eps, 1) for more in raises]
-        for trial in plans:
-            if trial is not plans[0]:
-                priced.backward(trial[0], eps)
-            worth = priced.forward(*trial)
-            if worth > lower:
-                lower, plan = worth, trial
-
-    def done() -> bool:
-        scale = max(abs(best_value), spread * float(priced.counts.sum()))
-        return best_value - lower <= tolerance * scale or priced.evaluations >= max_evaluations
 
     def told() -> None:
         if progress is not None:
             progress(min(1.0, priced.evaluations / max_evaluations))
 
-    account(prices, spread * schedule[0][1], RAISES[:1])
-    trial = prices
+    search, trial = PriceSearch(priced, spread), start
+    search.account(start, spread * schedule[0][1], RAISES[:1])
     for stage, (size, smoothing, iterations) in enumerate(schedule, start=1):
-        if done():
+        if search.is_near(tolerance) or priced.evaluations >= max_evaluations:
             break
         eps = spread * smoothing
         left = max_evaluations - priced.evaluations
         trial = lower_prices(priced, trial, eps, min(iterations, left), knots=size, progress=told)
-        account(trial, eps, RAISES if stage > len(schedule) - 2 else RAISES[:1])
+        search.account(trial, eps, RAISES if stage > len(schedule) - 2 else RAISES[:1])
     if progress is not None:
         progress(1.0)
-    return PriceOptimum(best, best_value, min(lower, best_value), plan, priced.evaluations)
+    search.lower = min(search.lower, search.value)
+    return search
 
 
 class HatBasis:
@@ -502,14 +437,14 @@ def prices_from_batches(problem: Problem, cut: Cut, price: float) -> Floats:
     U = problem.budget
     stack = stack_classes(problem.classes, cut.depth, U)
     grid, spread = make_grid(stack.first, cut.cap, cut.flight), float(stack.spread.max())
-    sweeps = Sweeps(stack.arrays, grid, problem.label_cost, spread)
+    sweeps = Sweeps(stack, grid, problem.label_cost, spread)
     tasks = np.zeros((len(problem.classes), grid.states))
     tasks[:, 0] = counts_of(problem.classes)
     at, lam = np.array([1.0, U]), np.full(2, price)
     for most, smoothing, steps in BATCH_SCHEDULE:
         batches = make_batches(problem, U, inf, most)
         middle = batches.left - 0.5 * (batches.size - 1.0)
-        search = BatchedTasks(sweeps, batches, tasks)
+        search = PricedTasks(sweeps, batches, tasks)
         lam = lower_prices(search, np.interp(middle, at, lam), smoothing * spread, steps)[::-1]
         at = middle[::-1]
     return np.asarray(np.interp(np.arange(U, 0, -1.0), at, lam), dtype=np.float64)

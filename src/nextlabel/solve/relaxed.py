@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.lattice import LatticeStack, stack_lattices
+from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
@@ -41,7 +41,7 @@ def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
     return [classes[i : i + CHUNK] for i in range(0, len(classes), CHUNK)]
 
 
-def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> LatticeStack:
+def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> Lattices:
     """The lattices of some classes; a lattice as deep as the budget ends there."""
     stack = stack_lattices(
         [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
@@ -52,9 +52,11 @@ def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> Latt
 def plain_lattices(classes: Sequence[TaskClass], depth: int) -> Lattices:
     """The lattices of some classes, node by node: a stack of one would be lumped."""
     if len(classes) > 1:
-        return stack_classes(classes, depth, ENDLESS).arrays
+        return stack_classes(classes, depth, ENDLESS)
     one = classes[0].lattice(depth)
-    return Lattices(one.first, one.child, one.reward[None], one.ceiling[None], one.prob[None])
+    return Lattices(
+        one.first, one.child, one.reward[None], one.ceiling[None], one.prob[None], np.arange(one.nodes, dtype=np.int64)
+    )
 
 
 def no_delay_values(one: Lattices, lam: float) -> Floats:
@@ -130,7 +132,7 @@ class RelaxedProblem:
         if not self.timeline.finite and not self.forbid:
             out, work = np.empty((len(classes), 4)), np.empty((3, stack.nodes))
             for p, lam in enumerate(prices):
-                no_delay(stack.arrays, lam, self._tail, work, out)
+                no_delay(stack, lam, self._tail, work, out)
                 limit[p] = out[:, 0]
                 done = spread * (out[:, 2] + out[:, 3] * self._tail[-1]) <= SETTLED
                 todo[p] = ~done
@@ -143,11 +145,11 @@ class RelaxedProblem:
             total[:2, some] += counts[b] * self._sweep(stack, int(b), prices[some], limit[some, b])
         return total
 
-    def _sweep(self, stack: LatticeStack, b: int, prices: Floats, limit: Floats) -> Floats:
+    def _sweep(self, stack: Lattices, b: int, prices: Floats, limit: Floats) -> Floats:
         """(2, P) value and labels of one class; without a horizon the value grows with the arrivals to its limit."""
         self.swept += 1
         line = self.timeline
-        one = stack.some(slice(b, b + 1))
+        one = stack.one(b)
         grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
         if self._weights is not None:
             V, N = np.empty((2, 2, grid.states, line.layers))

@@ -33,7 +33,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import level_of, stack_lattices
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.inputs import Steps, StepWeights, make_grid
+from nextlabel.kernels.inputs import Grid, Steps, StepWeights
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import whole
@@ -82,7 +82,7 @@ def worth_buying(problem: Problem) -> float:
     some = problem.classes[:: max(1, len(problem.classes) // SAMPLE_CLASSES)]
     stack = stack_lattices([c.prior for c in some], [c.threshold for c in some], [c.reward for c in some], depth)
     out, work = np.empty((len(some), 4)), np.empty((3, stack.nodes))
-    no_delay(stack.arrays, problem.label_cost, np.zeros(depth + 1), work, out)
+    no_delay(stack, problem.label_cost, np.zeros(depth + 1), work, out)
     return float(out[:, 1].max())
 
 
@@ -289,34 +289,21 @@ def _lagrange(s: Floats, x: Floats) -> Floats:
     return basis
 
 
-def core_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
-    """(flight + 1, nodes) number of state [w, node] in a sweep with that cap and ``in_flight`` at most."""
+def state_columns(grid: Grid, node_of: Ints, flight: int, own: Ints, *, edge: bool) -> Ints:
+    """(flight + 1, nodes) number of state [w, node] in a sweep; -1 past it, and on its edge unless ``edge``."""
     level = level_of(own)
-    off = make_grid(first, cap, in_flight).off
     out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
-    for w in range(min(in_flight, flight + 1)):
-        inside = np.flatnonzero(level < cap - w)
-        out[w, inside] = off[w] + node_of[inside]
+    for w in range(min(grid.W + edge, flight + 1)):
+        inside = np.flatnonzero(level < grid.C - w + edge)
+        out[w, inside] = grid.off[w] + node_of[inside]
     return out
 
 
-def all_columns(first: Ints, node_of: Ints, cap: int, in_flight: int, flight: int, own: Ints) -> Ints:
-    """As ``core_columns``, the states on the edge included."""
-    level = level_of(own)
-    off = make_grid(first, cap, in_flight).off
-    out = np.full((flight + 1, len(level)), -1, dtype=np.int64)
-    for w in range(min(in_flight, flight) + 1):
-        inside = np.flatnonzero(level <= cap - w)
-        out[w, inside] = off[w] + node_of[inside]
-    return out
-
-
-def differences(V: Floats, first: Ints, cap: int, in_flight: int) -> Floats:
+def differences(V: Floats, first: Ints, grid: Grid) -> Floats:
     """V(i, w+1) - V(i, w) along the last axis of a sweep's values; 0 on the edge."""
-    off = make_grid(first, cap, in_flight).off
     A = np.zeros_like(V)
-    for w in range(in_flight):
-        m, o, up = int(first[cap - w]), int(off[w]), int(off[w + 1])
+    for w in range(grid.W):
+        m, o, up = int(first[grid.C - w]), int(grid.off[w]), int(grid.off[w + 1])
         A[..., o : o + m] = V[..., up : up + m] - V[..., o : o + m]
     return A
 

@@ -9,8 +9,8 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
 from nextlabel.problem.tasks import Groups, TaskClass, prior_of_score
-from nextlabel.solve import standing
-from nextlabel.solve.standing import Standing, group_standing, standing_bound
+from nextlabel.solve import present_bound as module
+from nextlabel.solve.present_bound import PresentBound, group_present, present_bound
 
 TASKS = 36
 
@@ -18,8 +18,8 @@ TASKS = 36
 @pytest.fixture(autouse=True)
 def small_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less deep than they would be, and fast; slack says what that costs."""
-    monkeypatch.setattr(standing, "MOST_CHEAP_NODES", 150_000)
-    monkeypatch.setattr(standing, "START", 30_000)
+    monkeypatch.setattr(module, "MOST_CHEAP_NODES", 150_000)
+    monkeypatch.setattr(module, "START", 30_000)
 
 
 def stand(strength: float | None, accuracy: float | None, reward: Reward, seed: int) -> tuple[list[TaskClass], Groups]:
@@ -33,14 +33,14 @@ def stand(strength: float | None, accuracy: float | None, reward: Reward, seed: 
 
 def both(
     monkeypatch: pytest.MonkeyPatch, classes: list[TaskClass], groups: Groups, left: int, cost: float, priors: int
-) -> tuple[Standing, Standing]:
+) -> tuple[PresentBound, PresentBound]:
     """The bound by every prior, and by few."""
-    plain = standing_bound(classes, groups, left, label_cost=cost)
+    plain = present_bound(classes, groups, left, label_cost=cost)
     with monkeypatch.context() as patch:
-        patch.setattr(standing, "MANY_PRIORS", 10)
-        patch.setattr(standing, "PRIORS", priors)
-        patch.setattr(standing, "LEAST_PRIORS", 2)
-        return plain, standing_bound(classes, groups, left, label_cost=cost)
+        patch.setattr(module, "MANY_PRIORS", 10)
+        patch.setattr(module, "PRIORS", priors)
+        patch.setattr(module, "LEAST_PRIORS", 2)
+        return plain, present_bound(classes, groups, left, label_cost=cost)
 
 
 @pytest.mark.parametrize(
@@ -69,20 +69,20 @@ def test_grouped_bounds_are_around(
 
 def test_more_priors_are_closer(monkeypatch: pytest.MonkeyPatch) -> None:
     classes, groups = stand(4.0, None, Accuracy(), 4)
-    monkeypatch.setattr(standing, "MANY_PRIORS", 10)
-    monkeypatch.setattr(standing, "LEAST_PRIORS", 2)
+    monkeypatch.setattr(module, "MANY_PRIORS", 10)
+    monkeypatch.setattr(module, "LEAST_PRIORS", 2)
     slack = []
     for priors in (8, 28):
-        monkeypatch.setattr(standing, "PRIORS", priors)
-        slack.append(standing_bound(classes, groups, 160).slack)
+        monkeypatch.setattr(module, "PRIORS", priors)
+        slack.append(present_bound(classes, groups, 160).slack)
     assert slack[1] < 0.5 * slack[0]
 
 
 def test_what_is_no_family_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "MANY_PRIORS", 10)
+    monkeypatch.setattr(module, "MANY_PRIORS", 10)
     classes, groups = stand(4.0, None, Accuracy(), 5)
-    assert group_standing(classes, groups) is not None
-    assert group_standing([*classes[:-1], TaskClass(1, Beta(3, 3))], groups) is None
-    assert group_standing(*stand(None, 1.0, Accuracy(), 5)) is None
-    monkeypatch.setattr(standing, "MANY_PRIORS", TASKS)
-    assert group_standing(classes, groups) is None
+    assert group_present(classes, groups) is not None
+    assert group_present([*classes[:-1], TaskClass(1, Beta(3, 3))], groups) is None
+    assert group_present(*stand(None, 1.0, Accuracy(), 5)) is None
+    monkeypatch.setattr(module, "MANY_PRIORS", TASKS)
+    assert group_present(classes, groups) is None

@@ -1,4 +1,4 @@
-"""Layers of time to spare: no deadline is the sweep without one, and a deadline is that of the sweep over time."""
+"""Layers of slack time: no deadline is the sweep without one, and a deadline is that of the sweep over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut
-from nextlabel.solve.index_roots import IndexWork, SpareWork
+from nextlabel.solve.index_roots import IndexWork, SlackTimeWork
 from nextlabel.solve.truncation import make_cut, make_timeline
 from tolerances import ROUNDING
 
@@ -33,13 +33,13 @@ def problem_of(prior: Prior, rho: float) -> Problem:
     return Problem((TaskClass(20, prior),), 60, rho, 1.0, 40.0)
 
 
-def rows_of(work: SpareWork) -> list[Floats]:
+def rows_of(work: SlackTimeWork) -> list[Floats]:
     """V (states, layers, prices) with 0, 1, .. arrivals left."""
     block = work.block(PRICES)
-    fill_edges(work.stack.arrays, work.grid, PRICES, block)
+    fill_edges(work.stack, work.grid, PRICES, block)
     found = []
     for n in range(ROWS):
-        next_row(work.stack.arrays, work.grid, work.steps, PRICES, n, False, block)
+        next_row(work.stack, work.grid, work.steps, PRICES, n, False, block)
         found.append(block.V[n % 2].reshape(work.states, work.layers, len(PRICES)).copy())
     return found
 
@@ -48,12 +48,12 @@ def rows_of(work: SpareWork) -> list[Floats]:
 def test_no_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
     problem = problem_of(prior, rho)
     cut = index_cut(make_cut(problem, cap, flight), problem)
-    work = SpareWork(problem, problem.classes[0], cut, np.array([1e-2, 1e-3, 0.0]))
+    work = SlackTimeWork(problem, problem.classes[0], cut, np.array([1e-2, 1e-3, 0.0]))
     block = new_block(work.states, 1, len(PRICES))
     steps = no_deadline(rho, 1.0, cut.flight)
-    fill_edges(work.stack.arrays, work.grid, PRICES, block)
+    fill_edges(work.stack, work.grid, PRICES, block)
     for n, found in enumerate(rows_of(work)):
-        next_row(work.stack.arrays, work.grid, steps, PRICES, n, False, block)
+        next_row(work.stack, work.grid, steps, PRICES, n, False, block)
         np.testing.assert_allclose(found[:, -1], block.V[n % 2], atol=ROUNDING)
 
 
@@ -62,8 +62,8 @@ def test_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
     """Against the fourth-order sweep, at the pairs of arrivals and time left that both know."""
     problem = problem_of(prior, rho)
     cut = index_cut(make_cut(problem, cap, flight), problem)
-    spare = np.array([5.0, 5.25, 5.5, 5.75, 6.0, 6.5, 7.0, 8.0, 10.0])
-    work = SpareWork(problem, problem.classes[0], cut, np.append(np.exp(-spare), 0.0))
+    slack_time = np.array([5.0, 5.25, 5.5, 5.75, 6.0, 6.5, 7.0, 8.0, 10.0])
+    work = SlackTimeWork(problem, problem.classes[0], cut, np.append(np.exp(-slack_time), 0.0))
     rows = rows_of(work)
     steps_per_arrival = 8
     longest = 14.0
@@ -76,7 +76,7 @@ def test_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
         slow.call(sweep, PRICES[p], V, N)
         worst, moved = 0.0, 0.0
         for n in range(ROWS):
-            at = np.rint((spare + n / rho) * rho * steps_per_arrival).astype(int)
+            at = np.rint((slack_time + n / rho) * rho * steps_per_arrival).astype(int)
             worst = max(worst, float(np.abs(V[n][inner][:, at] - rows[n][inner, :-1, p]).max()))
             moved = max(moved, float(np.abs(V[n][inner][:, at] - rows[n][inner, -1:, p]).max()))
         assert worst < 1e-5

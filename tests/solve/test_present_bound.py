@@ -20,9 +20,9 @@ from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
-from nextlabel.solve import standing
+from nextlabel.solve import present_bound as module
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.standing import standing_bound
+from nextlabel.solve.present_bound import present_bound
 from oracles import Task, joint_optimum
 from task_groups import group_tasks
 from tolerances import BOUND, ODE, ROUNDING
@@ -45,7 +45,7 @@ def stand(states: list[State]) -> Groups:
 def test_fresh_tasks_have_the_bound_of_the_problem(prior: tuple[float, ...], budget: int) -> None:
     problem = Problem.identical(1000, budget, prior)
     bound = upper_bound(problem)
-    found = standing_bound(problem.classes, fresh_groups(problem.classes), budget)
+    found = present_bound(problem.classes, fresh_groups(problem.classes), budget)
     assert abs(found.upper - bound.per_task) <= bound.gap / 1000 + found.slack + BOUND * 1e-3
     assert found.slack < 2e-6
     assert found.now == pytest.approx(problem.classes[0].lattice(0).reward[0], abs=ROUNDING)
@@ -57,14 +57,14 @@ def test_several_classes_and_a_cost() -> None:
     for cost in (0.0, 0.02):
         problem = Problem(classes, 2000, label_cost=cost)
         bound = upper_bound(problem)
-        found = standing_bound(classes, fresh_groups(classes), 2000, label_cost=cost)
+        found = present_bound(classes, fresh_groups(classes), 2000, label_cost=cost)
         assert abs(found.upper - bound.per_task) <= bound.gap / 1000 + found.slack + BOUND * 1e-3
 
 
 def test_the_closed_form() -> None:
     """Beta(1,1), d = 1/2: 3/4 + (U/K - 1) 3/64 a task, the price 3/64."""
     classes = [TaskClass(10**6)]
-    found = standing_bound(classes, fresh_groups(classes), 1_200_000)
+    found = present_bound(classes, fresh_groups(classes), 1_200_000)
     assert found.upper == pytest.approx(0.759375, abs=ROUNDING)
     assert found.price == pytest.approx(3 / 64, abs=1e-9)
     assert found.curve([0, 100_000, 500_000]) == pytest.approx([0.759375, 0.7640625, 0.7828125], abs=ROUNDING)
@@ -129,7 +129,7 @@ def test_an_oracle_in_fractions(number: int, sure: bool) -> None:
     flight = sum(w for _, _, w in states)
     seen = states if sure else [(a, b, 0) for a, b, _ in states]
     exact = least_by_tangents(lambda lam: fraction_sums(seen, lam, 30), left if sure else left + flight)
-    found = standing_bound([TaskClass(8)], stand(states), left, flight, sure=sure)
+    found = present_bound([TaskClass(8)], stand(states), left, flight, sure=sure)
     assert found.upper == pytest.approx(float(exact) / 8, abs=1e-9)
     assert found.upper >= float(exact) / 8 - found.slack - ROUNDING
     assert found.now == pytest.approx(float(sum(fraction_reward(a, b) for a, b, _ in states)) / 8, abs=ROUNDING)
@@ -153,7 +153,7 @@ def test_every_kind_of_prior(prior: Prior, cost: float) -> None:
     depth, left = (40 if prior.answers == 3 else 60), 9
     lattice = entry.lattice(depth)
     nodes = rng.integers(0, lattice.first[4], 6)
-    found = standing_bound([entry], group_tasks([0] * 6, nodes, [0] * 6), left, label_cost=cost)
+    found = present_bound([entry], group_tasks([0] * 6, nodes, [0] * 6), left, label_cost=cost)
     values: dict[int, np.ndarray] = {}
     for i in range(lattice.nodes - 1, -1, -1):
         now, told = lattice.reward[i], lattice.ceiling[i]
@@ -216,7 +216,7 @@ def test_no_policy_is_above_it(number: int) -> None:
     n = int(rng.integers(0, 5 if K < 3 else 4))
     classes = [TaskClass(K, Beta(task.alpha, task.beta), task.d)]
     groups = stand(list(states))
-    loose, sharp = standing_bound(classes, groups, n), standing_bound(classes, groups, n, sure=True)
+    loose, sharp = present_bound(classes, groups, n), present_bound(classes, groups, n, sure=True)
     assert sharp.upper >= best_from(task, states, n) / K - ROUNDING
     assert loose.upper >= sharp.upper - 1e-8
     assert loose.upper >= best_from(task, states, n, recalls=2) / K - ROUNDING
@@ -227,9 +227,9 @@ def test_a_deadline_may_be_counted_in_workers(K: int, U: int, T: float) -> None:
     task = Task(2.0, 1.0, 0.5, 0.3, 0.5)
     best = joint_optimum(task, K, U, [(0.0, task.r)], T) / K
     classes = [TaskClass(K, Beta(2, 1))]
-    found = standing_bound(classes, fresh_groups(classes), U, mean_arrivals=task.r * T)
+    found = present_bound(classes, fresh_groups(classes), U, mean_arrivals=task.r * T)
     assert found.upper >= best - ODE
-    assert found.upper <= standing_bound(classes, fresh_groups(classes), U).upper + ROUNDING
+    assert found.upper <= present_bound(classes, fresh_groups(classes), U).upper + ROUNDING
 
 
 # ------------------------------------------------------------------------------------------------ properties
@@ -247,7 +247,7 @@ def test_a_label_never_raises_it_in_the_mean(number: int) -> None:
     p = (prior.alpha + a) / (prior.alpha + prior.beta + a + b)
 
     def upper(new: State, left: int, sure: bool) -> float:
-        found = standing_bound(classes, stand([*states[:x], new, *states[x + 1 :]]), left, sure=sure)
+        found = present_bound(classes, stand([*states[:x], new, *states[x + 1 :]]), left, sure=sure)
         assert found.slack < 1e-7
         return found.upper
 
@@ -263,11 +263,11 @@ def test_more_labels_never_hurt_and_help_less_and_less() -> None:
     classes = [TaskClass(1, Beta(1, 1)), TaskClass(1, Beta(2, 1), 0.6)]
     groups = group_tasks(rng.integers(0, 2, 50), rng.integers(0, 15, 50), rng.integers(0, 2, 50))
     extra = np.arange(0, 120, 5)
-    found = standing_bound(classes, groups, 10)
+    found = present_bound(classes, groups, 10)
     curve = found.curve(extra)
     assert np.all(np.diff(curve) >= -ROUNDING)
     assert np.all(np.diff(curve, 2) <= ROUNDING)
-    alone = np.array([standing_bound(classes, groups, 10 + int(x)).upper for x in extra])
+    alone = np.array([present_bound(classes, groups, 10 + int(x)).upper for x in extra])
     assert np.all(curve >= alone - 1e-8)
     assert curve == pytest.approx(alone, abs=2e-6)
     assert found.upper == curve[0]
@@ -276,18 +276,18 @@ def test_more_labels_never_hurt_and_help_less_and_less() -> None:
 
 def test_nothing_left_is_worth_what_it_is_now() -> None:
     classes = [TaskClass(3)]
-    found = standing_bound(classes, stand([(2, 0, 0), (1, 1, 0), (0, 0, 0)]), 0)
+    found = present_bound(classes, stand([(2, 0, 0), (1, 1, 0), (0, 0, 0)]), 0)
     assert found.upper == pytest.approx(found.now, abs=ROUNDING)
     assert found.gap == pytest.approx(0.0, abs=ROUNDING)
-    dear = standing_bound(classes, stand([(2, 0, 0)]), 100, label_cost=0.9)
+    dear = present_bound(classes, stand([(2, 0, 0)]), 100, label_cost=0.9)
     assert dear.upper == pytest.approx(dear.now, abs=ROUNDING)
 
 
 def test_labels_of_other_tasks_may_come_back() -> None:
     classes = [TaskClass(3)]
     groups = stand([(0, 0, 0), (1, 0, 1), (0, 1, 0)])
-    more = standing_bound(classes, groups, 2, 3, sure=True)
-    assert more.upper == pytest.approx(standing_bound(classes, groups, 4, 1, sure=True).upper, abs=1e-9)
+    more = present_bound(classes, groups, 2, 3, sure=True)
+    assert more.upper == pytest.approx(present_bound(classes, groups, 4, 1, sure=True).upper, abs=1e-9)
 
 
 @pytest.mark.no_cover
@@ -295,9 +295,9 @@ def test_many_classes_are_learnt_from_a_sample(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(75)
     classes = [TaskClass(1, Beta(*np.exp(rng.uniform(-0.5, 1.5, 2)))) for _ in range(600)]
     groups = Groups(np.arange(600), rng.integers(0, 15, 600), rng.integers(0, 2, 600), rng.integers(1, 3, 600))
-    many = standing_bound(classes, groups, 700)
-    monkeypatch.setattr(standing, "MANY", 1000)
-    few = standing_bound(classes, groups, 700)
+    many = present_bound(classes, groups, 700)
+    monkeypatch.setattr(module, "MANY", 1000)
+    few = present_bound(classes, groups, 700)
     assert many.upper == pytest.approx(few.upper, abs=2e-6)
     assert many.now == pytest.approx(few.now, abs=ROUNDING)
     assert many.upper - many.slack <= few.upper + ROUNDING
@@ -309,10 +309,10 @@ def test_deep_tasks_and_shallow_lattices_are_bounded_too() -> None:
     """With many answers the lattice ends early: loose, and it says so."""
     far = TaskClass(2, Dirichlet((1.0,) * 6))
     groups = group_tasks([0, 0], [node_of_counts((3, 2, 1, 1, 1, 1)), 0], [0, 0])
-    found = standing_bound([far], groups, 30)
+    found = present_bound([far], groups, 30)
     assert found.now < found.upper <= found.ceiling + ROUNDING
     node = node_of_counts((150, 110))
-    deep = standing_bound([TaskClass(1)], group_tasks([0], [node], [0]), 50)
+    deep = present_bound([TaskClass(1)], group_tasks([0], [node], [0]), 50)
     assert counts_of_node(2, node) == (150, 110)
     assert deep.now <= deep.upper <= 1.0 + ROUNDING
 
@@ -321,10 +321,10 @@ def test_deep_tasks_and_shallow_lattices_are_bounded_too() -> None:
 def test_shallow_lattices_stay_above(sure: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     classes = [TaskClass(40, Beta(2, 1.5)), TaskClass(10, Beta(1, 1))]
     groups = group_tasks([0] * 40 + [1] * 10, [0, 1, 2, 3, 4] * 10, [0, 1] * 25)
-    deep = standing_bound(classes, groups, 400, sure=sure)
-    monkeypatch.setattr(standing, "MARGINS", (1,))
-    monkeypatch.setattr(standing, "DEPTH_TOLERANCE", 1.0)
-    flat = standing_bound(classes, groups, 400, sure=sure)
+    deep = present_bound(classes, groups, 400, sure=sure)
+    monkeypatch.setattr(module, "MARGINS", (1,))
+    monkeypatch.setattr(module, "DEPTH_TOLERANCE", 1.0)
+    flat = present_bound(classes, groups, 400, sure=sure)
     assert deep.slack < 1e-7
     assert flat.upper > deep.upper + 1e-3
     assert flat.upper - flat.slack <= deep.upper + ROUNDING
@@ -341,14 +341,14 @@ def test_groups_are_checked() -> None:
         ([0, 0], [0], [0], [1]),
     ):
         with pytest.raises(ProblemError):
-            standing_bound(one, groups, 1)
+            present_bound(one, groups, 1)
     good = ([0], [0], [1], [1])
     for kind in ({"in_flight": 0}, {"label_cost": -1.0}, {"mean_arrivals": -1.0}, {"label_cost": inf}):
         with pytest.raises(ProblemError):
-            standing_bound(one, good, 1, **kind)
+            present_bound(one, good, 1, **kind)
     with pytest.raises(ProblemError):
-        standing_bound(one, good, -1)
+        present_bound(one, good, -1)
     with pytest.raises(ProblemError):
-        standing_bound(one, good, 3).curve(-4)
+        present_bound(one, good, 3).curve(-4)
     with pytest.raises(ProblemError):
-        standing_bound([], good, 3)
+        present_bound([], good, 3)

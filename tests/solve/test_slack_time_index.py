@@ -17,28 +17,28 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.index import IndexTable, index_cut, index_table
-from nextlabel.solve.index_roots import LATE, IndexWork, least_time_to_spare
+from nextlabel.solve.index_roots import LATE, IndexWork, least_slack_time
 from nextlabel.solve.truncation import make_cut, make_timeline
 
 RATE, T = 25.0, 9.5
 PROBLEM = Problem.identical(10, 24, arrival_rate=RATE, completion_rate=1.0, horizon=T)
-LEAST = least_time_to_spare(PROBLEM)
+LEAST = least_slack_time(PROBLEM)
 #: Accuracy of an index.
 ACCURACY = 1e-5
 
 
-def spare_table(monkeypatch: pytest.MonkeyPatch, problem: Problem = PROBLEM) -> IndexTable:
-    """The table with layers of time to spare, however small the problem is."""
+def slack_table(monkeypatch: pytest.MonkeyPatch, problem: Problem = PROBLEM) -> IndexTable:
+    """The table with layers of slack time, however small the problem is."""
     with monkeypatch.context() as patch:
         patch.setattr("nextlabel.solve.index.TABLE_SIZE", 0)
         table = index_table(problem, cap=4, flight=2)
-    assert table.spare is not None
+    assert table.slack_time is not None
     return table
 
 
 def test_against_the_sweep_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a price ACCURACY below an index the fourth-order sweep assigns, above it it waits."""
-    table = spare_table(monkeypatch)
+    table = slack_table(monkeypatch)
     steps_per_arrival = 4
     cut = index_cut(make_cut(PROBLEM, 4, 2), PROBLEM)
     slow = IndexWork(PROBLEM, PROBLEM.classes[0], cut, make_timeline(PROBLEM, round(T * RATE * steps_per_arrival)))
@@ -71,11 +71,11 @@ def test_a_deadline_that_may_come_first_has_all_times(monkeypatch: pytest.Monkey
         replace(PROBLEM, arrival_rate=1.0, horizon=60.0),
         replace(PROBLEM, arrival_rate=PiecewiseRate(((0.0, 20.0), (2.0, 25.0)))),
     ):
-        assert index_table(problem, cap=2, flight=1, left=3, tolerance=1e-3).spare is None
+        assert index_table(problem, cap=2, flight=1, left=3, tolerance=1e-3).slack_time is None
 
 
 def test_pairs_that_no_campaign_meets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = spare_table(monkeypatch)
+    table = slack_table(monkeypatch)
     with pytest.raises(
         ProblemError, match=r"no entry for 24 arrivals left and a time of 3:.*budget of 24 and a horizon"
     ):
@@ -85,21 +85,21 @@ def test_pairs_that_no_campaign_meets_are_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_how_seldom_a_campaign_leaves_the_table() -> None:
     rng = np.random.default_rng(5)
-    spare = T - rng.gamma(24, 1.0 / RATE, 100_000)
-    assert LEAST < spare.min() < LEAST + 0.7
+    slack_time = T - rng.gamma(24, 1.0 / RATE, 100_000)
+    assert LEAST < slack_time.min() < LEAST + 0.7
     assert gammaincc(24, (T - LEAST) * RATE) == pytest.approx(LATE, rel=1e-3)
 
 
 def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    table = spare_table(monkeypatch)
+    table = slack_table(monkeypatch)
     table.save(tmp_path / "table.npz")
     again = IndexTable.load(tmp_path / "table.npz")
-    assert again.spare == table.spare
+    assert again.slack_time == table.slack_time
     assert again.index(0, (1, 0), 1, 9, 8.0) == table.index(0, (1, 0), 1, 9, 8.0)
 
 
 def test_policies_look_where_the_table_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = spare_table(monkeypatch)
+    table = slack_table(monkeypatch)
     arrays = make_policy_arrays(Setting.of(PROBLEM), Index(table))
     for n, tau in ((24, T), (24, T - 0.5), (10, 8.3), (1, LEAST), (1, LEAST + 0.3), (3, T)):
         layer, share = layer_at(arrays, n, tau)

@@ -56,7 +56,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
-from nextlabel.kernels.no_delay import move_one_label, standing_sums
+from nextlabel.kernels.no_delay import move_one_label, no_delay_sums
 from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, whole
 from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
@@ -80,7 +80,7 @@ class GroupedTasks(NamedTuple):
     ceiling: float
 
 
-def group_standing(classes: Sequence[TaskClass], groups: Groups) -> GroupedTasks | None:
+def group_present(classes: Sequence[TaskClass], groups: Groups) -> GroupedTasks | None:
     """The tasks around; None if there are few priors, or no family of scores."""
     used, entry = np.unique(groups.entry, return_inverse=True)
     if len(used) <= MANY_PRIORS or classes[0].answers != 2:
@@ -188,7 +188,7 @@ class PlacedTasks(NamedTuple):
     weight: Floats
 
 
-class StandingSums:
+class NoDelaySums:
     """Evaluates S, L and e at any prices; ``sure``: averaged over the labels in flight; ``more`` is added to S."""
 
     def __init__(
@@ -236,7 +236,7 @@ class StandingSums:
         for start in range(0, len(prices), block):
             some = slice(start, start + block)
             part = np.zeros((3, len(prices[some])))
-            standing_sums(*placed, prices[some], part)
+            no_delay_sums(*placed, prices[some], part)
             out[:, some] = part
         return out
 
@@ -318,7 +318,7 @@ DEAR_DEPTH_TOLERANCE, MOST_DEAR_NODES = 1e-6, 1_200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PresentBound:
     """Per task: worth ``now``, at most ``upper`` in the end (``gap`` more), ``ceiling`` were the truth known.
 
     ``price`` is the slope of the bound: what the next label adds to it, over all tasks. ``slack`` is what better prices
@@ -348,7 +348,7 @@ class Standing:
         return self.lines.value(N) / self.tasks
 
 
-def standing_bound(
+def present_bound(
     classes: Sequence[TaskClass],
     groups: Sequence[Any],
     labels_left: int,
@@ -357,16 +357,16 @@ def standing_bound(
     label_cost: float = 0.0,
     mean_arrivals: float = inf,
     sure: bool = False,
-) -> Standing:
+) -> PresentBound:
     """Bound what any policy can make of tasks that stand in ``groups``; the classes' own counts do not matter.
 
     ``in_flight`` are all labels out, those of the groups if not given; more than those are of tasks not in the groups
     and may be given out again. ``sure``: no label in flight lapses, which makes the bound a little sharper.
     """
     begin = perf_counter()
-    stand = check_groups(groups, classes)
+    present = check_groups(groups, classes)
     left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
-    known = stand.in_flight
+    known = present.in_flight
     out = known if in_flight is None else whole("labels in flight", in_flight, 0, "Give the number of labels out.")
     if out < known:
         raise ProblemError(f"{out} labels are in flight, but the groups have {known}.", "Leave the number out.")
@@ -376,10 +376,10 @@ def standing_bound(
         raise ProblemError(f"mean arrivals {mean_arrivals!r} is not a number of at least 0.", "Leave it out.")
     returned = out - known if sure else out
     N = min(left, mean_arrivals) + returned
-    K = stand.tasks
-    around = None if sure else group_standing(classes, stand)
+    K = present.tasks
+    around = None if sure else group_present(classes, present)
     if around is None:
-        sums, lines = _DepthSearch(classes, stand, label_cost, sure).run(N)
+        sums, lines = _DepthSearch(classes, present, label_cost, sure).run(N)
         best = lines.optimum(N)
         now, ceiling, least = sums.now, sums.ceiling, best.lower - best.slack
     else:
@@ -388,7 +388,7 @@ def standing_bound(
         lower = _DepthSearch(*around.lower, label_cost, sure, -around.below).run(N)[1].optimum(N)
         now, ceiling, least = around.now, around.ceiling, lower.lower - lower.slack
     upper = best.value
-    return Standing(
+    return PresentBound(
         tasks=K,
         labels_left=left,
         in_flight=out,
@@ -420,7 +420,7 @@ class _DepthSearch:
         self.more = more  # of tasks that were grouped
         self.used: Ints = np.unique(groups.entry)
 
-    def run(self, N: float) -> tuple[StandingSums, PriceLines]:
+    def run(self, N: float) -> tuple[NoDelaySums, PriceLines]:
         """Sums and lines that are good at N."""
         if len(self.used) <= MANY:
             depth_tolerance = DEPTH_TOLERANCE if self.classes[0].answers == 2 else DEAR_DEPTH_TOLERANCE
@@ -441,7 +441,7 @@ class _DepthSearch:
 
     def _deepened(
         self, N: float, tolerance: float, depth_tolerance: float, grown: float
-    ) -> tuple[StandingSums, PriceLines, int]:
+    ) -> tuple[NoDelaySums, PriceLines, int]:
         """Deepen until the ends of the lattices add next to nothing; each node here stands for ``grown`` of them."""
         margin = self._first_margin()
         most = (MOST_CHEAP_NODES if self.classes[0].answers == 2 else MOST_DEAR_NODES) / grown
@@ -462,7 +462,7 @@ class _DepthSearch:
         fits = (m for m in MARGINS if len(self.used) * nodes_of(answers, reach + m) <= START)
         return next(fits, MARGINS[-1])
 
-    def _sums(self, margin: int) -> StandingSums:
-        return StandingSums(
+    def _sums(self, margin: int) -> NoDelaySums:
+        return NoDelaySums(
             self.classes, self.groups, margin, label_cost=self.label_cost, sure=self.sure, more=self.more or 0.0
         )

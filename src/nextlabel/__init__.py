@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.client.client import AsyncClient as AsyncClient
     from nextlabel.client.client import Client as Client
     from nextlabel.crowd.audit import audit as audit
+    from nextlabel.crowd.guarantee import guarantee as guarantee
     from nextlabel.crowd.learn import learn_crowd as learn_crowd
     from nextlabel.files.labels import read_labels as read_labels
     from nextlabel.learn.priors import compare_priors as compare_priors
@@ -61,6 +62,7 @@ _HOMES = {
     "nextlabel.campaigns.facade": "Campaign",
     "nextlabel.client.client": "AsyncClient Client",
     "nextlabel.crowd.audit": "audit",
+    "nextlabel.crowd.guarantee": "guarantee",
     "nextlabel.crowd.learn": "learn_crowd",
     "nextlabel.files.labels": "read_labels",
     "nextlabel.learn.priors": "compare_priors learn_prior",

@@ -9,6 +9,7 @@ from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.crowd.audit import Audit
+from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
 from nextlabel.crowd.learn import LearntCrowd, LearntWorker
 from nextlabel.files.labels import LabelTable, ReadReport
 from nextlabel.learn.priors import LearntPrior
@@ -39,6 +40,8 @@ __all__ = [
     "Event",
     "ExactResult",
     "GivenLabel",
+    "Guarantee",
+    "GuaranteeTerms",
     "IndexTable",
     "ItemScores",
     "LabelTable",

@@ -15,6 +15,7 @@ from nextlabel.cli.bound import bound
 from nextlabel.cli.campaign import app as campaign
 from nextlabel.cli.demo import demo
 from nextlabel.cli.exact import exact
+from nextlabel.cli.guarantee import guarantee
 from nextlabel.cli.index import index
 from nextlabel.cli.label_studio import app as label_studio
 from nextlabel.cli.output import interrupts
@@ -51,6 +52,7 @@ for _command in (
     rates,
     workers,
     audit,
+    guarantee,
     reproduce,
     serve,
     annotate,

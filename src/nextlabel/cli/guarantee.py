@@ -1,0 +1,288 @@
+"""``nextlabel guarantee``: labels from anywhere, an expert's answers, and a statement that needs no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nextlabel.cli import options as opt
+from nextlabel.cli.output import check_outputs, checked_file, deliver, say, working
+from nextlabel.errors import InputError
+from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.crowd.guarantee import Guarantee
+    from nextlabel.reporting.report import Report
+
+
+def guarantee(
+    context: typer.Context,
+    results: Annotated[
+        str,
+        typer.Argument(
+            metavar="RESULTS",
+            help="One row per item: task, label, probability; as campaign export and workers --save write it, or a "
+            "model's labels with their probabilities.",
+        ),
+    ],
+    at_most_wrong: Annotated[
+        str, opt.text("--at-most-wrong", "EPS", "Largest share of wrong labels. Default: 0.05.")
+    ] = "0.05",
+    sure: Annotated[str, opt.text("--sure", "P", "Chance that the statement holds. Default: 0.95.")] = "0.95",
+    audits: Annotated[
+        str | None,
+        opt.text(
+            "--audits",
+            "K",
+            "Items to draw for the expert, or several for several looks: 80,150,250. Left out, K is "
+            "chosen from the probabilities alone.",
+        ),
+    ] = None,
+    draw: Annotated[
+        str | None,
+        opt.text(
+            "--draw", "FILE", "Write the items for the expert: CSV with a column task, or .json for Label Studio."
+        ),
+    ] = None,
+    answers: Annotated[
+        str | None, opt.text("--answers", "FILE", "All answers of the expert so far: task, label.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        opt.text(
+            "--labels",
+            "FILE",
+            "The workers' labels: task, worker, label. The expert's answers then teach who is good, "
+            "and the expert sees fewer items.",
+        ),
+    ] = None,
+    known: Annotated[
+        str | None,
+        opt.text("--known", "FILE", "Truths known before the draw: task, label. They teach and are not drawn."),
+    ] = None,
+    of: Annotated[str | None, opt.text("--of", "LABEL", "Speak of the items with this label alone.")] = None,
+    expert_wrong: Annotated[
+        str, opt.text("--expert-wrong", "Q", "Share of the items on which the expert may be wrong. Default: 0.")
+    ] = "0",
+    next_look: Annotated[
+        bool, typer.Option("--next-look", help="Go on to the next number of audits instead of asking for items.")
+    ] = False,
+    record: Annotated[
+        str | None,
+        opt.text(
+            "--record", "FILE", "Where draw and answers are kept. Default: RESULTS with the ending .guarantee.json."
+        ),
+    ] = None,
+    items: Annotated[
+        str | None, opt.text("--items", "FILE", "What the expert reads: columns of this table go along with the draw.")
+    ] = None,
+    seed: Annotated[
+        int | None, opt.whole("--seed", "S", 0, "0", "For tests: draw by this seed, which marks the record.")
+    ] = None,
+    save: Annotated[
+        str | None, opt.text("--save", "FILE", "Write every item with its final label to this CSV file.")
+    ] = None,
+    task_column: opt.TaskColumn = "task",
+    label_column: opt.LabelColumn = "label",
+    report: opt.Report = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Say that at most 5% of the labels are wrong, 95% sure, by an expert's answers on a random draw.
+
+    First call with --draw: the labels are frozen, and items are drawn for the expert. Then with --answers (and --draw
+    for the next items) until nothing is left to answer. No assumption about workers or models is made.
+    """
+    check_outputs(None, report)
+    targets = {
+        flag: checked_file(flag, path) for flag, path in (("--draw", draw), ("--save", save)) if path is not None
+    }
+    place = Path(record) if record is not None else Path(results).with_suffix(".guarantee.json")
+    checked_file("--record", str(place))
+    with working(f"Reading {results}"):
+        from nextlabel.crowd.guarantee import Guarantee
+        from nextlabel.crowd.guarantee import guarantee as freeze
+        from nextlabel.files.gold import read_answers
+        from nextlabel.files.labels import read_labels
+        from nextlabel.files.results import read_results
+
+        table = read_results(results, task=task_column, label=label_column)
+        crowd = None if labels is None else read_labels(labels)
+        told = None if known is None else read_answers(known, task_column, label_column)
+        said = None if answers is None else read_answers(answers, task_column, label_column)
+        if said is None and not next_look:
+            _refuse_second_draw(place, seed, table)
+            if draw is None:
+                say(
+                    "This is a look before the draw: nothing is frozen. Give --draw FILE to freeze the labels and draw."
+                )
+            promise = freeze(
+                table, at_most_wrong=at_most_wrong, sure=sure, audits=_audits(audits), labels=crowd, known=told, of=of,
+                expert_wrong=expert_wrong, seed=seed,
+            )  # fmt: skip
+        else:
+            if not place.exists():
+                raise InputError(
+                    f"there is no {place}, so that nobody knows which items were drawn.",
+                    "Draw first: the same command with --draw FILE and without --answers.",
+                )
+            promise = Guarantee.load(place, crowd)
+            _refuse_other_terms(context, promise, place, at_most_wrong, sure, audits)
+            _refuse_changed_labels(promise, table, results)
+            if said is not None:
+                promise.tell(said)
+            if next_look:
+                promise.next_look()
+    begun = said is not None or next_look or draw is not None
+    if "--draw" in targets and promise.to_answer:
+        _write_items(promise.to_answer, targets["--draw"], items, task_column)
+        say(f"{counted(len(promise.to_answer), 'item')} for the expert written to {draw}.")
+    if begun:
+        promise.save(place)
+    if "--save" in targets:
+        from nextlabel.files.write import write_csv
+
+        write_csv(_final_rows(promise), targets["--save"])
+        say(f"{counted(len(promise.tasks), 'label')} written to {save}.")
+    deliver(_report(promise, results, str(place) if begun else None), context, out=None, page=report, as_json=as_json)
+
+
+def _audits(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    hint = "Give a whole number, or growing ones with commas between them, e.g. --audits 200."
+    return [opt.parse_whole("--audits", part.strip(), 1, hint) for part in text.split(",")]
+
+
+def _refuse_second_draw(place: Path, seed: int | None, table: Any) -> None:
+    """One draw for frozen labels: more draws until one pleases would void the statement."""
+    from nextlabel.crowd.guarantee import Guarantee, hash_of_results
+
+    if not place.exists():
+        return
+    before = Guarantee.peek(place)
+    if before["seed"] is not None and seed is not None:
+        return  # tests draw as often as they like
+    if before["seed"] is None and before["given"] != hash_of_results(table):
+        raise InputError(
+            f"{place} holds the draw of other labels, of {before['frozen_at'][:10]}.",
+            "Give --record FILE for the draw of these labels, or finish that one first.",
+        )
+    raise InputError(
+        f"these labels were frozen and drawn on {before['frozen_at'][:10]}: a second draw would void the statement.",
+        f"Go on with --answers FILE; the drawn items are in {place}.",
+    )
+
+
+def _refuse_other_terms(
+    context: typer.Context, promise: Guarantee, place: Path, at_most_wrong: str, sure: str, audits: str | None
+) -> None:
+    from nextlabel.crowd.guarantee import exactly
+
+    terms = promise.terms
+    other = [
+        f"{flag} {given}"
+        for flag, name, given, drawn in (
+            ("--at-most-wrong", "at_most_wrong", at_most_wrong, terms.at_most_wrong),
+            ("--sure", "sure", sure, terms.sure),
+        )
+        if opt.given(context, name) and exactly(given) != exactly(drawn)
+    ]
+    planned = _audits(audits)
+    if planned is not None and tuple(planned) != terms.audits:
+        other.append(f"--audits {audits}")
+    if other:
+        raise InputError(
+            f"{other[0]} is not what the items were drawn for: at most {terms.at_most_wrong} wrong, {terms.sure} sure, "
+            f"{' then '.join(f'{K:,}' for K in terms.audits)} audits.",
+            f"Leave it out; the terms are in {place}.",
+        )
+
+
+def _refuse_changed_labels(promise: Guarantee, table: Any, results: str) -> None:
+    from nextlabel.crowd.guarantee import hash_of_results
+
+    if promise.given != hash_of_results(table):
+        raise InputError(
+            f"{results} was changed after the draw, and the draw speaks of the labels as they were.",
+            "Give the file as it was; to guarantee new labels, freeze and draw them anew with --record FILE.",
+        )
+
+
+def _write_items(tasks: list[str], path: Path, items: str | None, task_column: str) -> None:
+    """The items for the expert, with what they are to read and without what the campaign believes."""
+    from nextlabel.files.write import whole_file, write_csv
+
+    columns = {} if items is None else _item_columns(items, task_column)
+    missing = [task for task in tasks if columns and task not in columns]
+    if missing:
+        raise InputError(f"{items} has no row for the drawn item {missing[0]!r}.", "Give a table with every item.")
+    rows = [{"task": task} | columns.get(task, {}) for task in tasks]
+    if path.suffix == ".json":
+        import json
+
+        with whole_file(path) as stream:
+            json.dump([{"data": row} for row in rows], stream, ensure_ascii=False, indent=1)
+    else:
+        write_csv(rows, path)
+
+
+def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
+    from nextlabel.files.columns import cell_text
+    from nextlabel.files.open_table import Table, read_source, table_of_objects
+
+    def read(table: Table) -> dict[str, dict[str, Any]]:
+        if task_column not in table.columns:
+            raise InputError(f"{items} has no column {task_column!r}.", "Name the items' column with --task-column.")
+        at = table.columns.index(task_column)
+        hidden = {at, *(k for k, name in enumerate(table.columns) if name in ("label", "probability", "gold"))}
+        return {
+            cell_text(cells[at]): {
+                name: cell for k, (name, cell) in enumerate(zip(table.columns, cells, strict=True)) if k not in hidden
+            }
+            for batch in table.batches()
+            for cells in zip(*batch.columns, strict=True)
+        }
+
+    return read_source(items, "items", read, lambda values, name: read(table_of_objects(values, name, "json")))
+
+
+def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:
+    rows = []
+    for task, label, frozen, probability in zip(
+        promise.tasks, promise.final_labels(), promise.labels, promise.probability, strict=True
+    ):
+        source = "known" if task in promise.known else "expert" if task in promise.answers else "kept"
+        rows.append({
+            "task": task, "label": label, "probability": probability if source == "kept" else 1.0, "source": source,
+            "frozen_label": frozen,
+        })  # fmt: skip
+    return rows
+
+
+def _report(promise: Guarantee, results: str, record: str | None) -> Report:
+    from nextlabel.reporting.report import Report, Table
+
+    fields = promise.as_dict()
+    allowed = promise.terms.allowed[promise.look]
+    rows = [
+        ("labels", f"{promise.terms.items:,}"),
+        ("audits drawn at random", f"{fields['audits']:,}"),
+        ("wrong labels that would be too many", f"{promise.terms.too_many:,}"),
+        ("audited errors that may stay", "none yet" if allowed is None else f"{allowed:,}"),
+        ("audited errors", f"{fields['audited_errors']:,}"),
+        ("answers by the expert", f"{fields['expert_answers']:,}"),
+        ("items to answer next", f"{fields['to_answer']:,}"),
+        ("certified", "yes" if fields["certified"] else "not yet"),
+    ]
+    notes = [] if record is None else [f"Draw, answers and what is needed to check them: {record}."]
+    title = f"Guarantee for {results}"
+    return Report(
+        title=title,
+        tables=[Table("", ("", ""), rows)],
+        sentences=[*promise.sentences(), *notes],
+        heading=title,
+        lead=promise.sentences()[0],
+        fields=fields | {"record": record},
+    )

@@ -10,9 +10,9 @@ from nextlabel.policies.lagrangian import planned_by_arrival
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tasks import fresh_groups
 from nextlabel.simulation.study import Study, simulate
-from nextlabel.solve.batched import PriceSolver
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
+from nextlabel.solve.per_arrival import PriceSolver
 
 TINY = Problem.identical(3, 5, arrival_rate=1.0, completion_rate=0.4, horizon=10.0)
 #: Half-widths of a 95% interval that an estimate may be off.

@@ -23,8 +23,7 @@ from nextlabel.errors import InputError, ProblemError, TooLargeError
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.exact import CollisionError, JointSweep, count_states, exact_value
-from nextlabel.solve.joint import count_groups
+from nextlabel.solve.exact import CollisionError, JointSweep, count_groups, count_states, exact_value
 from tolerances import EXACT
 
 #: Reference values printed with six decimals.

@@ -8,7 +8,7 @@ the relaxed solution's occupation measure has given it by now minus those it got
 (Hawkins 2003; Adelman and Mersereau 2008; Hu and Frazier 2017; Brown and Smith 2020).
 
 With a horizon prices depend on the time, not on the worker's number, and so do the advantages (``solve.deadline``);
-the plan is that of ``solve.batched``, with workers who come evenly.
+the plan is that of ``solve.per_arrival``, with workers who come evenly.
 
 Re-solving: the Lagrangian policy with prices re-optimised from the tasks' actual states as the campaign runs.
 
@@ -16,8 +16,8 @@ Every ``every`` arrivals (K/20 by default) the relaxed problem is solved again f
 arrivals left, starting from the prices in force; between two solves ties go to the largest deficit against the new
 occupation measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang).
 
-With a horizon prices, advantages and plan are those of ``solve.batched`` for the time that is left, with workers who
-come evenly: milliseconds for each solve.
+With a horizon prices, advantages and plan are those of ``solve.per_arrival`` for the time that is left, with workers
+who come evenly: milliseconds for each solve.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.solve.batched import BatchPrices, PriceSolver
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import can_be_timed, timed_values
 from nextlabel.solve.index_roots import IndexWork
-from nextlabel.solve.per_arrival import MOST_NUMBERS, PricedProblem, optimise_prices
+from nextlabel.solve.per_arrival import MOST_NUMBERS, BatchPrices, PricedProblem, PriceSolver, optimise_prices
 from nextlabel.solve.truncation import (
     Cut,
     differences,

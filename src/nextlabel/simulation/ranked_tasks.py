@@ -46,7 +46,8 @@ from nextlabel.policies.rollout_arrays import (
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass, prior_of_score
 from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
-from nextlabel.solve.progress import Progress, on_all_cores
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import on_all_cores
 
 #: Classes whose lattices are made at once, and tasks whose rewards are.
 CHUNK, AT_ONCE = 64, 1 << 16

@@ -61,7 +61,7 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.grouping import group
+from nextlabel.solve.grouping import MANY_CLASSES, group
 from nextlabel.solve.per_arrival import (
     FINISH,
     FROM_BATCHES,
@@ -494,7 +494,7 @@ Searched = tuple[Optimum, Cut, Floats, float, float, int]
 def _search(
     problem: Problem, prices: str, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
 ) -> Searched:
-    grouped = group(problem)
+    grouped = group(problem) if len(problem.classes) > MANY_CLASSES else None
     if grouped is None:
         return *_search_one(problem, prices, charge_all, cap, flight, progress), 0
     rest = (prices, charge_all, cap, flight)

@@ -21,10 +21,10 @@ out than min(n, N_y), and a price p(t) is the integral of 1{p(t) > y} over y. QE
 a sum over the steps of p. Prices that depend on the time need no count of the workers still to come, so that the cost
 does not grow with the tasks and the labels.
 
-Prices are those of ``solve.batched``, where workers come evenly, moved one knot after another as long as that lowers
-the bound. The bound on V_x is that of ``kernels.deadline``; ``timed_values``, for the martingale gap and for policies
-that rank by them, has V itself at all layers of time, on lattices that end after C labels, with as many of them in
-flight.
+Prices are those of ``solve.per_arrival``, where workers come evenly, moved one knot after another as long as that
+lowers the bound. The bound on V_x is that of ``kernels.deadline``; ``timed_values``, for the martingale gap and for
+policies that rank by them, has V itself at all layers of time, on lattices that end after C labels, with as many of
+them in flight.
 Guarantee: upper bound, whatever prices, steps and truncation, if rates are right and no label in flight lapses.
 ``slack`` is its distance from a plan of the relaxed problem with workers who come evenly: an estimate, not a bound.
 ``timed_values`` are of fourth order in the step, which resolves every rate.
@@ -48,7 +48,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.kernels.deadline import backward_deadline, integrate
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import Groups, TaskClass, check_groups, fresh_groups, whole
-from nextlabel.solve.batched import BatchPrices, PriceSolver
+from nextlabel.solve.per_arrival import BatchPrices, PriceSolver
 from nextlabel.solve.relaxed import after_labels, no_delay_values
 from nextlabel.solve.truncation import arrivals_by_time, make_cut
 

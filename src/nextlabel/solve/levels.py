@@ -15,7 +15,7 @@ arrivals and few labels in flight. Values are kept for every n up to DENSE f, th
 With a deadline as many labels are given out as workers are expected before it, and the labels left are the time left;
 labels in flight at the deadline are lost. Rates that vary count through the workers that come, one after another.
 Guarantee: without a deadline every value is an upper bound at its own prices (``kernels.sweep``) for the problem
-that is swept; with one the edge takes no more labels. Cost: a solve for the path (``solve.batched``), then J sweeps.
+that is swept; with one the edge takes no more labels. Cost: a solve for the path, then J sweeps.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import fresh_groups
-from nextlabel.solve.batched import PriceSolver
+from nextlabel.solve.per_arrival import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import stack_classes
 from nextlabel.solve.truncation import Cut, arrivals_by_time, make_cut

@@ -21,6 +21,12 @@ their length is in proportion to one lifetime of a label more than the distance 
 workers come at their mean rate until then, and labels that are still in flight are lost. For many arrivals the first
 prices come from batches, from few of them and much smoothing to more and less.
 
+*While a campaign runs* it makes one ``PriceSolver`` and calls ``solve`` as often as it likes, with the number of tasks
+in each state, the labels left and the last result: a tenth of a second for the first result, milliseconds from the last
+one. Tasks are counted by state and arrivals come in some dozens of batches, so that a sweep takes a tenth of a
+millisecond whatever the number of tasks and labels. Tasks with more labels, or more of them in flight, than a sweep
+looks at are worth what they are without delay at most, and without another label at least (``OutsideTasks``).
+
 Our own L-BFGS stays: with the same steps it takes a fifth to a third of the time of SciPy's L-BFGS-B on these small
 vectors, keeps its memory from round to round, and gives the same bits on every CPU (docs/decisions/0003).
 Guarantee: the bound is evaluated without smoothing, so any prices give a valid one; ``lower`` is the value of a
@@ -31,7 +37,9 @@ workers come in batches). Cost: two sweeps per evaluation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf, log1p
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +48,20 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
 from nextlabel.kernels.priced import Batches, Plan, backward, forward
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import Groups, check_groups, whole
+from nextlabel.problem.workers import refuse_workers
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import counts_of, no_delay_edge, stack_classes
-from nextlabel.solve.truncation import Cut, Timeline, arrival_chances
+from nextlabel.solve.relaxed import (
+    ENDLESS,
+    after_labels,
+    counts_of,
+    no_delay_edge,
+    no_delay_values,
+    plain_lattices,
+    stack_classes,
+)
+from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut, state_columns
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.
 MEMORY, LEAST_DECREASE, HALVINGS = 30, 1e-4, 20
@@ -303,7 +321,7 @@ SCHEDULE = (
 )  # fmt: skip
 #: Where the last digits do not matter yet, and what is left to do from prices that are nearly right.
 ROUGH, FINISH = SCHEDULE[:8], SCHEDULE[7:]
-#: From prices that were found in batches (``batched.first_prices``).
+#: From prices that were found in batches (``prices_from_batches``).
 FROM_BATCHES = ((128, 2e-4, 60), (256, 6e-5, 80), (0, 6e-5, 40), (0, 1.5e-5, 60))
 
 
@@ -448,3 +466,174 @@ def prices_from_batches(problem: Problem, cut: Cut, price: float) -> Floats:
         lam = lower_prices(search, np.interp(middle, at, lam), smoothing * spread, steps)[::-1]
         at = middle[::-1]
     return np.asarray(np.interp(np.arange(U, 0, -1.0), at, lam), dtype=np.float64)
+
+
+class OutsideTasks:
+    """What they are worth; lattices that were needed once are kept."""
+
+    def __init__(self, problem: Problem, depth: int) -> None:
+        self.problem, self.depth = problem, depth
+        self._lattices: dict[int, Lattices] = {}
+
+    def worth(self, groups: Groups, lowest: float) -> tuple[float, float]:
+        """At most, going on without delay at the lowest price, and at least, without another label."""
+        above = below = 0.0
+        for c in np.unique(groups.entry):
+            some = Groups(*(column[groups.entry == c] for column in groups))
+            own = self._lattice(int(c), int((some.levels(self.problem.answers) + some.w).max()))
+            most = int(some.w.max())
+            high = after_labels(own, no_delay_values(own, lowest), most)
+            low = after_labels(own, own.reward[0], 0 if self.problem.finite else most)
+            above += float(some.members @ high[some.w, some.node])
+            below += float(some.members @ low[np.minimum(some.w, len(low) - 1), some.node])
+        return above, below
+
+    def _lattice(self, c: int, depth: int) -> Lattices:
+        """The lattice of a class, at least so deep."""
+        kept = self._lattices.get(c)
+        if kept is None or len(kept.first) - 2 < depth:
+            kept = self._lattices[c] = plain_lattices([self.problem.classes[c]], max(depth, self.depth))
+        return kept
+
+
+#: No further round is made when ``gap`` is at most this share of the value, or of all that labels could add.
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPrices:
+    """Prices of the arrivals to come, the next batch first, and the proof of how good they are.
+
+    ``advantage`` (classes, states) and ``planned`` (classes, batches, states) are over the states of the solver's
+    sweep: ``PriceSolver.columns`` tells which state of a task is which of them. ``planned`` are the labels that the
+    feasible plan of value ``lower`` gives to tasks in each state, batch by batch.
+    """
+
+    size: Ints
+    prices: Floats
+    value: float
+    lower: float
+    given: Floats
+    advantage: Floats
+    planned: Floats
+    #: Tasks past the sweep, with more labels or more of them in flight: nothing is planned for them.
+    outside: int
+    evaluations: int
+    seconds: float
+
+    @property
+    def price(self) -> float:
+        """Price of the next label."""
+        return float(self.prices[0])
+
+    @property
+    def left(self) -> int:
+        """Arrivals that were planned for."""
+        return int(self.size.sum())
+
+    @property
+    def gap(self) -> float:
+        """What other prices could take off ``value`` at most."""
+        return max(self.value - self.lower, 0.0)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every arrival is a batch of its own."""
+        return len(self.size) == self.left
+
+    def at(self, left: Any) -> Floats:
+        """Price of the arrival that finds so many left, itself included; on lines between the middles of batches."""
+        middle = self.left - np.cumsum(self.size) + 0.5 * (self.size + 1)
+        return np.interp(np.asarray(left, dtype=np.float64), middle[::-1], self.prices[::-1])
+
+
+class PriceSolver:
+    """Solves for prices again and again while a campaign runs; what does not change is made once.
+
+    ``problem`` gives classes, rates, deadline and the cost of a label. Its budget and its numbers of tasks set the
+    truncation; the numbers that a solve is about come with each call. ``closed``: a task is given no more labels than
+    the truncation has, so that ``value`` is no bound. Near a deadline labels cost next to nothing, and an edge that
+    does not know of it makes them dear.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        cap: int | None = None,
+        flight: int | None = None,
+        batches: int = BATCHES,
+        closed: bool = False,
+    ) -> None:
+        refuse_workers(problem, "a price from the present state")
+        if problem.budget < 1:
+            raise ProblemError("a budget of 0 has no labels to price.", "Give --budget of at least 1.")
+        self.problem, self.unit = in_units(problem)
+        self.cut = make_cut(self.problem, cap, flight)
+        self.batches = whole("number of batches", batches, 1, "Give at least one, e.g. 96.")
+        self.stack = stack_classes(self.problem.classes, self.cut.depth, ENDLESS)
+        self.sweeps = Sweeps(
+            self.stack,
+            make_grid(self.stack.first, self.cut.cap, self.cut.flight),
+            self.problem.label_cost,
+            float(self.stack.spread.max()),
+            closed,
+        )
+        self.outside = OutsideTasks(self.problem, self.cut.depth)
+
+    def solve(
+        self,
+        groups: Sequence[Any],
+        left: int,
+        start: float | BatchPrices | None = None,
+        *,
+        time_left: float | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> BatchPrices:
+        """Prices for ``left`` arrivals with tasks in ``groups`` (class, node, labels in flight, number of tasks).
+
+        ``start``: the last result, or one price for all. Without it that price is looked for first; from one price the
+        search takes thirty times as long as from a result. ``time_left`` until the deadline: if it is not given, the
+        whole horizon of the problem.
+        """
+        begin = perf_counter()
+        n = whole("arrivals left", left, 1, "Give the number of labels that may still be given out.")
+        tasks, outside = self.place(check_groups(groups, self.problem.classes))
+        time = self.problem.horizon if time_left is None else time_left
+        batches = make_batches(self.problem, n, time, self.batches)
+        priced = PricedTasks(self.sweeps, batches, tasks)
+        search = PriceSearch(priced, self.sweeps.spread)
+        if isinstance(start, BatchPrices):
+            search.follow(start.at(batches.left - 0.5 * (batches.size - 1.0)) / self.unit, tolerance)
+        else:
+            search.begin(search.common_price() if start is None else start / self.unit, tolerance)
+        planned = priced.measure(*search.plan)
+        given = priced.given.copy()
+        priced.backward(search.prices)
+        after = priced.V[:, len(search.prices) - 1, 0]
+        above, below = self.outside.worth(outside, float(search.prices.min()) + self.problem.label_cost)
+        return BatchPrices(
+            size=batches.size.astype(np.int64),
+            prices=self.unit * search.prices,
+            value=self.unit * (search.value + above),
+            lower=self.unit * (search.lower + below),
+            given=given,
+            advantage=self.unit * differences(after, self.stack.first, self.sweeps.grid),
+            planned=planned,
+            outside=outside.tasks,
+            evaluations=priced.evaluations,
+            seconds=perf_counter() - begin,
+        )
+
+    def columns(self, flight: int, own: Ints) -> Ints:
+        """(flight + 1, nodes) state of the sweep of [w, node] over a class's own lattice; -1 past the sweep."""
+        return state_columns(self.sweeps.grid, self.stack.node_of, flight, own, edge=True)
+
+    def place(self, groups: Groups) -> tuple[Floats, Groups]:
+        """(classes, states) tasks in each state of the sweep, and the groups past it."""
+        grid = self.sweeps.grid
+        inside = (groups.w <= grid.W) & (groups.levels(self.problem.answers) + groups.w <= grid.C)
+        tasks = np.zeros((len(self.problem.classes), grid.states))
+        state = grid.off[groups.w[inside]] + self.stack.node_of[groups.node[inside]]
+        np.add.at(tasks, (groups.entry[inside], state), groups.members[inside])
+        return tasks, Groups(*(column[~inside] for column in groups))

@@ -60,8 +60,8 @@ from nextlabel.kernels.no_delay import move_one_label, no_delay_sums
 from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, whole
 from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
-from nextlabel.solve.progress import Progress, on_all_cores
-from nextlabel.solve.relaxed import plain_lattices
+from nextlabel.solve.progress import Progress
+from nextlabel.solve.relaxed import on_all_cores, plain_lattices
 
 #: Priors from which tasks are grouped, and priors that stand for them, over all levels and for each at least.
 MANY_PRIORS, PRIORS, LEAST_PRIORS = 1000, 1200, 64

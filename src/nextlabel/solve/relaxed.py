@@ -15,7 +15,11 @@ Guarantee: ``value`` is never below the true sum, ``slack`` bounds how far above
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from os import cpu_count
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,8 +31,11 @@ from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.progress import Progress, on_all_cores
+from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: Classes handled by one kernel call.
 CHUNK = 32
@@ -92,6 +99,17 @@ def no_delay_edge(lattices: Lattices, grid: Grid, lam: float) -> Edge:
     edge = Edge(np.zeros(shape), np.zeros(shape))
     fill_edge(lattices, grid, lam, edge)
     return edge
+
+
+def on_all_cores(
+    work: Callable[[Item], Result], items: Sequence[Item], progress: Progress | None = None
+) -> Iterator[Result]:
+    """``work`` of each item, in their order; threads are enough, for kernels hold no lock, and one item needs none."""
+    with nullcontext() if len(items) == 1 else ThreadPoolExecutor(max(1, min(len(items), cpu_count() or 1))) as pool:
+        for done, result in enumerate(map(work, items) if pool is None else pool.map(work, items), start=1):
+            yield result
+            if progress is not None:
+                progress(done / len(items))
 
 
 class RelaxedProblem:

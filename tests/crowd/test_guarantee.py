@@ -323,7 +323,7 @@ class TestCommand:
         assert "95% sure" in state["sentences"][0] and "no assumption" in Path("page.html").read_text()
         final = [line.split(",") for line in Path("final.csv").read_text().split()[1:]]
         assert {row[0]: row[1] for row in final if row[3] == "expert"} == told
-        check = Path(__file__).parents[2] / "examples" / "check_guarantee.py"
+        check = Path(__file__).parents[2] / "examples" / "guarantee" / "check.py"
         assert script(check)(["results.guarantee.json"]) == 0
         record = json.loads(Path("results.guarantee.json").read_text())
         audited = next(iter(record["answers"]))

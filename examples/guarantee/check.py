@@ -1,4 +1,4 @@
-"""Check the certificate in a guarantee's file, without nextlabel: python check_guarantee.py results.guarantee.json."""
+"""Check the certificate in a guarantee's file, without nextlabel: python check.py results.guarantee.json."""
 
 import hashlib
 import json

@@ -26,9 +26,9 @@ def noisy(*given, **more):
     return real(*given, **more)
 
 Rollout.play = noisy
-from nextlabel.cli.app import run
+from nextlabel.cli.app import main
 
-sys.exit(run(sys.argv[1:]))
+main()
 """
 #: Seconds after which a child that does not end is taken to hang; with long chunks it took half an hour.
 HANGS = 300

@@ -86,8 +86,17 @@ def root(
 
 
 def main() -> None:
-    """Run the command line and exit with one of EXIT_CODES."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command line and exit with one of EXIT_CODES.
+
+    An interrupted command ends at once: threads of compiled code that are still at work would abort the interpreter
+    while it takes itself apart ('terminate called without an active exception').
+    """
+    code = run(sys.argv[1:])
+    if code == 130:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.version import __version__
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.state import CampaignState
 
 #: Snapshots of another format or version are ignored.
 SNAPSHOT = f"crowd 1, nextlabel {__version__}"
@@ -65,36 +68,6 @@ HELD = 120.0
 CORE_LABELS, CORE_ANSWERS = 12.0, 3
 #: Nobody is taken to be more accurate than this before a label of theirs is seen.
 MOST_ACCURATE = 0.95
-
-
-class CrowdLog(Protocol):
-    """What a model reads: a ledger inside a transaction, or the store outside of one."""
-
-    @property
-    def row(self) -> CampaignRow:
-        """The campaign."""
-        ...
-
-    def log(self, after: int, limit: int) -> list[Event]:
-        """Events above a number."""
-        ...
-
-    def last_event(self, kind: str) -> int | None:
-        """The number of the last event of a kind."""
-        ...
-
-    def task_classes(self, first: int, end: int) -> Sequence[int]:
-        """The class of each task from number ``first`` to before ``end``."""
-        ...
-
-    @property
-    def classes(self) -> Sequence[Prior]:
-        """The different priors of the tasks."""
-        ...
-
-    def snapshot(self) -> bytes | None:
-        """A model as it was once (``CrowdModel.dump``), if one is kept."""
-        ...
 
 
 class CrowdModel:
@@ -128,7 +101,7 @@ class CrowdModel:
 
     # Following the log ------------------------------------------------------------------------------------------
 
-    def catch_up(self, log: CrowdLog) -> None:
+    def catch_up(self, log: CampaignState) -> None:
         """Bring the model to the last event of the log."""
         if not self._aimed:
             self._aim_at_last_refit(log)
@@ -137,14 +110,14 @@ class CrowdModel:
             for event in log.log(self.seq, min(CHUNK, end - self.seq)):
                 self.apply(log, event)
 
-    def _aim_at_last_refit(self, log: CrowdLog) -> None:
+    def _aim_at_last_refit(self, log: CampaignState) -> None:
         """Of all refits in the log, only the last one needs to be computed."""
         self._aimed = True
         self.crowd.reserve_tasks(log.row.tasks)
         last = log.last_event("refitted")
         self._target = log.log(last - 1, 1)[0] if last else None
 
-    def apply(self, log: CrowdLog, event: Event) -> None:
+    def apply(self, log: CampaignState, event: Event) -> None:
         """The next event."""
         self._move(event)
         self.seq = event.seq
@@ -324,7 +297,7 @@ class CrowdModel:
         }  # fmt: skip
         return data if arrivals is None else {**data, "arrivals": arrivals}
 
-    def refit(self, log: CrowdLog, left: int, arrivals: float | None) -> dict[str, Any]:
+    def refit(self, log: CampaignState, left: int, arrivals: float | None) -> dict[str, Any]:
         """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next.
 
         ``arrivals`` are the asks that are expected where workers may be turned away, None where nobody is.
@@ -333,7 +306,7 @@ class CrowdModel:
         self._refit(log, data)
         return {**data, **self.found(log, data, self.history)}
 
-    def learn_as_shadow(self, log: CrowdLog, upto: int, data: dict[str, Any]) -> None:
+    def learn_as_shadow(self, log: CampaignState, upto: int, data: dict[str, Any]) -> None:
         """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean."""
         self.crowd.reserve_tasks(log.row.tasks)
         while self.seq < upto:
@@ -350,7 +323,7 @@ class CrowdModel:
             self.begun = model.begun
         self.shadow = model
 
-    def found(self, log: CrowdLog, data: dict[str, Any], history: list[list[float]]) -> dict[str, Any]:
+    def found(self, log: CampaignState, data: dict[str, Any], history: list[list[float]]) -> dict[str, Any]:
         """What a ``refitted`` event tells of the outcome, for people; ``history`` is that of the refits before."""
         expected = self.snapshot(log, QUICK_DRAWS).expected
         point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
@@ -364,7 +337,7 @@ class CrowdModel:
         """Whether somebody has begun a refit and may still end it."""
         return self.begun is not None and now < self.begun.at + PATIENCE_S
 
-    def _refit(self, log: CrowdLog, data: dict[str, Any]) -> None:
+    def _refit(self, log: CampaignState, data: dict[str, Any]) -> None:
         crowd = self.crowd
         if data["tasks"] > crowd.tasks:
             classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
@@ -395,12 +368,12 @@ class CrowdModel:
         """The task for a worker, or why there is none."""
         return self.crowd.choose(self.workers.get(worker, -1), outlook)
 
-    def snapshot(self, log: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
+    def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
         return snapshot_of(self, log, draws)
 
 
-def new_model(log: CrowdLog) -> CrowdModel:
+def new_model(log: CampaignState) -> CrowdModel:
     """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
     model = CrowdModel(log.row.config, log.row.rules.core)
     data, last = log.snapshot(), log.last_event("refitted")
@@ -410,7 +383,7 @@ def new_model(log: CrowdLog) -> CrowdModel:
     return model
 
 
-def adopted(model: CrowdModel, log: CrowdLog) -> CrowdModel:
+def adopted(model: CrowdModel, log: CampaignState) -> CrowdModel:
     """A model with the refit of others that this one has missed: its shadow, or one read from the log anew.
 
     ``take_over`` puts it in the place of the other.

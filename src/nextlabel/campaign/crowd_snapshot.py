@@ -20,48 +20,13 @@ from nextlabel.crowd.expected import (
 )
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import TASKS
-from nextlabel.policies.crowd.allocator import GrowingCrowd
 
 if TYPE_CHECKING:
-    from nextlabel.campaign.crowd_model import CrowdLog, CrowdModel
+    from nextlabel.campaign.crowd_model import CrowdModel
+    from nextlabel.campaign.state import CampaignState
 
 
-@dataclass(eq=False)
-class Expectation:
-    """The accuracy to be expected of a crowd as it was: all tasks, the interval from a part of them if they are many.
-
-    ``learnt`` are its channels, shares, and the tasks behind those; ``counts`` are the prior's and the labels' of them.
-    """
-
-    labels: CrowdLabels
-    beliefs: Floats
-    tilt: Floats
-    gold: Ints
-    counts: tuple[Floats, Floats]
-    learnt: tuple[Floats, Floats, float]
-    draws: int
-
-    @cached_property
-    def value(self) -> ExpectedAccuracy:
-        """It takes ``draws`` passes over the labels, once."""
-        labels, beliefs, tilt = _asked(self.labels, self.beliefs, self.tilt, self.gold)
-        if not labels.tasks:
-            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-        people, every = labels.workers, -(-labels.tasks // MOST_TASKS)
-        channels, share, share_strength = self.learnt
-        learnt = LearntChannels(channels, row_strength(labels, beliefs, *self.counts), share, share_strength)
-        some = np.flatnonzero(labels.task % every == 0)
-        part = CrowdLabels(
-            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
-            labels.answers,
-        )  # fmt: skip
-        found = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, self.draws)
-        mean = float(beliefs.max(axis=1).mean())
-        half = 0.5 * (found.high - found.low)
-        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), found.learnt)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CrowdSnapshot:
     """What was believed after event ``seq``.
 
@@ -72,8 +37,10 @@ class CrowdSnapshot:
     told     (K,)       labels of each task that count
     gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
-    expectation --      what ``expected`` is computed from when it is asked for: that takes many passes over the labels,
-                        and whoever makes a snapshot has the campaign locked
+    tilt     (K, C)     log beliefs without labels, less those of a usual task
+    counts   --         the prior's and the labels' counts of each worker
+    start    (C,)       shares of the truths, learnt from ``strength`` tasks
+    draws    --         crowds that are drawn for ``expected``
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
@@ -88,7 +55,11 @@ class CrowdSnapshot:
     told: Ints
     gold: Ints
     shares: Floats
-    expectation: Expectation
+    tilt: Floats
+    counts: tuple[Floats, Floats]
+    start: Floats
+    strength: float
+    draws: int
     workers: tuple[str, ...]
     channels: Floats
     stranger: Floats
@@ -97,10 +68,27 @@ class CrowdSnapshot:
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
 
-    @property
+    @cached_property
     def expected(self) -> ExpectedAccuracy:
-        """The share of the tasks that are right by the model's own word, with its interval."""
-        return self.expectation.value
+        """The share of the tasks that are right by the model's own word; its interval is from a part of many tasks.
+
+        It takes ``draws`` passes over the labels, once, and not while the campaign is locked for the snapshot.
+        """
+        labels, beliefs, tilt = _asked(self.answers, self.beliefs, self.tilt, self.gold)
+        if not labels.tasks:
+            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+        people, every = labels.workers, -(-labels.tasks // MOST_TASKS)
+        rows = row_strength(labels, beliefs, *self.counts)
+        learnt = LearntChannels(self.channels, rows, self.start, self.strength)
+        some = np.flatnonzero(labels.task % every == 0)
+        part = CrowdLabels(
+            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
+            labels.answers,
+        )  # fmt: skip
+        drawn = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, self.draws)
+        mean = float(beliefs.max(axis=1).mean())
+        half = 0.5 * (drawn.high - drawn.low)
+        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), drawn.learnt)
 
     @property
     def expected_accuracy(self) -> float:
@@ -113,10 +101,11 @@ class CrowdSnapshot:
         return np.asarray(np.einsum("c,wcc->w", self.shares, self.channels))
 
 
-def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSnapshot:
+def snapshot_of(model: CrowdModel, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
     """All that a model believes now, as a copy."""
     crowd, tasks, people = model.crowd, log.row.tasks, len(model.workers)
-    shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total, TASKS)
+    state = crowd.campaign.state
+    shares = usual_share(crowd.given_share, crowd.start, state.total, TASKS)
     beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
     beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
     told = _padded(crowd.came[: crowd.tasks], tasks)
@@ -142,7 +131,11 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
         told=told,
         gold=gold,
         shares=shares,
-        expectation=_expectation(crowd, answers, beliefs, tilt, gold, draws),
+        tilt=tilt,
+        counts=(state.pseudo.copy(), state.counts[:people].copy()),
+        start=crowd.start.copy(),
+        strength=float(TASKS + state.total.sum()),
+        draws=draws,
         workers=tuple(model.workers),
         channels=crowd.channels[:people].copy(),
         stranger=crowd.channels[people].copy(),
@@ -150,22 +143,6 @@ def snapshot_of(model: CrowdModel, log: CrowdLog, draws: int = DRAWS) -> CrowdSn
         agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
         answers=answers,
         history=tuple((int(n), mean, low, high) for n, mean, low, high in model.history),
-    )
-
-
-def _expectation(
-    crowd: GrowingCrowd, answers: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints, draws: int
-) -> Expectation:
-    """What is expected of a crowd is computed from a copy: the crowd goes on."""
-    state, people = crowd.campaign.state, answers.workers
-    return Expectation(
-        answers,
-        beliefs,
-        tilt,
-        gold,
-        (state.pseudo.copy(), state.counts[:people].copy()),
-        (crowd.channels[:people].copy(), crowd.start.copy(), float(TASKS + state.total.sum())),
-        draws,
     )
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,8 @@ _tally = attrgetter(*(one.name for one in fields(WorkerRow)))
 NONE: Final = -1
 
 
-class Source(Protocol):
-    """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
+class Log(Protocol):
+    """Where a campaign finds its events."""
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number; those that added tasks without their data."""
@@ -71,16 +72,20 @@ class Source(Protocol):
         """The number of the last event of a kind."""
         ...
 
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model (``CrowdModel.dump``)."""
+        ...
+
+
+class Source(Log, Protocol):
+    """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
+
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
         ...
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
-        ...
-
-    def snapshot(self) -> bytes | None:
-        """What was kept of the crowd's model (``CrowdModel.dump``)."""
         ...
 
     def importing(self) -> bool:
@@ -167,6 +172,13 @@ class CampaignState:
             _values(self.row), first_task=self.pool.tasks.size, first_lease=self.leases.size,
             first_class=len(self.classes),
         )  # fmt: skip
+
+    def copy_for_reading(self, log: Log) -> CampaignState:
+        """The campaign as it is now, for a thread that reads its log beside it."""
+        view = copy(self)
+        view.row, view.classes, view.changes = replace(self.row), list(self.classes), Changes()
+        view._source = cast(Source, log)  # nothing else is read from it
+        return view
 
     def rollback(self) -> bool:
         """Undo the transaction; False if it has changed so much that the state has to be read again."""

@@ -153,7 +153,11 @@ class MostBefore:
 
     plain: PresentBound
     timed: DeadlineBound | None
-    assumes: str
+
+    @property
+    def seconds(self) -> float:
+        """Time that they took."""
+        return self.plain.seconds + (0.0 if self.timed is None else self.timed.seconds)
 
     @property
     def _is_timed(self) -> bool:
@@ -182,45 +186,27 @@ class MostBefore:
         return plain if self.timed is None else np.minimum(plain, self.timed.curve(extra))
 
 
-@dataclass(frozen=True, slots=True)
-class TimedBound:
-    """The bound that knows the deadline, if there is one, and what a certificate with it or without it assumes."""
+def bound_before_deadline(
+    row: CampaignRow, now: float, priors: Sequence[Prior], groups: Sequence[Any]
+) -> tuple[DeadlineBound | None, str]:
+    """The bound that knows the deadline, if there is one, and what a certificate with it or without it assumes.
 
-    bound: DeadlineBound | None
-    assumes: str
-
-    @property
-    def seconds(self) -> float:
-        """Time that it took."""
-        return 0.0 if self.bound is None else self.bound.seconds
-
-    def combined(self, plain: PresentBound) -> MostBefore:
-        """The smaller of both bounds."""
-        return MostBefore(plain, self.bound, self.assumes)
-
-
-def bound_before_deadline(row: CampaignRow, now: float, priors: Sequence[Prior], groups: Sequence[Any]) -> TimedBound:
-    """From where the tasks stand in ``groups`` (class, node, labels in flight, tasks)."""
+    It is from where the tasks stand in ``groups`` (class, node, labels in flight, tasks).
+    """
     if row.deadline is None or now >= row.deadline:
-        return TimedBound(None, IF_ALIKE)
+        return None, IF_ALIKE
     r, mu = rate_before_deadline(row, now), completion_rate(row)
     if r is None:
-        return TimedBound(None, f"{IF_ALIKE} {UNKNOWN}")
+        return None, f"{IF_ALIKE} {UNKNOWN}"
     kinds, rests = len(np.unique(groups[0])), f"{IF_ALIKE} {_rates(r, mu, row.deadline - now)}"
     if mu is None or kinds > MOST_CLASSES:
         why = "how long labels take is not known yet" if mu is None else f"the tasks have {kinds:,} different priors"
-        return TimedBound(
-            None,
-            f"{rests} What is in flight at the deadline is not counted as lost, because {why}: the "
-            "true limit is lower.",
-        )
+        lost = f"What is in flight at the deadline is not counted as lost, because {why}: the true limit is lower."
+        return None, f"{rests} {lost}"
     classes = [row.config.class_of(prior) for prior in priors]
     problem = Problem(tuple(classes), 1, r, mu, row.deadline - now, row.config.label_cost)
-    found = deadline_bound(problem, groups, row.left)
-    return TimedBound(
-        found,
-        f"{rests} What is in flight at the deadline is lost, and no label lapses.",
-    )
+    bound = deadline_bound(problem, groups, row.left)
+    return bound, f"{rests} What is in flight at the deadline is lost, and no label lapses."
 
 
 def _rates(r: float | PiecewiseRate, mu: float | None, time: float) -> str:
@@ -391,8 +377,8 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
         label_cost=row.config.label_cost,
         mean_arrivals=math.inf if in_time is None else in_time,
     )
-    timed = bound_before_deadline(row, at, priors, tuple(table.T))
-    most = timed.combined(bound)
+    timed, assumes = bound_before_deadline(row, at, priors, tuple(table.T))
+    most = MostBefore(bound, timed)
     extra = (*MORE, max(math.ceil(row.budget / 10), 1))
     uppers = most.curve(np.array(extra))
     more = tuple(More(n, float(u), max(float(u) - most.upper, 0.0)) for n, u in zip(extra, uppers, strict=True))
@@ -400,8 +386,8 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     curve = zip(points.tolist(), most.curve(points).tolist(), strict=True)
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
-        most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, bound.seconds + timed.seconds,
-        assumes=most.assumes, curve=tuple(curve),
+        most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, most.seconds,
+        assumes=assumes, curve=tuple(curve),
         audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
     )  # fmt: skip
 

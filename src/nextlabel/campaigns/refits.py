@@ -14,10 +14,8 @@ After a refit the thread rests as long as it took, so that at most half of one c
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,34 +172,28 @@ class BackgroundRefits:
             if state.crowd is None:
                 state.crowd = model
 
-    def _log(self, id: str) -> StoredLog:
+    def _log(self, id: str) -> CampaignState:
         with self._store.transaction(id) as state:
-            return StoredLog(self._store, state)
+            return state.copy_for_reading(_StoredLog(self._store, id))
 
     def _commands(self, state: CampaignState) -> Commands:
         return Commands(state, self._service.table_cache, self._service.clock())
 
 
-class StoredLog:
-    """A campaign's log outside of any transaction, up to the last event that there was when it was made."""
+class _StoredLog:
+    """The log of a campaign outside of any transaction (``campaign.state.Source``)."""
 
-    def __init__(self, store: SqlStore, state: CampaignState) -> None:
-        self._store, self.row, self.classes = store, replace(state.row), tuple(state.classes)
-        self._klass = state.pool.tasks.klass  # a longer one takes its place when there are more tasks
+    def __init__(self, store: SqlStore, id: str) -> None:
+        self._store, self._id = store, id
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number."""
-        return self._store.light_events(self.row.id, limit, after=after)
-
-    def snapshot(self) -> bytes | None:
-        """What was kept of the crowd's model."""
-        return self._store.get(snapshot_name(self.row.id))
+        return self._store.light_events(self._id, limit, after=after)
 
     def last_event(self, kind: str) -> int | None:
         """The last event of a kind."""
-        return self._store.last_event(self.row.id, kind)
+        return self._store.last_event(self._id, kind)
 
-    def task_classes(self, first: int, end: int) -> Sequence[int]:
-        """The classes of some tasks."""
-        found: list[int] = self._klass[first:end].tolist()
-        return found
+    def snapshot(self) -> bytes | None:
+        """What was kept of the crowd's model."""
+        return self._store.get(snapshot_name(self._id))

@@ -84,6 +84,8 @@ class WorkerReport:
 
 
 COLUMNS: Final = tuple(field.name for field in fields(WorkerReport))
+#: What is the same in a worker's row.
+_TALLIED: Final = tuple(field.name for field in fields(WorkerRow) if field.name in COLUMNS)
 
 
 class Skill(NamedTuple):
@@ -98,33 +100,22 @@ class Skill(NamedTuple):
 
 def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> WorkerReport:
     """The report of a worker's row."""
-    in_time = row.labels - row.late
-    agreement, accuracy = (None, None) if skill is None else (skill.agreement, skill.accuracy)
+    in_time, no_share = row.labels - row.late, (None, None, None)
+    agreement, low, high = no_share if skill is None else skill.agreement
+    accuracy = no_share if skill is None or skill.accuracy is None else skill.accuracy
     return WorkerReport(
-        worker=row.worker,
-        labels=row.labels,
-        bought=row.bought,
-        dropped=row.dropped,
-        seconds=row.seconds,
+        **{name: getattr(row, name) for name in _TALLIED},
         mean_seconds=row.seconds / in_time if in_time > 0 else None,
         amount=round((row.bought + row.free) * pay, 6),
-        agreement=agreement and agreement[0],
-        agreement_low=agreement and agreement[1],
-        agreement_high=agreement and agreement[2],
-        accuracy=accuracy and accuracy[0],
-        accuracy_low=accuracy and accuracy[1],
-        accuracy_high=accuracy and accuracy[2],
+        agreement=agreement,
+        agreement_low=low,
+        agreement_high=high,
+        accuracy=accuracy[0],
+        accuracy_low=accuracy[1],
+        accuracy_high=accuracy[2],
         flags=() if skill is None else skill.flags,
         controls=None if skill is None else skill.controls,
         controls_right=None if skill is None else skill.controls_right,
-        standing=row.standing,
-        reason=row.reason,
-        given=row.given,
-        late=row.late,
-        expired=row.expired,
-        released=row.released,
-        turned_away=row.turned_away,
-        last_at=row.last_at,
     )
 
 

@@ -51,7 +51,7 @@ def statement() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = SqlStore(f"{folder}/parts.db")
         campaign_service = CampaignService(store)
-        campaign_service.create(CampaignSettings(10, policy="okg"), tasks=["a"] * 100)
+        campaign_service.create(CampaignSettings(budget=10, policy="okg"), tasks=["a"] * 100)
         which = {"campaign": 1, "number": 50}
         by_number = select(task_table).where(
             task_table.c.campaign == bindparam("campaign"), task_table.c.number == bindparam("number")
@@ -74,7 +74,7 @@ def statement() -> None:
 
 
 def _solve(rho: float) -> PolicyTables:
-    config, classes = CampaignSettings(10, policy="index"), [Beta(1, 1)]
+    config, classes = CampaignSettings(budget=10, policy="index"), [Beta(1, 1)]
     index = Index(load_or_solve_index(config, classes, rho)[0])
     return PolicyTables.of(config, classes, rho, index)
 

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaign.declaration import REQUIRED, SETTINGS
-from nextlabel.campaign.settings import CampaignSettings, SettingOptions
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, declared, names, offer
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns import certificates
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
@@ -25,14 +25,10 @@ def campaign(tasks: Any = ("a", "b", "c"), budget: int = 6, **settings: Any) -> 
     return nl.Campaign.create("memory:", tasks, budget=budget, policy=settings.pop("policy", "okg"), **settings)
 
 
-def test_the_declaration_names_the_fields_of_the_settings() -> None:
-    fields = CampaignSettings.__dataclass_fields__
-    assert list(SETTINGS) == list(fields) and set(SETTINGS) == set(SettingOptions.__annotations__)
-    assert [name for name, setting in SETTINGS.items() if setting.default is REQUIRED] == ["budget"]
-    made = CampaignSettings(budget=5)
-    for name, setting in SETTINGS.items():
-        if name not in ("budget", "reward"):
-            assert getattr(made, name) == setting.default
+def test_keyword_arguments_are_the_declared_settings() -> None:
+    assert set(names()) == set(SettingOptions.__annotations__)
+    assert {name for name in names() if offer(name).changeable} == set(ChangeOptions.__annotations__)
+    assert [name for name in names() if declared(name).is_required()] == ["budget"]
 
 
 def test_a_lease_or_its_id() -> None:
@@ -157,7 +153,7 @@ def test_mypy_narrows_what_ask_returns(tmp_path: Path) -> None:
 
 def test_a_certificate_that_could_not_be_computed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     service = CampaignService(open_store("memory:"))
-    id = service.create(CampaignSettings(6, policy="okg"), tasks=["a", "b"]).id
+    id = service.create(CampaignSettings(budget=6, policy="okg"), tasks=["a", "b"]).id
     compute, go_wrong = certificates.compute_certificate, True
 
     def computed(*given: Any) -> Any:

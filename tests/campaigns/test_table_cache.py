@@ -24,7 +24,7 @@ from nextlabel.solve.progress import Progress
 
 PATIENCE_S = 60.0
 #: Small tables, quickly made.
-PLAIN = CampaignSettings(10, policy="okg", most_labels=6, most_in_flight=3)
+PLAIN = CampaignSettings(budget=10, policy="okg", most_labels=6, most_in_flight=3)
 PRIORS = [Beta(1.0 + k / 100, 1.0) for k in range(80)]
 
 
@@ -98,7 +98,7 @@ def test_an_index_is_solved_for_the_limit_at_most(monkeypatch: pytest.MonkeyPatc
         return small
 
     monkeypatch.setattr(table_cache, "solve_table", noted)
-    config = CampaignSettings(10, policy="index")
+    config = CampaignSettings(budget=10, policy="index")
     for rho in (0.25, MOST_RHO, 128.0, 1e6):
         load_or_solve_index(config, PRIORS[:1], rho)
     assert solved == [0.25, MOST_RHO, MOST_RHO, MOST_RHO]
@@ -120,7 +120,7 @@ def test_a_campaign_of_many_priors_does_not_hold_up_another(cache: TableCache, m
         return small
 
     monkeypatch.setattr(table_cache, "solve_table", slow)
-    greedy = cache.prepare(CampaignSettings(10, name="greedy", policy="index"), PRIORS[:64], 1e6)
+    greedy = cache.prepare(CampaignSettings(budget=10, name="greedy", policy="index"), PRIORS[:64], 1e6)
     assert begun.wait(PATIENCE_S)
     plain = cache.prepare(PLAIN, PRIORS[:1], 0.25)
     seen: list[int] = []
@@ -132,7 +132,7 @@ def test_a_campaign_of_many_priors_does_not_hold_up_another(cache: TableCache, m
 
 
 def test_tables_made_prior_by_prior_are_those_made_at_once() -> None:
-    config, slices = CampaignSettings(10, policy="thompson", most_labels=5, most_in_flight=2), []
+    config, slices = CampaignSettings(budget=10, policy="thompson", most_labels=5, most_in_flight=2), []
     tables = PolicyTables.of(config, PRIORS[:3], 1.0, make_policy("thompson"), lambda: slices.append(1))
     setting = Setting.of(table_problem(config, PRIORS[:3], 1.0), 5, 2)
     whole = make_policy_arrays(setting, make_policy("thompson"))

@@ -137,7 +137,7 @@ def test_nobody_gives_more_than_their_share(service: CampaignService) -> None:
     assert service.ask(id, "ann").reason == "quota_reached"  # type: ignore[union-attr]
     service.change(id, {"most_labels_per_worker": None})
     assert service.ask(id, "ann")
-    with pytest.raises(InputError, match="most_labels_per_worker"):
+    with pytest.raises(InputError, match="most labels per worker is 0: give a whole number from 1"):
         service.change(id, {"most_labels_per_worker": 0})
     with pytest.raises(InputError, match="pay per label"):
         service.change(id, {"pay_per_label": -1})

@@ -18,8 +18,7 @@ SMALL = ["--tasks", "3", "--budget", "4"]
 SAID_DIFFERENTLY = {
     "--arrival-rate", "--budget", "--label-cost", "--labels-per-task", "--method", "--most-labels", "--out", "--policy",
     "--prior", "--replications", "--save", "--score-column", "--strength", "--tasks", "--threshold",
-    "--check", "--gold", "--most-labels-per-worker", "--turn-away", "--display-names", "--instructions", "--language",
-    "--show", "--model", "--url", "--completion-code",
+    "--check", "--gold", "--model", "--turn-away", "--url",
 }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ from nextlabel.web.dashboard.forecasts import kinds_of, make_curve
 from nextlabel.web.dashboard.formatting import duration, percent, points, rate
 from nextlabel.web.dashboard.routes import campaign as campaign_routes
 from nextlabel.web.dashboard.routes import create
-from nextlabel.web.dashboard.routes.create import read_budget, read_time
+from nextlabel.web.dashboard.setting_form import read_time, read_whole
 from nextlabel.web.dashboard.summaries import summarise_states
 from nextlabel.web.dashboard.view import campaign_view, log_page, payload_summary
 from nextlabel.web.pages import mount_pages
@@ -271,7 +271,7 @@ class TestCampaign:
         assert service.campaign_service.store.row("steered").paused
         page.get_by_role("button", name="Resume").click()
         expect(page.locator("[data-part=status]")).to_contain_text("Open")
-        page.get_by_label("Budget, in labels").fill("1,234")
+        page.get_by_label("labels that may be bought").fill("1,234")
         page.get_by_label("Lease time").fill("90")
         page.get_by_label("Deadline").fill("2090-01-02T03:04")
         page.get_by_role("button", name="Save").click()
@@ -289,7 +289,7 @@ class TestCampaign:
             ({"budget": "0"}, "Budget is 0"),
             ({"budget": "20", "deadline": "soon"}, "is not a time"),
             ({"budget": "20", "lease_seconds": "0.1"}, "Lease time 0.1"),
-            ({"budget": "20", "lease_seconds": "x"}, "is not a number of seconds"),
+            ({"budget": "20", "lease_seconds": "x"}, "Lease time &#39;x&#39; is not a number"),
         ],
     )
     def test_settings_that_are_not_allowed(self, service: Service, fields: dict[str, str], said: str) -> None:
@@ -850,7 +850,7 @@ class TestWords:
 def test_fields_of_forms() -> None:
     for text in ("", "x", "-1", "1.5", "9" * 30):
         with pytest.raises(InputError):
-            read_budget(text)
+            read_whole(text, "budget")
     with pytest.raises(InputError):
         read_time("tomorrow")
-    assert read_time(" ") is None and read_budget(" 1 200 ") == 1200 and read_time("1970-01-01T00:01") == 60.0
+    assert read_time(" ") is None and read_whole(" 1 200 ", "budget") == 1200 and read_time("1970-01-01T00:01") == 60.0

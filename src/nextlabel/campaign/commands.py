@@ -22,7 +22,6 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
 
-from nextlabel.campaign.amendments import COUNTED, changes_of
 from nextlabel.campaign.controls import choose_control
 from nextlabel.campaign.crowd_model import CORE_LABELS, CrowdModel, adopted, new_model
 from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
@@ -40,7 +39,7 @@ from nextlabel.campaign.rates import (
 )
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
-from nextlabel.campaign.settings import check_columns, shown_payload
+from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
@@ -194,7 +193,7 @@ class Commands:
             self.record("resumed", {})
 
     def change(self, **values: Any) -> None:
-        """Other settings (``campaign.amendments``); None takes those away that need not be there."""
+        """Other settings (``campaign.settings``); None takes those away that need not be there."""
         self.expire()
         row = self.state.row
         new = changes_of(row, values)
@@ -204,7 +203,7 @@ class Commands:
             check_columns([name for name in new["show"] if name not in before], payloads)
         if new:
             self.record("changed", new)
-            if not COUNTED.keys().isdisjoint(new):
+            if not COUNTED.isdisjoint(new):
                 self.reopen()
                 self.closing_reason()
 

@@ -1,16 +1,44 @@
-"""The one declaration of a campaign's settings: default, range and help text of each.
+"""A campaign's settings: each is one field of one model, with its default, its range, its help and where it is offered.
 
-``CampaignSettings`` takes its defaults and checks from here, the API's request model, the command line's options and
-the dashboard's form their defaults, ranges and help. Nothing is imported, so that ``--help`` stays quick::
+The API's request models, the flags of ``campaign create`` and ``campaign change``, the forms of the dashboard, the
+log's sentences and the signature of ``Campaign.create`` are made from these fields. Nothing of NumPy is imported, so
+that ``--help`` stays quick; ``campaign.settings`` adds the checks that need a policy or a prior.
 
-    declared("strength").default, declared("strength").help, declared("strength").bounds   # {"gt": 0}
-    Field(declared("strength").default, description=declared("strength").help, **declared("strength").bounds)
+>>> declared("strength").default, declared("strength").description
+(4.0, "Number of labels that a task's score is worth.")
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Required, Self, TypedDict, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+
+from nextlabel.errors import InputError, ProblemError
+
+if TYPE_CHECKING:
+    from nextlabel.beliefs.prior import Prior
+    from nextlabel.beliefs.rewards import Reward
+    from nextlabel.policies.base import Policy
+else:  # they import NumPy; ``CampaignSettings`` checks these fields
+    Prior = Reward = Policy = Any
 
 #: Answers, and characters of a label's name, of the campaign's name, of its question and of a worker's name.
 MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26, 200, 200, 5_000, 200
@@ -18,121 +46,379 @@ MOST_ANSWERS, LONGEST_LABEL, LONGEST_NAME, LONGEST_QUESTION, LONGEST_WORKER = 26
 LONGEST_INSTRUCTIONS = 20_000
 #: Characters of a worker's comment on a task.
 LONGEST_COMMENT = 1000
-#: Characters of a completion code.
-LONGEST_CODE = 64
-#: A lease lasts at least a second and at most thirty days.
-LEASE_RANGE = (1.0, 30 * 86_400.0)
 #: Labels per task and labels in flight per task that a policy's tables can plan for.
 MOST_LABELS, MOST_IN_FLIGHT = 64, 24
+#: A platform's code.
+CODE = "^[A-Za-z0-9_-]*$"
+#: The largest whole number.
+LARGEST = 10**9
+
+Language = Literal["en", "de", "fr", "es", "pt", "zh", "hi", "ar"]
 #: Languages of the workers' page, by their codes, as they call themselves.
 LANGUAGES: Final[dict[str, str]] = {
     "en": "English", "de": "Deutsch", "fr": "Français", "es": "Español", "pt": "Português", "zh": "中文",
     "hi": "हिन्दी", "ar": "العربية",
 }  # fmt: skip
-#: The largest whole number.
-LARGEST = 10**9
+
+TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 
 
-class _Required:
-    """Stands where a setting has no default."""
-
-    def __repr__(self) -> str:
-        return "REQUIRED"
-
-
-REQUIRED: Final = _Required()
+Name = Annotated[str, Field(max_length=LONGEST_LABEL)]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting; ``bounds`` has ge, gt, le, lt, min_length or max_length, as Pydantic spells them."""
+class Offer:
+    """Where a setting is offered, beside Python and the API.
 
-    help: str
-    default: Any = REQUIRED
-    bounds: dict[str, Any] = field(default_factory=dict)
-    #: What the form and the command line show as an example.
-    example: str = ""
+    ``flag`` is the value's name after the flag of ``campaign create`` (and of ``campaign change``, if the setting may
+    change while a campaign runs), or empty for no flag. ``form`` is the part of the dashboard's forms that asks for it:
+    ``workers`` (what workers see), ``terms`` (what the campaign keeps to) or nowhere. ``none`` is what a setting
+    without a value means, ``json`` the type that the API takes where it is not the field's own.
+    """
 
-
-SETTINGS: Final[dict[str, Setting]] = {
-    "budget": Setting(
-        "Number of labels that may be bought.", bounds={"ge": 1, "le": LARGEST}, example="1200"
-    ),
-    "labels": Setting(
-        "Names of the answers. With two of them, the second is the one that a model's score is about.",
-        ("0", "1"), {"min_length": 2, "max_length": MOST_ANSWERS}, "no,yes",
-    ),
-    "name": Setting("What the campaign is called.", "", {"max_length": LONGEST_NAME}),
-    "question": Setting("What workers are asked.", "", {"max_length": LONGEST_QUESTION}),
-    "display_names": Setting(
-        "What workers read in place of the labels, one name for each, in their order. Files keep the labels.",
-        None, {"max_length": MOST_ANSWERS}, "No,Yes",
-    ),
-    "instructions": Setting(
-        "Instructions with examples, in Markdown: workers read them before their first task, and again with a key.",
-        "", {"max_length": LONGEST_INSTRUCTIONS},
-    ),
-    "language": Setting(
-        "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
-        None, example="de",
-    ),
-    "show": Setting(
-        "Columns that workers are shown, or * for all. Left out: all but those whose names look personal or like a "
-        "model's score. All columns are kept and come back with the results.",
-        None, {"max_length": 500}, "text,city",
-    ),
-    "deadline": Setting(
-        "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds since "
-        "1970.", None, example="2026-07-01T12:00:00Z",
-    ),
-    "lease_seconds": Setting(
-        "How long a worker may hold a task. Left out, it is learnt from completion times.",
-        None, {"ge": LEASE_RANGE[0], "le": LEASE_RANGE[1]}, "600",
-    ),
-    "policy": Setting(
-        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "crowd"
-    ),
-    "prior": Setting(
-        "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left out, "
-        "every answer is equally likely.", None, example="1,1",
-    ),
-    "threshold": Setting(
-        "The truth of a task is answer 1 if the probability of that answer is above this.", 0.5, {"gt": 0, "lt": 1}
-    ),
-    "reward": Setting("What a decision is worth: accuracy, or a table with a kind.", "accuracy"),
-    "strength": Setting("Number of labels that a task's score is worth.", 4.0, {"gt": 0}),
-    "accuracy": Setting(
-        "Accuracy of the workers, which turns scores into one-coin priors.", None, {"gt": 0.5, "lt": 1}
-    ),
-    "label_cost": Setting(
-        "Cost of a label in the unit of the reward. Workers get no task when no label is worth it.",
-        0.0, {"ge": 0}, "0.02",
-    ),
-    "most_labels": Setting("Most labels that one task may get.", MOST_LABELS, {"ge": 1, "le": MOST_LABELS}),
-    "most_in_flight": Setting(
-        "Most workers who may hold one task at once.", MOST_IN_FLIGHT, {"ge": 1, "le": MOST_IN_FLIGHT}
-    ),
-    "rho": Setting("Labels expected in flight at once, before the rates are learnt.", 0.25, {"gt": 0}),
-    "seed": Setting("Seed of the random draws.", 0, {"ge": 0, "le": LARGEST}),
-    "gold_in_budget": Setting("Whether labels of control questions are paid from the budget.", False),
-    "turn_away": Setting(
-        "Whether workers whose next label is worth less than its price are told that there is nothing for them (policy "
-        "crowd only, and nobody before their first ten labels).", False,
-    ),
-    "pay_per_label": Setting(
-        "What a worker is paid for a label, in a currency of your choice: for the list of payments.", 0.0, {"ge": 0},
-        "0.05",
-    ),
-    "most_labels_per_worker": Setting(
-        "Most labels that one worker may give. Left out, there is no limit.", None, {"ge": 1, "le": LARGEST}, "200"
-    ),
-    "completion_code": Setting(
-        "Code that workers get when they have finished, to show a platform such as Prolific that they have.",
-        "", {"max_length": LONGEST_CODE}, "C1A2B3C4",
-    ),
-}  # fmt: skip
+    flag: str = ""
+    changeable: bool = False
+    form: Literal["", "workers", "terms"] = ""
+    label: str = ""
+    note: str = ""
+    hint: str = ""
+    none: str = "none"
+    json: Any = None
 
 
-def declared(name: str) -> Setting:
+class DeclaredSettings(BaseModel):
+    """The fields; ``CampaignSettings`` is what a campaign has."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    budget: Annotated[int, Offer("U", changeable=True, label="Budget", note="labels that may be bought")] = Field(
+        ge=1, le=LARGEST, examples=[1200], description="Number of labels that may be bought."
+    )
+    name: Annotated[
+        str, Offer("TEXT", changeable=True, form="workers", label="Name of the campaign", none="its id")
+    ] = Field("", max_length=LONGEST_NAME, description="What the campaign is called.")
+    question: Annotated[str, Offer("TEXT", changeable=True, form="workers", label="Question", none="the usual one")] = (
+        Field(
+            "",
+            max_length=LONGEST_QUESTION,
+            examples=["Is this review positive?"],
+            description="What workers are asked.",
+        )
+    )
+    labels: Annotated[
+        tuple[Name, ...], Offer("A,B", form="workers", label="Labels", note="one per line, at least two")
+    ] = Field(
+        ("0", "1"), min_length=2, max_length=MOST_ANSWERS, examples=[["no", "yes"]],
+        description="Names of the answers. With two of them, the second is the one that a model's score is about.",
+    )  # fmt: skip
+    display_names: Annotated[
+        tuple[Name, ...] | None, Offer("A,B", changeable=True, label="What workers read", none="the labels themselves")
+    ] = Field(
+        None, max_length=MOST_ANSWERS, examples=[["No", "Yes"]],
+        description="What workers read in place of the labels, one name for each, in their order. Files keep the "
+        "labels.",
+    )  # fmt: skip
+    instructions: Annotated[
+        str, Offer("FILE.md", changeable=True, form="workers", label="Instructions with examples", note="Markdown")
+    ] = Field(
+        "", max_length=LONGEST_INSTRUCTIONS, examples=["Say what each label means, and give an example of each."],
+        description="Instructions with examples, in Markdown: workers read them before their first task, and again "
+        "with a key.",
+    )  # fmt: skip
+    language: Annotated[
+        Language | None,
+        Offer("CODE", changeable=True, form="workers", label="Language of the workers’ page",
+              none="that of each worker’s browser"),
+    ] = Field(
+        None, examples=["de"],
+        description="Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each "
+        "worker's browser.",
+    )  # fmt: skip
+    show: Annotated[
+        tuple[Name, ...] | None, Offer("A,B", changeable=True, label="Columns", none="the usual ones")
+    ] = Field(
+        None, min_length=1, max_length=500, examples=[["text", "city"]],
+        description="Columns that workers are shown, or * for all. Left out: all but those whose names look personal "
+        "or like a model's score. All columns are kept and come back with the results.",
+    )  # fmt: skip
+    deadline: Annotated[
+        float | None,
+        Offer("TIME", changeable=True, form="terms", label="Deadline", note="UTC, empty for none",
+              json=str | float | None),
+    ] = Field(
+        None, examples=["2026-07-01T12:00:00Z"],
+        description="No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or "
+        "seconds since 1970.",
+    )  # fmt: skip
+    lease_seconds: Annotated[
+        float | None,
+        Offer("S", changeable=True, form="terms", label="Lease time", note="seconds, empty to learn it",
+              none="the learnt one"),
+    ] = Field(
+        None, ge=1, le=30 * 86_400, examples=[600],
+        description="How long a worker may hold a task. Left out, it is learnt from completion times.",
+    )  # fmt: skip
+    policy: Annotated[str, Offer("NAME")] = Field(
+        "crowd",
+        description="The policy that chooses the next task. The usual one learns from the labels how good every worker "
+        "is.",
+    )
+    prior: Annotated[Prior | None, Offer("A,B", json=list[float] | dict[str, Any] | None)] = Field(
+        None, examples=[[1, 1]],
+        description="Prior of tasks that have none of their own: one weight for each label, or a table with a kind. "
+        "Left out, every answer is equally likely.",
+    )  # fmt: skip
+    threshold: Annotated[float, Offer("D")] = Field(
+        0.5, gt=0, lt=1,
+        description="The truth of a task is answer 1 if the probability of that answer is above this.",
+    )  # fmt: skip
+    reward: Annotated[Reward, Offer(json=str | dict[str, Any])] = Field(
+        "accuracy", validate_default=True, description="What a decision is worth: accuracy, or a table with a kind."
+    )
+    strength: Annotated[float, Offer("S")] = Field(
+        4.0, gt=0, description="Number of labels that a task's score is worth."
+    )
+    accuracy: Annotated[float | None, Offer()] = Field(
+        None, gt=0.5, lt=1, description="Accuracy of the workers, which turns scores into one-coin priors."
+    )
+    label_cost: Annotated[
+        float,
+        Offer("C", form="terms", label="Cost of a label", note="as a share of the value of a correct item",
+              hint="With a cost, the campaign ends when no further label is worth it, and workers are taken to be "
+              "alike: how good each of them is is not learnt."),
+    ] = Field(
+        0.0, ge=0, examples=[0.02],
+        description="Cost of a label in the unit of the reward. Workers get no task when no label is worth it.",
+    )  # fmt: skip
+    most_labels: Annotated[int, Offer("N")] = Field(
+        MOST_LABELS, ge=1, le=MOST_LABELS, description="Most labels that one task may get."
+    )
+    most_in_flight: Annotated[int, Offer()] = Field(
+        MOST_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT, description="Most workers who may hold one task at once."
+    )
+    rho: Annotated[float, Offer()] = Field(
+        0.25, gt=0, description="Labels expected in flight at once, before the rates are learnt."
+    )
+    seed: Annotated[int, Offer()] = Field(0, ge=0, le=LARGEST, description="Seed of the random draws.")
+    gold_in_budget: Annotated[bool, Offer("--gold-in-budget")] = Field(
+        False, description="Whether labels of control questions are paid from the budget."
+    )
+    turn_away: Annotated[
+        bool,
+        Offer("--turn-away/--serve-all", changeable=True, form="terms",
+              label="Turn workers away whose label is not worth its price",
+              hint="They are thanked and told that there is nothing for them at present, nobody before their first "
+              "ten labels. The campaign then takes longer: it waits for the others."),
+    ] = Field(
+        False,
+        description="Whether workers whose next label is worth less than its price are told that there is nothing for "
+        "them (policy crowd only, and nobody before their first ten labels).",
+    )  # fmt: skip
+    pay_per_label: Annotated[
+        float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")
+    ] = Field(
+        0.0, ge=0, examples=[0.05],
+        description="What a worker is paid for a label, in a currency of your choice: for the list of payments.",
+    )  # fmt: skip
+    most_labels_per_worker: Annotated[
+        int | None,
+        Offer("N", changeable=True, form="terms", label="Most labels per worker", note="empty for no limit"),
+    ] = Field(
+        None, ge=1, le=LARGEST, examples=[200],
+        description="Most labels that one worker may give. Left out, there is no limit.",
+    )  # fmt: skip
+    completion_code: Annotated[
+        str,
+        Offer("CODE", changeable=True, form="terms", label="Completion code", note="of the platform, empty for none"),
+    ] = Field(
+        "", max_length=64, pattern=CODE, examples=["C1A2B3C4"],
+        description="Code that workers get when they have finished, to show a platform such as Prolific that they "
+        "have.",
+    )  # fmt: skip
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take lists for tuples, whole floats for whole numbers, NumPy's numbers for Python's and trim texts."""
+        name = str(info.field_name)
+        if name == "deadline":
+            return _seconds(value)
+        if kind(name) is str:
+            return _text(value)
+        if kind(name) is tuple and isinstance(value, list | tuple):
+            return _names(name, value)
+        if kind(name) in (int, float) and not isinstance(value, bool | str) and isinstance(value, Real):
+            number = int(value) if isinstance(value, Integral) else float(value)
+            return int(number) if kind(name) is int and isinstance(number, float) and number.is_integer() else number
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse in one sentence."""
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise _refusal(error.errors(include_url=False)[0]) from None
+
+
+class ChangeableOptions(TypedDict, total=False):
+    """The settings that need not be given and may change while a campaign runs, as keyword arguments."""
+
+    deadline: datetime | str | float | None
+    lease_seconds: float | None
+    pay_per_label: float
+    most_labels_per_worker: int | None
+    completion_code: str
+    name: str
+    question: str
+    display_names: Sequence[str] | None
+    instructions: str
+    language: str | None
+    show: Sequence[str] | None
+    turn_away: bool
+
+
+class ChangeOptions(ChangeableOptions, total=False):
+    """All settings that may change while a campaign runs."""
+
+    budget: int
+
+
+class SettingOptions(ChangeableOptions, total=False):
+    """A campaign's settings as keyword arguments: what ``Campaign.create`` and ``Client.create`` take."""
+
+    budget: Required[int]
+    labels: Sequence[str]
+    policy: str | Policy
+    prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
+    threshold: float
+    reward: Reward | str | Mapping[str, Any]
+    strength: float
+    accuracy: float | None
+    label_cost: float
+    most_labels: int
+    most_in_flight: int
+    rho: float
+    seed: int
+    gold_in_budget: bool
+
+
+def names() -> list[str]:
+    """The settings, in their order."""
+    return list(DeclaredSettings.model_fields)
+
+
+def declared(name: str) -> FieldInfo:
     """The declaration of a setting."""
-    return SETTINGS[name]
+    return DeclaredSettings.model_fields[name]
+
+
+def offer(name: str) -> Offer:
+    """Where a setting is offered."""
+    return next(one for one in declared(name).metadata if isinstance(one, Offer))
+
+
+def bounds(name: str) -> dict[str, Any]:
+    """The range of a setting: ge, gt, le, lt, min_length, max_length and pattern, as far as it has them."""
+    limits = ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
+    return {key: getattr(one, key) for one in declared(name).metadata for key in limits if hasattr(one, key)}
+
+
+@cache
+def kind(name: str) -> type:
+    """What a setting with a value is: int, float, str, bool, tuple, or object."""
+    annotation: Any = declared(name).annotation
+    given = next((one for one in get_args(annotation) if one is not NoneType), annotation)
+    given = annotation if get_origin(annotation) is tuple else given
+    if get_origin(given) is Literal:
+        return str
+    kinds = (bool, int, float, str, tuple)
+    return next((one for one in kinds if one in (given, get_origin(given))), object)
+
+
+def spoken(name: str) -> str:
+    """A setting's name in a sentence."""
+    return "lease time" if name == "lease_seconds" else name.replace("_", " ")
+
+
+def checked(name: str, value: Any) -> Any:
+    """The value of one setting as it is kept, or an InputError."""
+    return getattr(DeclaredSettings(**{"budget": 1, name: value}), name)
+
+
+def _seconds(deadline: Any) -> float | None:
+    """Seconds since 1970, from such a number, a datetime or an ISO text with a time zone; or None."""
+    if deadline is None:
+        return None
+    if isinstance(deadline, str):
+        try:
+            deadline = datetime.fromisoformat(deadline.strip())
+        except ValueError:
+            raise InputError(f"deadline {deadline[:40]!r} is not a time.", TIME_HINT) from None
+    if isinstance(deadline, datetime):
+        if deadline.tzinfo is None:
+            raise InputError(f"deadline {deadline.isoformat()!r} has no time zone.", TIME_HINT)
+        deadline = deadline.timestamp()
+    if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline < 1e11:
+        raise InputError(f"deadline {deadline!r} is not a time.", TIME_HINT)
+    return float(deadline)
+
+
+def _text(value: Any) -> Any:
+    """Lines end as Unix ends them, and a whole number is a text too."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or "\x00" in text:
+        return None if value is None else object()
+    return text.strip().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _names(name: str, given: Sequence[Any]) -> tuple[Any, ...]:
+    """Different names, none of them empty; a column that is named twice is shown once."""
+    names = tuple(_text(one) for one in given)
+    if name == "show":
+        names = tuple(dict.fromkeys(names))
+        if not names:
+            raise InputError("no column is shown to workers.", _example(name))
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(f"{spoken(name)}: a name is empty or there twice.", _example(name))
+    return names
+
+
+def _example(name: str) -> str:
+    examples = declared(name).examples
+    return f"Give e.g. {json.dumps(examples[0])}." if examples else ""
+
+
+def _refusal(error: Mapping[str, Any]) -> InputError:
+    """What pydantic refused, in a sentence that says what is allowed."""
+    name, value, what = str(error["loc"][0]), error["input"], str(error["type"])
+    if what == "extra_forbidden":
+        return InputError(f"unknown setting {name[:60]!r}.", f"Known settings: {', '.join(sorted(names()))}.")
+    if what == "missing":
+        help = str(declared(name).description)
+        return InputError(f"the campaign has no {spoken(name)}.", f"Give the {help[:1].lower()}{help[1:]}")
+    limits, said = bounds(name), spoken(name)
+    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+    if kind(name) is bool:
+        return InputError(f"{name} {str(value)[:40]!r} is not true or false.", "Give true or false.")
+    if kind(name) is int and what == "int_type":
+        return ProblemError(f"{said} is {value!r}, which is not a whole number.", _example(name))
+    if kind(name) is int:
+        shown = value if abs(value) <= LARGEST else "too large a number"
+        return ProblemError(f"{said} is {shown}: give a whole number from {low} to {high:,}.", _example(name))
+    if kind(name) is float:
+        least = f"at least {low:g}" if "ge" in limits else f"more than {low:g}"
+        most = "" if high is None else f" and {'at most' if 'le' in limits else 'less than'} {high:,}"
+        return ProblemError(f"{said} {value!r} is not a number of {least}{most}.", _example(name))
+    if what == "literal_error":
+        return InputError(f"{said} {str(value)[:40]!r} is not one of {error['ctx']['expected']}.", _example(name))
+    if what == "string_pattern_mismatch":
+        return InputError(f"{said} {value!r} has other characters than letters, digits, - and _.", _example(name))
+    if kind(name) is str or len(error["loc"]) > 1:
+        who, longest = (said, limits["max_length"]) if kind(name) is str else (f"{said}: a name", LONGEST_LABEL)
+        return InputError(f"{who} is not a text of at most {longest} characters.", "Give a shorter text.")
+    if what == "tuple_type":
+        return InputError(f"{said} are not a list of names.", _example(name))
+    most = limits["max_length"]
+    return InputError(f"{len(value)} {said} were given: give {limits.get('min_length', 1)} to {most}.", _example(name))

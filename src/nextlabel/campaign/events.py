@@ -31,7 +31,7 @@ self_assigned lease, task, worker: the worker took the task without being given 
 withdrawn    lease, label, counted: the label was deleted where it was given; the budget has its price back
 paused       --
 resumed      --
-changed      the new value of each setting that changed (``campaign.amendments``)
+changed      the new value of each setting that changed (``campaign.settings``)
 worker_paused  worker, reason: no new task for this worker
 worker_blocked worker, reason, leases: none at all; the leases that the worker held have ended
 worker_restored worker: the worker gets tasks again

@@ -9,7 +9,7 @@ kept                     labels told, counted or not
 arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
 rho                      r / mu that the policy's tables are for
-amended                  settings that were changed since the creation, as JSON (``campaign.amendments``)
+amended                  settings that were changed since the creation, as JSON (``campaign.settings``)
 rules                    what the log says about ranking and the memory of rates
 node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)

@@ -1,14 +1,19 @@
-"""A campaign's settings, checked once (``declaration`` says what each means); as JSON they open the log."""
+"""A campaign's settings (``declaration`` has the fields), checked once, and what may change while it runs.
+
+As JSON they open the log, and what changes later is an event. Budget, deadline and lease time have columns of their own
+in the campaign's row. Of the others the row keeps what was changed (``CampaignRow.amended``, one line of JSON), and its
+``config`` has these values in place of the first ones.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pydantic import field_serializer, field_validator, model_validator
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
@@ -16,38 +21,28 @@ from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
-from nextlabel.campaign.declaration import LONGEST_LABEL, MOST_IN_FLIGHT, MOST_LABELS, SETTINGS
-from nextlabel.campaign.setting_checks import (
-    at_most,
-    check_names_fit,
-    check_turning_away,
-    checked_budget,
-    checked_completion_code,
-    checked_deadline,
-    checked_display_names,
-    checked_instructions,
-    checked_labels,
-    checked_language,
-    checked_lease_seconds,
-    checked_name,
-    checked_pay,
-    checked_question,
-    checked_quota,
-    checked_show,
-    checked_switch,
-    in_range,
-    policy_name,
+from nextlabel.campaign.declaration import (
+    LONGEST_LABEL,
+    MOST_LABELS,
+    DeclaredSettings,
+    checked,
+    declared,
+    names,
+    offer,
 )
-from nextlabel.errors import InputError, ProblemError
+from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
-from nextlabel.policies.registry import POLICIES, knows_workers, make_policy
+from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, knows_workers, make_policy
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
-from nextlabel.problem.tasks import TaskClass, positive, whole
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.prose import listed
 
-#: Settings that are lists of texts, or nothing.
-LISTS: Final = ("display_names", "show")
+if TYPE_CHECKING:
+    from nextlabel.campaign.rows import CampaignRow
+
+#: Settings of which the campaign's row has a column of its own; of the others it keeps what was changed, as JSON.
+COUNTED: Final = frozenset({"budget", "deadline", "lease_seconds"})
 ALL: Final = "*"
 
 #: Words that make a column's name look personal.
@@ -67,115 +62,46 @@ _WHOSE: Final = frozenset({
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 
 
-class Changeable(TypedDict, total=False):
-    """The settings that need not be given and may change while a campaign runs, as keyword arguments."""
+class CampaignSettings(DeclaredSettings):
+    """A campaign's settings, checked; ``DeclaredSettings`` has the fields."""
 
-    deadline: datetime | str | float | None
-    lease_seconds: float | None
-    pay_per_label: float
-    most_labels_per_worker: int | None
-    completion_code: str
-    name: str
-    question: str
-    display_names: Sequence[str] | None
-    instructions: str
-    language: str | None
-    show: Sequence[str] | None
-    turn_away: bool
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _policy(cls, policy: Any) -> str:
+        return policy_name(policy)
 
+    @field_validator("prior", mode="before")
+    @classmethod
+    def _prior(cls, prior: Any) -> Prior | None:
+        if prior is None or isinstance(prior, Prior):
+            return prior
+        return prior_from(list(prior) if isinstance(prior, tuple) else prior)
 
-class ChangeOptions(Changeable, total=False):
-    """All settings that may change while a campaign runs."""
+    @field_validator("reward", mode="before")
+    @classmethod
+    def _reward(cls, reward: Any) -> Reward:
+        made: Reward = reward_from(reward) if isinstance(reward, str | dict) else reward
+        return made
 
-    budget: int
-
-
-class SettingOptions(Changeable, total=False):
-    """A campaign's settings as keyword arguments: the types that ``CampaignSettings.from_dict`` takes."""
-
-    budget: Required[int]
-    labels: Sequence[str]
-    policy: str | Policy
-    prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
-    threshold: float
-    reward: Reward | str | Mapping[str, Any]
-    strength: float
-    accuracy: float | None
-    label_cost: float
-    most_labels: int
-    most_in_flight: int
-    rho: float
-    seed: int
-    gold_in_budget: bool
-
-
-@dataclass(frozen=True)
-class CampaignSettings:
-    """A campaign's settings; ``campaign.declaration`` has the help text and range of each."""
-
-    budget: int
-    labels: tuple[str, ...] = SETTINGS["labels"].default
-    name: str = SETTINGS["name"].default
-    question: str = SETTINGS["question"].default
-    display_names: tuple[str, ...] | None = SETTINGS["display_names"].default
-    instructions: str = SETTINGS["instructions"].default
-    language: str | None = SETTINGS["language"].default
-    show: tuple[str, ...] | None = SETTINGS["show"].default
-    deadline: float | None = SETTINGS["deadline"].default
-    lease_seconds: float | None = SETTINGS["lease_seconds"].default
-    policy: str = SETTINGS["policy"].default
-    prior: Prior | None = SETTINGS["prior"].default
-    threshold: float = SETTINGS["threshold"].default
-    reward: Reward = field(default_factory=Accuracy)
-    strength: float = SETTINGS["strength"].default
-    accuracy: float | None = SETTINGS["accuracy"].default
-    label_cost: float = SETTINGS["label_cost"].default
-    most_labels: int = SETTINGS["most_labels"].default
-    most_in_flight: int = SETTINGS["most_in_flight"].default
-    rho: float = SETTINGS["rho"].default
-    seed: int = SETTINGS["seed"].default
-    gold_in_budget: bool = SETTINGS["gold_in_budget"].default
-    turn_away: bool = SETTINGS["turn_away"].default
-    pay_per_label: float = SETTINGS["pay_per_label"].default
-    most_labels_per_worker: int | None = SETTINGS["most_labels_per_worker"].default
-    completion_code: str = SETTINGS["completion_code"].default
-
-    def __post_init__(self) -> None:
-        set_ = object.__setattr__
-        set_(self, "labels", checked_labels(self.labels))
-        set_(self, "policy", policy_name(self.policy))
-        prior: Any = self.prior
-        if prior is not None and not isinstance(prior, Prior):
-            set_(self, "prior", prior_from(list(prior) if isinstance(prior, tuple) else prior))
-        set_(self, "budget", checked_budget(self.budget))
-        set_(self, "name", checked_name(self.name))
-        set_(self, "question", checked_question(self.question))
-        set_(self, "display_names", checked_display_names(self.display_names))
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse settings that contradict each other."""
         check_names_fit(self.display_names, self.labels)
-        set_(self, "instructions", checked_instructions(self.instructions))
-        set_(self, "language", checked_language(self.language))
-        set_(self, "show", checked_show(self.show))
-        set_(self, "deadline", checked_deadline(self.deadline))
-        set_(self, "lease_seconds", checked_lease_seconds(self.lease_seconds))
-        set_(self, "rho", positive("rho", self.rho, "Give the labels expected in flight at once, e.g. 1."))
-        set_(self, "gold_in_budget", checked_switch("gold_in_budget", self.gold_in_budget))
-        set_(self, "turn_away", checked_switch("turn_away", self.turn_away))
-        set_(self, "pay_per_label", checked_pay(self.pay_per_label))
-        set_(self, "most_labels_per_worker", checked_quota(self.most_labels_per_worker))
-        set_(self, "completion_code", checked_completion_code(self.completion_code))
-        set_(self, "seed", whole("seed", self.seed, 0, "Give a whole number such as 0."))
         most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
-        set_(self, "most_labels", at_most("most_labels", self.most_labels, most, self.most_labels == MOST_LABELS))
-        set_(self, "most_in_flight", at_most("most_in_flight", self.most_in_flight, MOST_IN_FLIGHT, False))
+        if self.most_labels > most:
+            if self.most_labels < MOST_LABELS:
+                raise ProblemError(
+                    f"most labels is {self.most_labels}, more than can be planned for.", f"Give at most {most}."
+                )
+            self.__dict__["most_labels"] = most
         if self.prior is not None and self.prior.answers != self.answers:
             raise ProblemError(
                 f"the prior {self.prior.describe()} has {self.prior.answers} answers and the campaign {self.answers}.",
                 "Give one weight for each label.",
             )
-        for name in ("label_cost", "strength", "accuracy"):
-            set_(self, name, in_range(name, getattr(self, name)))
         self._check_policy()
         self.class_of(None)
+        return self
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
@@ -202,7 +128,7 @@ class CampaignSettings:
     def _check_crowd(self) -> None:
         """Refuse what the model of workers who differ has no place for."""
         hint = "Leave it out, or choose the policy index, which takes workers to be alike."
-        if self.threshold != SETTINGS["threshold"].default:
+        if self.threshold != declared("threshold").default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
         if self.reward != Accuracy():
             raise InputError(f"policy {self.policy!r} maximises accuracy and takes no other reward.", hint)
@@ -250,59 +176,107 @@ class CampaignSettings:
             )
         return self.labels.index(name)
 
+    @field_serializer("prior")
+    def _prior_table(self, prior: Any) -> Any:
+        return None if prior is None else prior_table(prior)
+
+    @field_serializer("reward")
+    def _reward_table(self, reward: Any) -> Any:
+        return reward_table(reward)
+
     def to_dict(self) -> dict[str, Any]:
         """The settings in the types of JSON."""
-        out: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        out["labels"] = list(self.labels)
-        for name in LISTS:
-            out[name] = None if out[name] is None else list(out[name])
-        out["prior"] = None if self.prior is None else prior_table(self.prior)
-        out["reward"] = reward_table(self.reward)
-        return out
+        return self.model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> CampaignSettings:
         """The inverse of ``to_dict``, checked; keys may be left out, unknown ones are refused."""
-        unknown = sorted(set(table) - set(SETTINGS))
-        if unknown:
-            raise InputError(f"unknown setting {unknown[0]!r}.", f"Known settings: {', '.join(sorted(SETTINGS))}.")
-        if "budget" not in table:
-            raise InputError("the campaign has no budget.", "Give the number of labels that may be bought.")
-        values = dict(table)
-        if isinstance(values.get("reward"), str | dict):
-            values["reward"] = reward_from(values["reward"])
-        return cls(**values)
+        return cls.model_validate(dict(table))
 
     @classmethod
     def from_log(cls, table: Mapping[str, Any]) -> CampaignSettings:
         """What ``to_dict`` wrote once, as it was then: later ranges and lists of policies are not asked."""
-        values = dict(table)
-        values["labels"] = tuple(values["labels"])
-        values |= tuples_of(values)
-        values["prior"] = None if values["prior"] is None else prior_from(values["prior"])
-        values["reward"] = reward_from(values["reward"])
-        return unchecked({f.name: values[f.name] for f in fields(cls)})
+        prior, reward = table["prior"], reward_from(table["reward"])
+        prior = None if prior is None else prior_from(prior)
+        return cls.model_construct(**{**_from_json(table), "prior": prior, "reward": reward})
 
-    def updated(self, *, budget: int, deadline: float | None, lease_seconds: float | None) -> CampaignSettings:
-        """The same with the current values of what may change, which were checked when they changed."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return unchecked({**own, "budget": budget, "deadline": deadline, "lease_seconds": lease_seconds})
+    def with_changes(self, changes: Mapping[str, Any]) -> CampaignSettings:
+        """The same with other values of what may change, which were checked when they changed."""
+        return self.model_copy(update=_from_json(changes)) if changes else self
 
     def to_json(self) -> str:
         """One line of JSON."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
 
-def tuples_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``LISTS`` that a table from JSON has, as they are in settings."""
-    return {name: None if table[name] is None else tuple(table[name]) for name in LISTS if name in table}
+def _from_json(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
 
 
-def unchecked(values: dict[str, Any]) -> CampaignSettings:
-    """Settings from values that were checked before."""
-    settings = object.__new__(CampaignSettings)
-    settings.__dict__.update(values)
-    return settings
+def policy_name(policy: Any) -> str:
+    """How the log names a policy: a built-in name, or ``module:Class`` for one of the user's own, or an instance."""
+    if isinstance(policy, str):
+        return policy
+    if not isinstance(policy, Policy):
+        raise InputError(f"policy {policy!r} is not a policy.", "Give a name such as index, or module:Class.")
+    kind = type(policy)
+    known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES}
+    name = policy.name if known.get(policy.name) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    if kind.__module__ == "__main__" or repr(vars(make_policy(name))) != repr(vars(policy)):
+        raise InputError(
+            f"policy {name!r} cannot be made again from its name.",
+            "Put the class into a module that can be imported, with a constructor that needs no arguments.",
+        )
+    return name
+
+
+def check_names_fit(names: Sequence[str] | None, labels: Sequence[str]) -> None:
+    """Refuse display names of another number than the labels."""
+    if names is not None and len(names) != len(labels):
+        raise InputError(
+            f"{len(names)} display names were given for {len(labels)} labels.",
+            f"Give one name for each of {', '.join(labels)}, in this order.",
+        )
+
+
+def check_turning_away(turn_away: bool, policy: str) -> None:
+    """Refuse to turn workers away where nobody knows what a worker's label is worth."""
+    if turn_away and not knows_workers(policy):
+        raise InputError(
+            f"policy {policy!r} takes workers to be alike and cannot tell whom to turn away.",
+            "Use the policy crowd, or leave turn_away out.",
+        )
+
+
+def checked_change(name: str, value: Any) -> Any:
+    """The new value of a setting, if it may change while the campaign runs."""
+    changeable = [one for one in names() if offer(one).changeable]
+    if name not in changeable:
+        raise InputError(f"{name[:60]!r} cannot be changed.", f"It can be {', '.join(changeable)}.")
+    return checked(name, value)
+
+
+def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of new values those that change something, checked, in the types of JSON."""
+    new: dict[str, Any] = {}
+    for name, value in values.items():
+        checked: Any = checked_change(name, value)
+        if checked != getattr(row if name in COUNTED else row.config, name):
+            new[name] = list(checked) if isinstance(checked, tuple) else checked
+    check_names_fit(new.get("display_names"), row.config.labels)
+    check_turning_away(new.get("turn_away", False), row.config.policy)
+    if new.get("budget", row.budget) < row.spent:
+        raise ConflictError(
+            f"{row.spent} labels have been bought already, more than a budget of {new['budget']}.",
+            f"Give at least {row.spent}.",
+        )
+    return new
+
+
+def amended_with(amended: str, changes: Mapping[str, Any]) -> str:
+    """What was changed so far, and now."""
+    new = {name: value for name, value in changes.items() if name not in COUNTED}
+    return json.dumps({**json.loads(amended), **new}, sort_keys=True) if new else amended
 
 
 def looks_personal(column: str) -> bool:

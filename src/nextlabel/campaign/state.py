@@ -13,6 +13,7 @@ Cost: an event 10 to 30 us; 130 bytes a task and 75 a lease.
 from __future__ import annotations
 
 import heapq
+import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -25,7 +26,6 @@ from numpy.typing import NDArray
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.amendments import amend, amended_with
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import KINDS, Event
 from nextlabel.campaign.rates import observe_arrival, observe_end, observe_turned_away
@@ -43,7 +43,7 @@ from nextlabel.campaign.rows import (
     split_lease_id,
 )
 from nextlabel.campaign.scoring import ranked_by_grid, scores_for
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import COUNTED, CampaignSettings, amended_with
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.policies.allocation import Columns, Group, TaskPool
@@ -728,11 +728,10 @@ class CampaignState:
 
     def _on_changed(self, event: Event) -> None:
         row = self.row
-        for name in ("budget", "deadline", "lease_seconds"):
-            if name in event.data:
-                setattr(row, name, event.data[name])
+        for name in COUNTED & event.data.keys():
+            setattr(row, name, event.data[name])
         row.amended = amended_with(row.amended, event.data)
-        row.config = amend(row.config, row.amended)
+        row.config = row.config.with_changes(json.loads(row.amended))
 
     def _on_tuned(self, event: Event) -> None:
         self.row.rho = event.data["rho"]

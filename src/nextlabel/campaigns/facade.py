@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import Skipped
 from nextlabel.campaign.new_tasks import row_tables, task_tables
@@ -27,7 +28,7 @@ from nextlabel.campaign.replies import (
     lease_id_of,
 )
 from nextlabel.campaign.results import GivenLabel, Result
-from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import Certificate
@@ -147,7 +148,7 @@ class Campaign:
         return status_of(self._service.resume(self.id))
 
     def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
-        """Change settings that may change (``campaign.amendments``); None removes those that need not be there."""
+        """Change settings that may change (``campaign.declaration``); None removes those that need not be there."""
         return status_of(self._service.change(self.id, values))
 
     def delete(self) -> None:

@@ -211,7 +211,7 @@ class CampaignService:
         return self.store.row(id)
 
     def change(self, id: str, values: Mapping[str, Any]) -> CampaignRow:
-        """Other values of settings that may change (``campaign.amendments``)."""
+        """Other values of settings that may change (``campaign.settings``)."""
         self.run(id, lambda commands: commands.change(**values))
         return self.store.row(id)
 

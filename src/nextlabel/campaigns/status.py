@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import COUNTED, CampaignSettings
 from nextlabel.campaign.states import Reason, State
 
 
@@ -52,7 +52,7 @@ def status_of(row: CampaignRow) -> CampaignStatus:
     """The status of a campaign's row."""
     return CampaignStatus(
         row.id, row.state, row.closed_reason, row.closed_seq,
-        row.config.updated(budget=row.budget, deadline=row.deadline, lease_seconds=row.lease_seconds),
+        row.config.with_changes({name: getattr(row, name) for name in COUNTED}),
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
         lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho,

@@ -44,14 +44,16 @@ def connect(
     url: Url,
     project: Project,
     token: Token = "",
-    budget: Annotated[str | None, text("--budget", "U", declared("budget").help)] = None,
+    budget: Annotated[str | None, text("--budget", "U", str(declared("budget").description))] = None,
     control: ControlName = None,
     annotators: Annotated[
         str | None,
         text("--annotators", "A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."),
     ] = None,
-    policy: Annotated[str | None, text("--policy", "NAME", declared("policy").help)] = None,
-    lease_seconds: Annotated[str | None, text("--lease-seconds", "S", declared("lease_seconds").help)] = None,
+    policy: Annotated[str | None, text("--policy", "NAME", str(declared("policy").description))] = None,
+    lease_seconds: Annotated[
+        str | None, text("--lease-seconds", "S", str(declared("lease_seconds").description))
+    ] = None,
     campaign: Annotated[
         str | None, text("--campaign", "ID", "The id of the new campaign. Default: label_studio_N.")
     ] = None,

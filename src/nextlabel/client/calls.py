@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 import httpx
 
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.replies import (
@@ -33,7 +34,7 @@ from nextlabel.campaign.replies import (
 )
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.rows import new_campaign_id
-from nextlabel.campaign.settings import CampaignSettings, ChangeOptions, SettingOptions
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More

@@ -13,7 +13,17 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from nextlabel.campaign.declaration import LARGEST, LONGEST_COMMENT, LONGEST_LABEL, LONGEST_WORKER, REQUIRED, declared
+from nextlabel.campaign.declaration import (
+    LARGEST,
+    LONGEST_COMMENT,
+    LONGEST_LABEL,
+    LONGEST_WORKER,
+    bounds,
+    declared,
+    kind,
+    names,
+    offer,
+)
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.records import Visit
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
@@ -31,7 +41,6 @@ B = TypeVar("B", bound="RequestBody")
 
 #: Cursors fit into the whole numbers of JavaScript.
 LARGEST_CURSOR = 2**53
-Language = Literal["en", "de", "fr", "es", "pt", "zh", "hi", "ar"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 Worker = Annotated[
@@ -44,15 +53,6 @@ Comment = Annotated[
 ReasonText = Annotated[str, Field(max_length=LONGEST_REASON, description="For the log", examples=["guesses"])]
 _NEXT = "``next`` is the ``after`` of the following page, null on the last."
 Time = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-07-01T12:00:00.000Z"])]
-
-
-def setting_field(name: str) -> Any:
-    """A field with the default, range and description of a campaign's setting."""
-    setting = declared(name)
-    default = ... if setting.default is REQUIRED else setting.default
-    default = list(default) if isinstance(default, tuple) else default
-    return Field(default, description=setting.help, examples=[setting.example] if name == "deadline" else None,
-                 **setting.bounds)  # fmt: skip
 
 
 class RequestBody(BaseModel):
@@ -152,47 +152,27 @@ class PredictionsQuery(QueryParameters):
     task_column: Name | None = Field(None, description="The column or key with the task's id")
 
 
-class ChangeableSettings(RequestBody):
-    """The settings that need not be given and may change while a campaign runs."""
-
-    name: str = setting_field("name")
-    question: str = setting_field("question")
-    display_names: list[str] | None = setting_field("display_names")
-    instructions: str = setting_field("instructions")
-    language: Language | None = setting_field("language")
-    show: list[str] | None = setting_field("show")
-    deadline: str | float | None = setting_field("deadline")
-    lease_seconds: float | None = setting_field("lease_seconds")
-    pay_per_label: float = setting_field("pay_per_label")
-    most_labels_per_worker: int | None = setting_field("most_labels_per_worker")
-    completion_code: str = setting_field("completion_code")
-    turn_away: bool = setting_field("turn_away")
+def _settings_model(name: str, changing: bool) -> type[RequestBody]:
+    """The settings of a campaign, or those that may change, as JSON has them."""
+    columns: dict[str, Any] = {}
+    for setting in names():
+        info, json_type = declared(setting), offer(setting).json
+        if not changing or offer(setting).changeable:
+            default = 1 if changing and info.is_required() else info.default
+            lax = False if kind(setting) is tuple else None  # an array of JSON is a list
+            field = Field(default, description=info.description, examples=info.examples, strict=lax, **bounds(setting))
+            columns[setting] = (json_type or info.annotation, field)
+    return create_model(name, __base__=RequestBody, **columns)
 
 
-class CreateCampaignRequest(ChangeableSettings):
+class CreateCampaignRequest(_settings_model("Settings", changing=False)):  # type: ignore[misc]
     """A campaign's settings; only the budget is required."""
 
     id: str | None = Field(None, description="1 to 48 lower-case letters, digits and underscores; random if left out")
-    budget: int = setting_field("budget")
-    labels: list[str] = setting_field("labels")
-    policy: str = setting_field("policy")
-    prior: list[float] | dict[str, Any] | None = setting_field("prior")
-    threshold: float = setting_field("threshold")
-    reward: str | dict[str, Any] = setting_field("reward")
-    strength: float = setting_field("strength")
-    accuracy: float | None = setting_field("accuracy")
-    label_cost: float = setting_field("label_cost")
-    most_labels: int = setting_field("most_labels")
-    most_in_flight: int = setting_field("most_in_flight")
-    rho: float = setting_field("rho")
-    seed: int = setting_field("seed")
-    gold_in_budget: bool = setting_field("gold_in_budget")
 
 
-class ChangeCampaignRequest(ChangeableSettings):
+class ChangeCampaignRequest(_settings_model("Changes", changing=True)):  # type: ignore[misc]
     """The settings to change; null removes those that may be left out, e.g. a deadline or a limit per worker."""
-
-    budget: int = Field(0, ge=1, le=LARGEST, description=declared("budget").help)
 
 
 class GoldRequest(RequestBody):
@@ -307,10 +287,10 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
 def _model(source: type, document: str, **replaced: Any) -> Any:
     """The model of a dataclass: its fields, times as text, those named replaced or, where None, left out."""
     columns: dict[str, Any] = {}
-    for name, kind in get_type_hints(source).items():
+    for name, hint in get_type_hints(source).items():
         if is_time(name):
-            kind = Time | None if kind == float | None else Time
-        columns[name] = (replaced.get(name, kind), ...)
+            hint = Time | None if hint == float | None else Time
+        columns[name] = (replaced.get(name, hint), ...)
     columns |= {name: (kind, ...) for name, kind in replaced.items()}
     kept = {name: column for name, column in columns.items() if column[0] is not None}
     return create_model(f"{source.__name__}Response", __doc__=document, **kept)

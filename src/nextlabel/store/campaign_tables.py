@@ -26,7 +26,6 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import Connection, bindparam, select
 
-from nextlabel.campaign.amendments import amend
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import (
     BatchRow,
@@ -90,15 +89,15 @@ WRITES: Final = (
 
 
 @lru_cache(maxsize=1024)
-def _config(text: str) -> CampaignSettings:
-    return CampaignSettings.from_log(json.loads(text))
+def _config(text: str, amended: str) -> CampaignSettings:
+    return CampaignSettings.from_log(json.loads(text)).with_changes(json.loads(amended))
 
 
 def campaign_from(row: Row) -> tuple[int, CampaignRow]:
     """A row of ``campaigns``: the campaign's number in the database, and the rest."""
     values = dict(zip(_NAMES, row, strict=True))
     number = int(values.pop("number"))
-    values["config"] = amend(_config(values["config"]), values["amended"])
+    values["config"] = _config(values["config"], values["amended"])
     values["paused"] = bool(values["paused"])
     values["rules"] = rules_from_json(values["rules"])
     return number, CampaignRow(**values)

@@ -7,22 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from nextlabel.campaign.declaration import declared
-from nextlabel.cli.campaign.create import setting_of
+from nextlabel.cli.campaign.setting_flags import setting_flags, typed_settings
 from nextlabel.cli.database import Id, fields_of, number_of, service_at, show_change, state_of
 from nextlabel.cli.options import DB, Db, Json
 from nextlabel.cli.output import answer, print_json, print_table, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
-
-#: What takes a setting away that may be left out.
-NONE = "none"
-#: What such settings are without a value.
-WITHOUT = {
-    "display_names": None, "instructions": "", "language": None, "show": None, "most_labels_per_worker": None,
-    "completion_code": "",
-}  # fmt: skip
 
 #: What a row of each table is.
 NOUNS = {
@@ -32,51 +23,13 @@ NOUNS = {
 }  # fmt: skip
 
 
-def _option(metavar: str, help: str) -> Any:
-    return typer.Option(metavar=metavar, help=help, show_default=False)
+@setting_flags(changing=True)
+def change(id: Id, db: Db = DB, as_json: Json = False, **typed: Any) -> None:
+    """Change settings while the campaign runs. Workers see other texts with their next task.
 
-
-def change(
-    id: Id,
-    question: Annotated[str | None, _option("TEXT", declared("question").help)] = None,
-    display_names: Annotated[
-        str | None, _option("A,B", f"{declared('display_names').help} none: the labels themselves.")
-    ] = None,
-    instructions: Annotated[str | None, _option("FILE.md", f"{declared('instructions').help} none: no more.")] = None,
-    language: Annotated[
-        str | None, _option("CODE", "Language of the workers' page; none to follow each worker's browser.")
-    ] = None,
-    show: Annotated[
-        str | None,
-        _option("A,B", "Columns that workers are shown, or * for all; none for all but those that look personal."),
-    ] = None,
-    pay_per_label: Annotated[str | None, _option("P", declared("pay_per_label").help)] = None,
-    most_labels_per_worker: Annotated[
-        str | None, _option("N", "Most labels that one worker may give; none for no limit.")
-    ] = None,
-    completion_code: Annotated[
-        str | None, _option("CODE", f"{declared('completion_code').help} none: no code.")
-    ] = None,
-    turn_away: Annotated[
-        bool | None, typer.Option("--turn-away/--serve-all", help=declared("turn_away").help, show_default=False)
-    ] = None,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Change settings while the campaign runs; budget, deadline and name have commands of their own.
-
-    Workers see other texts with their next task.
+    The value none takes away what may be left out, e.g. --deadline none.
     """
-    typed = {
-        "question": question, "display_names": display_names, "instructions": instructions, "language": language,
-        "show": show, "pay_per_label": pay_per_label, "most_labels_per_worker": most_labels_per_worker,
-        "completion_code": completion_code, "turn_away": turn_away,
-    }  # fmt: skip
-    values = {
-        name: WITHOUT[name] if value == NONE and name in WITHOUT else setting_of(name, value)
-        for name, value in typed.items()
-        if value is not None
-    }
+    values = typed_settings(typed, changing=True)
     if not values:
         raise InputError("nothing says what to change.", "Give e.g. --question or --pay-per-label.")
     with service_at(db) as service:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nextlabel.campaign.declaration import declared
+from nextlabel.cli.campaign.setting_flags import LABELS, setting_flags, typed_settings
 from nextlabel.cli.database import (
     TASKS_FILE,
     GoldColumn,
@@ -20,15 +18,13 @@ from nextlabel.cli.database import (
     ScoreColumn,
     fields_of,
     import_bar,
-    names_of,
     number_of,
     opened_tasks,
     say_columns,
     service_at,
     state_of,
-    text_of,
 )
-from nextlabel.cli.options import DB, Db, Json, LabelColumn, parse_number, parse_prior, refuse_idle, text
+from nextlabel.cli.options import DB, Db, Json, LabelColumn, refuse_idle, text
 from nextlabel.cli.output import answer, print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
@@ -42,82 +38,34 @@ _FILE = typer.Argument(
     help="A file with the columns task and label, or task and probabilities: CSV, TSV, JSON lines, JSON or Parquet.",
 )
 
-_NUMBERS = (
-    "lease_seconds", "threshold", "strength", "label_cost", "most_labels", "pay_per_label", "most_labels_per_worker",
-)  # fmt: skip
-#: How settings that are no plain texts are read.
-_READERS: dict[str, Callable[[str], Any]] = {
-    "budget": lambda typed: parse_number("--budget", typed, "Give a whole number, e.g. --budget 1200."),
-    "labels": names_of,
-    "display_names": names_of,
-    "show": names_of,
-    "instructions": partial(text_of, "--instructions"),
-    "prior": parse_prior,
-    **{name: partial(number_of, f"--{name.replace('_', '-')}") for name in _NUMBERS},
-}
 
-
-def _setting(name: str, metavar: str, shown: bool = False) -> Any:
-    """An option with the help text of a campaign's setting."""
-    return typer.Option(metavar=metavar, help=declared(name).help, show_default=shown)
-
-
+@setting_flags()
 def create(
     context: typer.Context,
     tasks: Annotated[str | None, TASKS_FILE] = None,
-    budget: Annotated[str | None, _setting("budget", "U")] = None,
-    labels: Annotated[str, _setting("labels", "A,B", shown=True)] = declared("labels").example,
-    question: Annotated[str, _setting("question", "TEXT")] = declared("question").default,
-    display_names: Annotated[str | None, _setting("display_names", "A,B")] = declared("display_names").default,
-    instructions: Annotated[str | None, _setting("instructions", "FILE.md")] = None,
-    language: Annotated[str | None, _setting("language", "CODE")] = declared("language").default,
-    show: Annotated[str | None, _setting("show", "A,B")] = declared("show").default,
-    name: Annotated[str, _setting("name", "TEXT")] = declared("name").default,
-    deadline: Annotated[str | None, _setting("deadline", "TIME")] = declared("deadline").default,
-    lease_seconds: Annotated[str | None, _setting("lease_seconds", "S")] = declared("lease_seconds").default,
-    policy: Annotated[str, _setting("policy", "NAME", shown=True)] = declared("policy").default,
-    prior: Annotated[str | None, _setting("prior", "A,B")] = declared("prior").default,
-    threshold: Annotated[str, _setting("threshold", "D", shown=True)] = f"{declared('threshold').default:g}",
-    strength: Annotated[str, _setting("strength", "S", shown=True)] = f"{declared('strength').default:g}",
-    label_cost: Annotated[str, _setting("label_cost", "C", shown=True)] = f"{declared('label_cost').default:g}",
-    most_labels: Annotated[str, _setting("most_labels", "N", shown=True)] = f"{declared('most_labels').default}",
-    pay_per_label: Annotated[
-        str, _setting("pay_per_label", "P", shown=True)
-    ] = f"{declared('pay_per_label').default:g}",
-    most_labels_per_worker: Annotated[str | None, _setting("most_labels_per_worker", "N")] = None,
-    completion_code: Annotated[str, _setting("completion_code", "CODE")] = declared("completion_code").default,
     id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
     id_column: IdColumn = None,
     score_column: ScoreColumn = None,
     gold_column: GoldColumn = None,
-    gold_in_budget: Annotated[bool, typer.Option("--gold-in-budget", help=declared("gold_in_budget").help)] = False,
-    turn_away: Annotated[bool, typer.Option("--turn-away", help=declared("turn_away").help)] = False,
     db: Db = DB,
     as_json: Json = False,
+    **typed: Any,
 ) -> None:
     """Create a campaign with its first tasks."""
     if tasks is None:
         refuse_idle(context, ["id_column", "score_column", "gold_column"], "a file of TASKS")
-    if not budget:
+    if not typed["budget"]:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
     from nextlabel.campaign.settings import CampaignSettings
 
-    typed = {
-        "budget": budget, "labels": labels, "question": question, "display_names": display_names,
-        "instructions": instructions, "language": language, "name": name, "deadline": deadline,
-        "lease_seconds": lease_seconds, "policy": policy, "prior": prior, "threshold": threshold, "strength": strength,
-        "label_cost": label_cost, "most_labels": most_labels, "gold_in_budget": gold_in_budget, "turn_away": turn_away,
-        "pay_per_label": pay_per_label, "most_labels_per_worker": most_labels_per_worker,
-        "completion_code": completion_code,
-    }  # fmt: skip
-    settings = {name: setting_of(name, value) for name, value in typed.items() if value is not None}
+    settings = {"labels": LABELS, **typed_settings(typed)}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
         nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
     )
     with opened as first:
-        config = CampaignSettings.from_dict({**settings, "show": _shown(show, first, score_column)})
+        config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
         with service_at(db, create=True) as service, working("Adding tasks") as progress:
             row = service.create(config, id, first or (), import_bar(first, progress))
     read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column)]
@@ -130,12 +78,7 @@ def create(
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
 
 
-def setting_of(name: str, typed: Any) -> Any:
-    """A campaign's setting as it was typed."""
-    return typed if isinstance(typed, bool) else _READERS.get(name, str)(typed)
-
-
-def _shown(show: str | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
+def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
     """The columns that workers are shown: those named; else, without the scores, those that may be seen by anybody."""
     from nextlabel.campaign.settings import ALL, is_shown
 
@@ -143,11 +86,10 @@ def _shown(show: str | None, tasks: TaskReader | None, score_column: str | None)
     if show is None:
         safe = [name for name in columns if is_shown(None, name) and name != score_column]
         return safe if score_column is not None and safe else None
-    names = [name.strip() for name in show.split(",")]
-    unknown = next((name for name in names if columns and name != ALL and name not in columns), None)
+    unknown = next((name for name in show if columns and name != ALL and name not in columns), None)
     if unknown is not None:
         raise InputError(f"--show: the file has no column {unknown[:60]!r}.", f"It has {listed(columns)}.")
-    return names
+    return show
 
 
 def add(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from nextlabel.beliefs.rewards import Accuracy
-from nextlabel.campaign.declaration import LANGUAGES
+from nextlabel.campaign.declaration import LANGUAGES, kind, names, offer, spoken
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
@@ -343,38 +343,23 @@ def _said(data: Mapping[str, Any]) -> str:
 
 
 def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    parts = []
-    if "budget" in data:
-        parts.append(f"the budget to {count(data['budget'])} labels")
-    if "deadline" in data:
-        deadline = data["deadline"]
-        parts.append("the deadline to none" if deadline is None else f"the deadline to {when(deadline)}")
-    if "lease_seconds" in data:
-        lease = data["lease_seconds"]
-        parts.append("the lease time to the learnt one" if lease is None else f"the lease time to {duration(lease)}")
-    if "pay_per_label" in data:
-        parts.append(f"the pay per label to {data['pay_per_label']:g}")
-    if "most_labels_per_worker" in data:
-        most = data["most_labels_per_worker"]
-        parts.append(f"the limit per worker to {'none' if most is None else count(most) + ' labels'}")
-    if "turn_away" in data:
-        parts.append(f"turning workers away to {'on' if data['turn_away'] else 'off'}")
-    parts += [text(data[name]) for name, text in _PAGE_TEXTS.items() if name in data]
-    return f"The requester changed {joined(parts)}."
+    return f"The requester changed {joined([_change(name, data[name]) for name in names() if name in data])}."
 
 
-#: Changes to what workers see.
-_PAGE_TEXTS: dict[str, Callable[[Any], str]] = {
-    "name": lambda new: f"the name to “{new}”" if new else "the name to its id",
-    "question": lambda new: f"the question to “{new}”" if new else "the question to the usual one",
-    "display_names": lambda new: (
-        "what workers read to the labels themselves" if new is None else f"what workers read to {' / '.join(new)}"
-    ),
-    "instructions": lambda new: "the instructions" if new else "the instructions to none",
-    "language": lambda new: f"the language to {LANGUAGES.get(new, 'that of each browser')}",
-    "completion_code": lambda new: f"the completion code to {new}" if new else "the completion code to none",
-    "show": lambda new: "the columns to the usual ones" if new is None else f"the columns to {listed(new)}",
-}
+def _change(name: str, new: Any) -> str:
+    """The new value of a setting, in words."""
+    if name == "instructions" and new:
+        return "the instructions"
+    formats: dict[str, Callable[[Any], str]] = {
+        "budget": lambda labels: f"{count(labels)} labels", "deadline": when, "lease_seconds": duration,
+        "language": lambda code: LANGUAGES[code],
+    }  # fmt: skip
+    kinds: dict[type, Callable[[Any], str]] = {
+        bool: lambda on: "on" if on else "off", float: lambda number: f"{number:g}", int: count, tuple: listed,
+        str: lambda text: f"“{text}”",
+    }  # fmt: skip
+    said = offer(name).none if new is None or new == "" else formats.get(name, kinds[kind(name)])(new)
+    return f"the {spoken(name)} to {said}"
 
 
 def _because(data: Mapping[str, Any]) -> str:

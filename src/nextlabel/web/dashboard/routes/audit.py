@@ -13,7 +13,7 @@ from nextlabel.service.links import audit_url, revoke_links
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.routes.campaign import fields_of
-from nextlabel.web.dashboard.routes.create import read_budget
+from nextlabel.web.dashboard.setting_form import read_whole
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
@@ -40,7 +40,7 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
         if ("items" in form or "revoke" in form) and not rights_of(request).changes:
             raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
         if "items" in form:
-            service.audits.draw(id, read_budget(form["items"], "the number of items"))
+            service.audits.draw(id, read_whole(form["items"], "the number of items"))
         elif "revoke" in form:
             revoke_links(service.store, id, [], join=False, audit=True)
             dashboard_state(request).app.access.read()

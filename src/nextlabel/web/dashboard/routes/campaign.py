@@ -25,6 +25,7 @@ from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import plural, reason_of, sentence, title_of
+from nextlabel.web.dashboard.setting_form import current, offered, setting_field
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, comment_lines, fingerprints, render_parts
 from nextlabel.web.render import page
@@ -120,11 +121,18 @@ def campaign_page_response(
     view = campaign_view(dashboard, row, rights, before)
     parts, charts = render_parts(view), chart_data(view)
     seen = _seen(version, fingerprints(parts, charts))
+    settings = [setting_field(name, text) for name, text in current(row, campaign_terms(row)).items()]
     disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
     return page(
         "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem,
-        disabled_webhooks=disabled, **view,
+        disabled_webhooks=disabled, settings=settings, **view,
     )  # fmt: skip
+
+
+def campaign_terms(row: CampaignRow) -> list[str]:
+    """The settings that the campaign's page asks for; without workers who differ, nobody can be turned away."""
+    terms = ["budget", *offered("terms", changing=True)]
+    return [name for name in terms if name != "turn_away" or row.config.knows_workers]
 
 
 async def _row(request: Request, campaign: str) -> CampaignRow:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.declaration import LANGUAGES, MOST_ANSWERS, declared
+from nextlabel.campaign.declaration import MOST_ANSWERS, declared
 from nextlabel.campaign.intake import SeenKeys
 from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
 from nextlabel.campaign.records import ImportRow
@@ -32,6 +30,7 @@ from nextlabel.service.background import in_background
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.forecasts import BudgetCurve
 from nextlabel.web.dashboard.formatting import sentence
+from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
 from nextlabel.web.render import page
 
@@ -179,8 +178,8 @@ def _page(
     upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int = 200
 ) -> Response:
     return page(
-        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, setting=declared,
-        languages=LANGUAGES, personal=looks_personal,
+        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem,
+        personal=looks_personal,
     )  # fmt: skip
 
 
@@ -190,38 +189,18 @@ def _message(error: InputError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CampaignForm:
-    """The fields of the form, as text; checked by ``settings`` and ``check_columns``."""
+    """The form: texts of settings, and columns; checked by ``settings`` and ``check_columns``."""
 
-    name: str = ""
-    question: str = ""
-    instructions: str = ""
-    labels: str = declared("labels").example.replace(",", "\n")
-    language: str = ""
-    budget: str = ""
+    texts: Mapping[str, str]
     shown: tuple[str, ...] = ()
     id_column: str = ""
     score_column: str = ""
-    deadline: str = ""
-    label_cost: str = ""
-    turn_away: str = ""
 
     @classmethod
     def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
         """Read a submitted form."""
-        names = (
-            "name",
-            "question",
-            "instructions",
-            "labels",
-            "language",
-            "budget",
-            "id_column",
-            "score_column",
-            "deadline",
-            "label_cost",
-            "turn_away",
-        )
-        return cls(shown=tuple(shown), **{name: str(fields.get(name, "")) for name in names})
+        sent = {name: str(value) for name, value in fields.items()}
+        return cls(sent, tuple(shown), sent.get("id_column", ""), sent.get("score_column", ""))
 
     @classmethod
     def suggested(cls, upload: UploadedFile) -> CampaignForm:
@@ -229,24 +208,37 @@ class CampaignForm:
         id_column = guess_columns(upload.columns)[0]
         shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
-        return cls(
-            name=title[:1].upper() + title[1:], budget=str(LABELS_PER_TASK * upload.rows), shown=shown,
-            id_column=id_column,
-        )  # fmt: skip
+        texts = {
+            "name": title[:1].upper() + title[1:],
+            "budget": str(LABELS_PER_TASK * upload.rows),
+            "labels": "\n".join((declared("labels").examples or [])[0]),
+        }
+        return cls(texts, shown, id_column)
+
+    def field(self, name: str) -> SettingField:
+        """The field of a setting."""
+        return setting_field(name, self.texts.get(name, ""))
+
+    def fields(self, form: Literal["workers", "terms"]) -> list[SettingField]:
+        """The fields of a part of the form."""
+        return [self.field(name) for name in offered(form)]
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether something was said under More."""
+        return any(field.text for field in self.fields("terms"))
 
     def settings(self, now: float) -> CampaignSettings:
         """The campaign's settings."""
-        labels = [line.strip() for line in self.labels.splitlines() if line.strip()]
-        deadline = read_time(self.deadline)
-        if deadline is not None and deadline <= now:
+        asked = ["budget", *offered("workers"), *offered("terms")]
+        given = {name: read_setting(name, self.texts.get(name, "")) for name in asked}
+        if given["deadline"] is not None and given["deadline"] <= now:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
-        cost = _cost(self.label_cost)
-        return CampaignSettings(
-            budget=read_budget(self.budget), labels=tuple(labels), name=self.name, question=self.question,
-            instructions=self.instructions, show=self.shown or None, language=self.language or None,
-            deadline=deadline, label_cost=cost,
-            policy=PRICED_POLICY if cost > 0 else declared("policy").default, turn_away=self.turn_away == "on",
-        )  # fmt: skip
+        cost = given["label_cost"]
+        if not 0 <= cost < 1:  # a share of what a correct task is worth: at 1 or more no label would be bought
+            raise InputError(f"label cost {cost:g} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
+        policy = PRICED_POLICY if cost > 0 else declared("policy").default
+        return CampaignSettings.from_dict({**given, "show": self.shown or None, "policy": policy})
 
     def check_columns(self, upload: UploadedFile) -> None:
         """Refuse columns that the file does not have, and a form that shows workers nothing."""
@@ -271,36 +263,6 @@ def create_campaign(
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
     return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
-
-
-def read_budget(text: str, what: str = "budget") -> int:
-    """A whole number, with or without separators."""
-    plain = text.replace(",", "").replace(" ", "").replace("\u202f", "").strip()
-    if not plain.isdecimal() or len(plain) > 15:
-        raise InputError(f"{what} {text[:40]!r} is not a whole number.", "Give the number of labels, e.g. 1200.")
-    return int(plain)
-
-
-def read_time(text: str) -> float | None:
-    """A time in UTC; None if the field is empty."""
-    if not text.strip():
-        return None
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise InputError(f"deadline {text[:40]!r} is not a time.", "Give e.g. 2026-07-01T12:00.") from None
-
-
-def _cost(text: str) -> Any:
-    """A share of what a correct task is worth: at 1 or more no label would be bought."""
-    try:
-        cost = float(text) if text.strip() else declared("label_cost").default
-    except ValueError:
-        cost = math.nan
-    if not 0 <= cost < 1:
-        raise InputError(f"label cost {text[:40]!r} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
-    return cost
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:

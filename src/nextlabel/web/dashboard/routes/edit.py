@@ -11,12 +11,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.commands import SAMPLE
-from nextlabel.campaign.declaration import LANGUAGES, declared
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.auth import campaign_id
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.setting_form import SettingField, changed_settings, current, offered, setting_field
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page
@@ -41,13 +42,13 @@ async def edit(campaign: str, request: Request) -> Response:
 
 def _save(request: Request, id: str, fields: dict[str, str], shown: list[str]) -> Response:
     dashboard = dashboard_state(request)
-    config = dashboard.store.row(id).config
-    form = PageForm.read(fields, shown, config.answers)
+    row = dashboard.store.row(id)
+    form = PageForm.read(fields, shown, row.config.answers)
     if fields.get("action") == "preview":
         return _page(request, id, form)
-    columns = columns_to_show(config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
+    columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
     try:
-        dashboard.app.campaign_service.change(id, form.changes(config, columns))
+        dashboard.app.campaign_service.change(id, form.changes(row, columns))
     except NotFoundError:
         raise
     except InputError as error:
@@ -61,55 +62,48 @@ def _page(
     dashboard = dashboard_state(request)
     row = dashboard.store.row(id)
     columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
-    shown = PageForm.of(row.config, columns) if form is None else form
+    shown = PageForm.of(row, columns) if form is None else form
     return page(
         "dashboard/edit.html", status, row=row, title=title_of(row), form=shown, columns=columns, problem=problem,
-        saved=saved, unsaved=form is not None, preview=safe_html(shown.instructions), languages=LANGUAGES,
-        setting=declared, personal=looks_personal,
+        saved=saved, unsaved=form is not None, preview=safe_html(shown.texts.get("instructions", "")),
+        personal=looks_personal,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PageForm:
-    """The fields; ``names`` has what workers read for each label, empty for the label itself."""
+    """Texts of settings, what workers read for each label (empty for the label itself), and the columns shown."""
 
-    name: str
-    question: str
+    texts: Mapping[str, str]
     names: tuple[str, ...]
-    instructions: str
-    language: str
     shown: tuple[str, ...]
 
     @classmethod
-    def of(cls, config: CampaignSettings, columns: Sequence[str]) -> PageForm:
-        """The fields as they stand."""
+    def of(cls, row: CampaignRow, columns: Sequence[str]) -> PageForm:
+        """The form as the campaign stands."""
+        config = row.config
         names = config.display_names or ("",) * config.answers
         shown = tuple(name for name in columns if is_shown(config.show, name))
-        return cls(config.name, config.question, names, config.instructions, config.language or "", shown)
+        return cls(current(row, offered("workers", changing=True)), names, shown)
 
     @classmethod
     def read(cls, form: Mapping[str, str], shown: Sequence[str], answers: int) -> PageForm:
-        """The fields as they were sent; browsers end lines with two characters."""
-        text = {name: value.replace("\r\n", "\n").strip() for name, value in form.items()}
-        names = tuple(text.get(f"label{number}", "") for number in range(answers))
-        return cls(
-            text.get("name", ""), text.get("question", ""), names, text.get("instructions", ""),
-            text.get("language", ""), tuple(shown),
-        )  # fmt: skip
+        """The form as it was sent."""
+        names = tuple(form.get(f"label{number}", "").strip() for number in range(answers))
+        return cls(form, names, tuple(shown))
 
-    def changes(self, config: CampaignSettings, columns: Sequence[str]) -> dict[str, Any]:
-        """The settings that the fields ask for, as far as they differ from those that are there."""
-        before = PageForm.of(config, columns)
-        new: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("name", "question", "instructions")
-            if getattr(self, name) != getattr(before, name)
-        }
+    @property
+    def fields(self) -> list[SettingField]:
+        """The fields of settings."""
+        return [setting_field(name, self.texts.get(name, "")) for name in offered("workers", changing=True)]
+
+    def changes(self, row: CampaignRow, columns: Sequence[str]) -> dict[str, Any]:
+        """The settings that the form asks for, as far as they differ from those that are there."""
+        before, labels = PageForm.of(row, columns), row.config.labels
+        new = changed_settings(before.texts, self.texts)
         if self.names != before.names:
-            given = [name or label for name, label in zip(self.names, config.labels, strict=True)]
-            new["display_names"] = None if given == list(config.labels) else given
-        if self.language != before.language:
-            new["language"] = self.language or None
+            given = [name or label for name, label in zip(self.names, labels, strict=True)]
+            new["display_names"] = None if given == list(labels) else given
         if columns and self.shown != before.shown:
             new["show"] = list(self.shown)
         return new

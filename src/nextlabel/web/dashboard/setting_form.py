@@ -1,0 +1,121 @@
+"""Fields of forms for a campaign's settings, made from their declaration: which there are, their texts, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, kind, names, offer, spoken
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import COUNTED
+from nextlabel.errors import InputError
+from nextlabel.web.dashboard.formatting import stamp
+
+#: Characters from which a text has a field of several lines, and of many.
+AREA, TALL = 1_000, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """One field, as the template writes it."""
+
+    name: str
+    text: str
+    offer: Offer
+    widget: Literal["text", "area", "tall", "lines", "tick", "choice", "time", "whole", "number"]
+    help: str
+    example: str
+    most: int | None
+    choices: Mapping[str, str]
+
+
+def setting_field(name: str, text: str) -> SettingField:
+    """The field of a setting."""
+    info, longest = declared(name), bounds(name).get("max_length")
+    examples = info.examples if info.examples and kind(name) is not tuple else [""]
+    return SettingField(
+        name, text, offer(name), _widget(name, longest or 0), str(info.description), str(examples[0]),
+        None if kind(name) is tuple else longest, {**LANGUAGES} if name == "language" else {},
+    )  # fmt: skip
+
+
+def _widget(name: str, longest: int) -> Any:
+    if name in ("deadline", "language"):
+        return "time" if name == "deadline" else "choice"
+    if kind(name) is str:
+        return "tall" if longest > TALL else "area" if longest > AREA else "text"
+    return {bool: "tick", int: "whole", float: "number", tuple: "lines"}[kind(name)]
+
+
+def offered(form: Literal["workers", "terms"], *, changing: bool = False) -> list[str]:
+    """The settings that a part of a form asks for."""
+    return [name for name in names() if offer(name).form == form and (offer(name).changeable or not changing)]
+
+
+def current(row: CampaignRow, settings: Iterable[str]) -> dict[str, str]:
+    """The texts of some settings as they stand."""
+    return {name: setting_text(name, getattr(row if name in COUNTED else row.config, name)) for name in settings}
+
+
+def setting_text(name: str, value: Any) -> str:
+    """A setting as its field shows it."""
+    if value is None:
+        return ""
+    if name == "deadline":
+        return stamp(value)[:16]
+    if kind(name) is bool:
+        return "on" if value else ""
+    if kind(name) is tuple:
+        return "\n".join(value)
+    return f"{value:g}" if kind(name) is float else str(value)
+
+
+def read_setting(name: str, text: str) -> Any:
+    """The setting that a field's text says; an empty one is the default."""
+    text = text.replace("\r\n", "\n").strip()
+    if kind(name) is bool:
+        return text == "on"
+    if not text and not declared(name).is_required():
+        return declared(name).default
+    if name == "deadline":
+        return read_time(text)
+    if kind(name) is tuple:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if kind(name) is int:
+        return read_whole(text, spoken(name))
+    return read_number(text, spoken(name)) if kind(name) is float else text
+
+
+def changed_settings(before: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, Any]:
+    """The settings whose fields were sent with another text than was shown."""
+    sent = {name: fields[name].replace("\r\n", "\n").strip() for name in before if name in fields}
+    return {name: read_setting(name, text) for name, text in sent.items() if text != before[name]}
+
+
+def read_whole(text: str, what: str) -> int:
+    """A whole number, with or without separators."""
+    plain = text.replace(",", "").replace(" ", "").replace("\u202f", "").strip()
+    if not plain.isdecimal() or len(plain) > 15:
+        raise InputError(f"{what} {text[:40]!r} is not a whole number.", "Give e.g. 1200.")
+    return int(plain)
+
+
+def read_number(text: str, what: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{what} {text[:40]!r} is not a number.", "Give e.g. 0.05.") from None
+
+
+def read_time(text: str) -> float | None:
+    """A time in UTC; None if the field is empty."""
+    if not text.strip():
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(f"deadline {text[:40]!r} is not a time.", "Give e.g. 2026-07-01T12:00.") from None

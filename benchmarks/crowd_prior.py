@@ -18,8 +18,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 
 TASKS, DRAWS, EACH = 500, 20, (2, 3, 5)
 #: Mean confusion of a drawn crowd's workers (weight 5), share of workers who answer at random, and their number.

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.labels import LabelTable, read_labels
+from nextlabel.files.labels import Gold, LabelTable, read_gold, read_labels
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy

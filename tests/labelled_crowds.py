@@ -8,8 +8,7 @@ import numpy as np
 
 from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 
 
 def drawn(seed: int, tasks: int = 60, workers: int = 8, answers: int = 2, each: int = 4) -> tuple[CrowdLabels, Ints]:

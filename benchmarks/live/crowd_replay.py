@@ -34,8 +34,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign import crowd_model, rates
 from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.kernels.crowd_rollout import draw_arrivals
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import GrowingCrowd

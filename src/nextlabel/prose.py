@@ -19,16 +19,16 @@ def counted(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[object]) -> str:
     """Names with commas, the first few of them where there are many."""
     more = "" if len(names) <= MOST_SHOWN else f" and {len(names) - MOST_SHOWN:,} more"
-    return ", ".join(names[:MOST_SHOWN]) + more
+    return ", ".join(map(str, names[:MOST_SHOWN])) + more
 
 
-def joined(parts: Sequence[str]) -> str:
+def joined(parts: Sequence[str], word: str = "and") -> str:
     """Parts of a sentence: a, b and c."""
     *before, last = parts
-    return f"{', '.join(before)} and {last}" if before else last
+    return f"{', '.join(before)} {word} {last}" if before else last
 
 
 def percent(share: float) -> str:

@@ -15,8 +15,7 @@ from nextlabel.backtesting.report import assumptions, backtest_report, sentences
 from nextlabel.backtesting.result import Backtest
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.simulation.replay import to_recorded
 
 Rows = list[tuple[str, str, str]]

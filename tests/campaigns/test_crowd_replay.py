@@ -9,8 +9,7 @@ import pytest
 from benchmarks.live.crowd_replay import play_live
 
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd
 
 TASKS, BUDGET = 160, 400

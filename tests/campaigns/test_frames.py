@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import frames
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def test_labels_go_out_and_in(campaign: nl.Campaign) -> None:
     assert len(made) == 18 and set(made["worker"]) == {"ann", "bob", "eve"}
     assert str(made["started"].dt.tz) == "UTC" and (made["submitted"] >= made["started"]).all()
     learnt = nl.learn_crowd(made)
-    assert learnt.predict()[learnt.task_names.index("t3")] == "0"
+    assert learnt.predict()[learnt.task_names.index("t3")] == 0
     polars = campaign.labels_frame("polars")
     assert isinstance(polars, pl.DataFrame) and polars["task"].to_list() == made["task"].to_list()
     plain = polars.select("task", "worker", "label")
@@ -59,7 +58,7 @@ def test_labels_go_out_and_in(campaign: nl.Campaign) -> None:
 
 def test_results_have_the_columns_that_tasks_came_with(campaign: nl.Campaign) -> None:
     made = campaign.results_frame()
-    assert made.set_index("task").loc["t2", ["label", "text", "stars"]].tolist() == ["1", "text 2", 2]
+    assert made.set_index("task").loc["t2", ["label", "text", "stars"]].tolist() == [1, "text 2", 2]
     assert campaign.results_frame("polars")["probability"].to_list() == made["probability"].tolist()
 
 
@@ -80,9 +79,29 @@ def test_libraries_that_are_not_there(campaign: nl.Campaign, monkeypatch: pytest
     with pytest.raises(nl.errors.InputError, match="library 'excel' is not known"):
         campaign.labels_frame("excel")  # type: ignore[arg-type]
 
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError(name)
+    def missing(*columns: Any, **named: Any) -> Any:
+        raise ModuleNotFoundError("polars")
 
-    monkeypatch.setattr(frames, "import_module", missing)
+    monkeypatch.setattr("narwhals.from_dict", missing)
     with pytest.raises(nl.errors.InputError, match="needs the package polars"):
         campaign.results_frame("polars")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_integers_come_back_as_integers(library: Any) -> None:
+    """Tasks and answers of a frame of integers compare with the integers that it came from."""
+    items = pd.DataFrame({"id": [7, 8, 9], "text": ["x", "y", "z"], "gold_standard": [1, 0, 1]})
+    with nl.Campaign.create("memory:", tasks=items, budget=6, labels=[0, 1]) as made:
+        for worker in ("ann", "bob"):
+            while lease := made.ask(worker):
+                made.tell(lease, int(items.set_index("id").loc[int(lease.task), "gold_standard"]))
+        for frame in (made.results_frame(library), made.labels_frame(library)):
+            columns = frame.to_pydict() if library == "pyarrow" else {name: list(frame[name]) for name in frame.columns}
+            truth = dict(zip(items["id"], items["gold_standard"], strict=True))
+            said = zip(columns["task"], columns["label"], strict=True)
+            assert columns["task"] and all(truth[task] == label for task, label in said)
+
+
+def test_names_that_are_no_integers_stay_as_they_are() -> None:
+    with nl.Campaign.create("memory:", tasks=[{"id": "07", "text": "x"}, {"id": "8", "text": "y"}], budget=2) as made:
+        assert made.results_frame()["task"].tolist() == ["07", "8"]

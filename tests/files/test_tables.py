@@ -11,8 +11,10 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from time import perf_counter
 from typing import IO, Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,10 +25,18 @@ from hypothesis import strategies as st
 import nextlabel as nl
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import number
-from nextlabel.files.delimited import BATCH, CHUNK, LONGEST_LINE, DelimitedTable, find_delimiter
 from nextlabel.files.labels import read_labels
-from nextlabel.files.open_table import LONGEST_VALUE, open_stream, open_table
-from nextlabel.files.tasks import TaskReader, guess_columns
+from nextlabel.files.tables import (
+    BATCH,
+    CHUNK,
+    LONGEST_LINE,
+    LONGEST_VALUE,
+    DelimitedTable,
+    find_delimiter,
+    open_stream,
+    read_table,
+)
+from nextlabel.files.tasks import TaskReader, check_names, guess_columns
 from nextlabel.files.write import csv_text, export_text, whole_file, write_csv
 
 
@@ -202,16 +212,49 @@ def test_labels_from_frames_are_those_of_the_file(make: Any, tmp_path: Path) -> 
     assert found.report.table.format == "data frame" and read.report.table.format == "CSV"
 
 
-def test_a_frame_as_other_libraries_have_it() -> None:
-    class Frame:
-        """Columns by name, as Polars has them."""
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_names_keep_the_type_that_they_came_with(make: Any) -> None:
+    """Integers are compared with integer gold, whichever door they take."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1, 4, 40)
+    task, worker = np.repeat(np.arange(100, 140), 5), np.tile(np.arange(5), 40)
+    label = np.where(rng.random(200) < 0.85, np.repeat(truth, 5), rng.integers(1, 4, 200))
+    names = {"task": task, "worker": worker, "label": label}
+    frame = make({name: cells.tolist() for name, cells in names.items()})
+    table = nl.read_labels(frame)
+    assert table.tasks[:2] == (100, 101) and table.workers == (0, 1, 2, 3, 4) and table.labels == (1, 2, 3)
+    assert {type(name) for name in (*table.tasks, *table.workers, *table.labels)} == {int}
+    crowd = nl.learn_crowd(frame, make({"task": [100, 101], "label": truth[:2].tolist()}))
+    assert np.mean(np.array(crowd.predict()) == truth) > 0.9
+    text = make({name: cells.astype(str).tolist() for name, cells in names.items()})
+    assert crowd.predict(text) == crowd.predict(frame)
+    results = list(crowd.tasks())
+    assert [row["task"] for row in results] == list(crowd.task_names) == list(range(100, 140))
+    audit = nl.audit(crowd, make({"task": [str(k) for k in range(100, 140)], "label": truth.tolist()}))
+    assert audit.audited == 38 and audit.right > 34
+    gold = make({"task": list(range(100, 140)), "label": truth.tolist()})
+    played = nl.backtest(frame, gold, policies=["crowd"], labels_per_task=[3], replications=2)
+    assert played.known == 40 and played.ceilings["workers"] > 0.9
+    assert played.setting.recorded.tasks[0] == 100
 
-        columns = tuple(COLUMNS)
 
-        def __getitem__(self, name: str) -> list[str]:
-            return COLUMNS[name]
+def test_cells_that_read_alike_are_one_name() -> None:
+    table = nl.read_labels({"task": [1, "1", 2.0, " 2 "], "label": ["1", 0, True, 1.0]})
+    assert table.tasks == (1, 2) and table.labels == (0, "1")
+    assert nl.read_labels({"task": ["1", 1], "label": [True, True]}).tasks == ("1",)
+    assert nl.read_labels({"task": ["a", "b"], "label": [True, True]}).labels == (False, True)
+    positive = nl.read_labels({"task": [1, 2, 3], "label": [3, 4, "5"]}, positive=4)
+    assert positive.labels == ("other", 4) and positive.label.tolist() == [0, 1, 0]
 
-    assert read_labels(Frame()).label.tolist() == [1, 0, 1]
+
+def test_a_header_of_40_000_names_is_checked_in_a_moment() -> None:
+    names = [f"c{k}" for k in range(40_000)]
+    begin = perf_counter()
+    with pytest.raises(FileFormatError, match="40,000 columns"):
+        check_names(names, "x")
+    with pytest.raises(FileFormatError, match="no column 'task'"):
+        nl.read_labels({name: ["x"] for name in names})
+    assert perf_counter() - begin < 2.0
 
 
 def test_missing_values_and_numbers_in_frames() -> None:
@@ -223,7 +266,7 @@ def test_missing_values_and_numbers_in_frames() -> None:
         }
     )
     found = nl.read_labels(frame)
-    assert found.tasks == ("1",) and found.label.tolist() == [1]
+    assert found.tasks == (1,) and found.label.tolist() == [1]
     assert found.submitted_at is not None and found.submitted_at.tolist() == [1767225600.0]
 
 
@@ -383,7 +426,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     writer = threading.Thread(target=pipe.write_bytes, args=(b"id;text\n1;good\n2;bad\n",))
     writer.start()
     with open_stream(pipe) as stream:
-        table = open_table(stream, "pipe")
+        table = read_table(stream, "pipe")
         assert table.columns == ["id", "text"]
         assert [list(cells) for rows in table.batches() for cells in rows.columns] == [["1", "2"], ["good", "bad"]]
     writer.join()

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, replay_crowd
 
 

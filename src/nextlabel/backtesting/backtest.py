@@ -42,8 +42,7 @@ from nextlabel.backtesting.readout import beliefs_of, everything, needs_crowdkit
 from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.labels import LabelTable, as_label_table
+from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.registry import make_policy

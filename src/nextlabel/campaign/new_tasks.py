@@ -25,7 +25,7 @@ from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.settings import CampaignSettings, columns_sentence, is_shown, shown_payload
 from nextlabel.errors import InputError
-from nextlabel.files.open_table import is_frame
+from nextlabel.files.tables import is_frame
 from nextlabel.files.tasks import TaskReader
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.problem.tasks import TaskClass, beta_of_score

@@ -1,27 +1,33 @@
-"""Results and labels of a campaign as data frames, for people who go on in pandas or Polars.
+"""Results and labels of a campaign as data frames, for people who go on in pandas, Polars or Arrow.
 
 Labels have crowd-kit's columns ``task``, ``worker`` and ``label``, and after them what nextlabel knows besides; moments
-are moments in UTC. Results have the columns of the CSV download (``ResultTable``). Neither library is needed
-by nextlabel: it is imported when a frame is asked for.
+are moments in UTC. Results have the columns of the CSV download (``ResultTable``). Tasks or labels whose names are all
+whole numbers are integers, so that they compare with the integers that they came from.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import narwhals as nw
 
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.errors import InputError
+from nextlabel.prose import joined
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
-Library = Literal["pandas", "polars"]
+Library = Literal["pandas", "polars", "pyarrow"]
 MOMENTS = ("started", "submitted")
+#: Names that users give, which may be numbers of theirs.
+NAMES = ("task", "label")
+_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
 
 #: Tasks that are read at once.
 CHUNK = 10_000
@@ -45,38 +51,43 @@ _TAKEN: Final = frozenset((*PLAIN, PAYLOAD, "gold"))
 
 def results_frame(service: CampaignService, id: str, library: Library) -> Any:
     """A row for each task: the most likely label, its probability, counts, and the columns that the task came with."""
-    make = frame_maker(library)
     table = result_table(service, id)
-    return make(table.header, (table.cells(result) for result in service.results(id)))
+    return make_frame(table.header, [table.cells(result) for result in service.results(id)], library)
 
 
 def labels_frame(labels: Iterable[GivenLabel], library: Library) -> Any:
     """A row for each answer of a worker."""
-    make = frame_maker(library)
     names = [field.name for field in fields(GivenLabel)]
-    return make(names, ([_value(label, name) for name in names] for label in labels))
+    return make_frame(names, [[_value(label, name) for name in names] for label in labels], library)
 
 
-def frame_maker(library: str) -> Any:
-    """What makes a data frame of the library from names of columns and rows."""
+def make_frame(names: Sequence[str], rows: Sequence[Sequence[Any]], library: Library) -> Any:
+    """A data frame of the library from names of columns and rows."""
     if library not in get_args(Library):
-        raise InputError(f"library {library!r} is not known.", "Use pandas or polars.")
+        raise InputError(f"library {library!r} is not known.", f"Use {joined(get_args(Library), 'or')}.")
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    for name in NAMES:
+        columns[name] = as_integers(columns[name])
+    if library != "pandas":  # the others have one type for each column
+        columns = {name: _one_type(cells) for name, cells in columns.items()}
     try:
-        module = import_module(library)
+        return nw.from_dict(columns, backend=library).to_native()
     except ImportError as error:
         raise InputError(f"a data frame needs the package {library}.", f"pip install {library}.") from error
 
-    def make(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
-        columns = {name: list(cells) for name, cells in zip(names, _columns(names, rows), strict=True)}
-        if library == "polars":
-            return module.DataFrame(columns, strict=False)
-        return module.DataFrame(columns)
 
-    return make
+def as_integers(cells: list[Any]) -> list[Any]:
+    """Names that are whole numbers, all of them, as integers: what came in as integers comes out as integers."""
+    known = [cell for cell in cells if cell is not None]
+    if not all(_INTEGER.fullmatch(cell) for cell in known):
+        return cells
+    return [None if cell is None else int(cell) for cell in cells]
 
 
-def _columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-    return list(zip(*rows, strict=True)) or [[] for _ in names]
+def _one_type(cells: list[Any]) -> list[Any]:
+    """Cells of different types as texts; whole and other numbers go together."""
+    kinds = {float if type(cell) is int else type(cell) for cell in cells if cell is not None}
+    return cells if len(kinds) <= 1 else [None if cell is None else str(cell) for cell in cells]
 
 
 def _value(label: GivenLabel, name: str) -> Any:

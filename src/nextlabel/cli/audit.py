@@ -30,7 +30,7 @@ def audit(
     share = float(parse_number("level", level, "Give a number between 0 and 1, e.g. --level 0.95."))
     with working(f"Reading {results}"):
         from nextlabel.crowd.audit import audit as run_audit
-        from nextlabel.files.results import read_results
+        from nextlabel.files.labels import read_results
 
         found = run_audit(
             read_results(results, task=task_column, label=label_column),

@@ -131,8 +131,7 @@ def backtest(
     check_outputs(out, report)
     belief = None if prior is None else _prior(prior)
     with working(f"Reading {labels}"):
-        from nextlabel.files.gold import read_gold
-        from nextlabel.files.labels import read_labels
+        from nextlabel.files.labels import read_gold, read_labels
 
         source = label_source(context, labels, db)
         table = read_labels(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
-    from nextlabel.files.open_table import NamedColumns
+    from nextlabel.files.tables import NamedColumns
     from nextlabel.files.tasks import TaskReader
     from nextlabel.store.sql import SqlStore
 
@@ -143,7 +143,7 @@ def label_source(context: typer.Context, given: str | None, db: str) -> str | Na
     if given is None or not given.startswith(CAMPAIGN):
         refuse_idle(context, ["db"], "labels of a campaign, campaign:ID")
         return given or ""
-    from nextlabel.files.open_table import NamedColumns
+    from nextlabel.files.tables import NamedColumns
 
     id = given.removeprefix(CAMPAIGN)
     with service_at(db) as service:

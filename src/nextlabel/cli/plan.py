@@ -14,7 +14,7 @@ from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.files.open_table import NamedColumns
+    from nextlabel.files.tables import NamedColumns
     from nextlabel.planning.pilot import Pilot
     from nextlabel.problem.problem import Problem
 

@@ -74,7 +74,7 @@ def statuses(
     needs_service()
     changes = []
     if file is not None:
-        from nextlabel.files.open_table import open_stream
+        from nextlabel.files.tables import open_stream
         from nextlabel.integrations.prolific import read_export
 
         with open_stream(file) as stream:

@@ -21,7 +21,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.files.report import TableReport
+    from nextlabel.files.tables import TableReport
     from nextlabel.problem.problem import Problem
     from nextlabel.problem.tasks import TaskClass
     from nextlabel.problem.workers import WorkerType

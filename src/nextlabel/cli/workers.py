@@ -57,8 +57,7 @@ def workers(
     check_outputs(out, report)
     target = None if save is None else checked_file("--save", save)
     with working(f"Reading {labels}"):
-        from nextlabel.files.gold import read_gold
-        from nextlabel.files.labels import read_labels
+        from nextlabel.files.labels import read_gold, read_labels
 
         source = label_source(context, labels, db)
         table = read_labels(

@@ -38,7 +38,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
-from nextlabel.campaigns.frames import Library, ResultTable, frame_maker
+from nextlabel.campaigns.frames import Library, ResultTable, make_frame
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.worker_reports import WorkerReport
@@ -235,7 +235,7 @@ def events(campaign: str, after: int = 0) -> Call[Page[Event]]:
 def results_frame(status: CampaignStatus, results: Sequence[Result], library: Library) -> Any:
     """A data frame with a row for each result."""
     table = ResultTable(status.settings.labels, [result.payload for result in results])
-    return frame_maker(library)(table.header, map(table.cells, results))
+    return make_frame(table.header, [table.cells(result) for result in results], library)
 
 
 def workers(campaign: str) -> Call[list[WorkerReport]]:

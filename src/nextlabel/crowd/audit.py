@@ -31,11 +31,9 @@ from scipy.special import gammaln, stdtrit
 from nextlabel.arrays import Bools, Floats
 from nextlabel.crowd.learn import LearntCrowd
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import LabelColumns, folded
-from nextlabel.files.labels import read_columns
-from nextlabel.files.open_table import Frame
-from nextlabel.files.report import TableReport
-from nextlabel.files.results import ResultTable, read_results
+from nextlabel.files.columns import LabelColumns, cell_text, folded
+from nextlabel.files.labels import ResultTable, read_columns, read_results
+from nextlabel.files.tables import Frame, TableReport
 from nextlabel.prose import counted
 
 #: Audited tasks up to which, and right and wrong ones below which, the interval is exact.
@@ -194,13 +192,13 @@ def _compare(results: ResultTable, found: LabelColumns) -> tuple[Bools, Bools, d
     """Which results were audited, which of them are right, and what was read."""
     name = found.report.name
     rows = np.flatnonzero((found.task.codes >= 0) & (found.label.codes >= 0))
-    place = {task: k for k, task in enumerate(results.tasks)}
+    place = {cell_text(task): k for k, task in enumerate(results.tasks)}
     known, right = np.zeros(len(results), dtype=np.bool_), np.zeros(len(results), dtype=np.bool_)
     truth: dict[int, str] = {}
     unknown = told = 0
     for row in rows:
         task, said = found.task.names[found.task.codes[row]], found.label.names[found.label.codes[row]]
-        k = place.get(task, -1)
+        k = place.get(cell_text(task), -1)
         if k < 0 or results.told[k]:
             unknown, told = unknown + (k < 0), told + (k >= 0)
             continue

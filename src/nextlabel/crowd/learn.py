@@ -21,9 +21,9 @@ from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, flags_by_worker, intervals, worth
 from nextlabel.errors import InputError
-from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.labels import LabelTable, as_label_table
-from nextlabel.files.open_table import Frame
+from nextlabel.files.columns import cell_text, folded
+from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
+from nextlabel.files.tables import Frame
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.prose import counted, listed
 
@@ -167,7 +167,7 @@ class LearntWorker:
     ================ ==============================================================================================
     """
 
-    name: str
+    name: Any
     labels: int
     accuracy: Estimate
     balanced: Estimate
@@ -236,9 +236,9 @@ class LearntCrowd:
     pairs of workers that were looked at for copying. ``notes`` say what could not be learnt.
     """
 
-    answers: tuple[str, ...]
+    answers: tuple[Any, ...]
     workers: tuple[LearntWorker, ...]
-    task_names: tuple[str, ...]
+    task_names: tuple[Any, ...]
     labels_per_task: Ints
     gold: Ints
     fit: CrowdFit
@@ -270,11 +270,11 @@ class LearntCrowd:
         """
         if labels is None:
             return self.fit.beliefs.copy()
-        channels = {one.name: one.channel for one in self.workers}
+        channels = {cell_text(one.name): one.channel for one in self.workers}
         return beliefs_of(as_label_table(labels), self.answers, channels, self.fit)
 
-    def predict(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> list[str]:
-        """The most probable answer of each task (see ``predict_proba``); of answers alike, the first one."""
+    def predict(self, labels: LabelTable | str | os.PathLike[str] | Frame | None = None) -> list[Any]:
+        """The most probable answer of each task (see ``predict_proba``), as it came; of answers alike, the first."""
         return [self.answers[k] for k in np.argmax(self.predict_proba(labels), axis=1)]
 
     @property
@@ -325,23 +325,23 @@ class LearntCrowd:
         )
 
 
-def beliefs_of(table: LabelTable, answers: Sequence[str], channels: Mapping[str, Floats], fit: CrowdFit) -> Floats:
+def beliefs_of(table: LabelTable, answers: Sequence[Any], channels: Mapping[str, Floats], fit: CrowdFit) -> Floats:
     """(K, C) probability of each of ``answers`` for the tasks of a table, in the table's order.
 
     ``channels`` (C, C) are those of the workers who are known, by name; anybody else is a stranger, who has the mean
     channel of the crowd.
     """
-    number = {answer: k for k, answer in enumerate(answers)}
-    strange = [answer for answer in table.labels if answer not in number]
+    number = {folded(answer): k for k, answer in enumerate(answers)}
+    strange = [answer for answer in table.labels if folded(answer) not in number]
     if strange:
         raise InputError(
             f"the crowd has never given the answer {listed(strange)}; it was learnt from {listed(answers)}.",
             "Give labels with the same answers, or learn the crowd from labels that have them.",
         )
     stranger = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
-    logs = np.log([*(channels.get(name, stranger) for name in table.workers), stranger])
+    logs = np.log([*(channels.get(cell_text(name), stranger) for name in table.workers), stranger])
     who = np.full(len(table), -1) if table.worker is None else table.worker
-    said = np.array([number[answer] for answer in table.labels])[table.label]
+    said = np.array([number[folded(answer)] for answer in table.labels])[table.label]
     logp = np.tile(np.log(fit.share), (len(table.tasks), 1))
     np.add.at(logp, table.task, logs[who, :, said])
     odds = np.exp(logp - logp.max(axis=1, keepdims=True))

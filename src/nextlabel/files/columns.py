@@ -3,6 +3,9 @@
 Columns are looked for by the name given, then without regard to upper and lower case, spaces and underscores. A role
 that has its usual name (``task``, ``worker``, ``label`` ...) is also found under the other names in ``USUAL``.
 
+Names of tasks, workers and labels keep the type that they came with. Cells that read alike (``1``, ``1.0``, ``"1"``)
+are one name, the first of them; whole numbers are integers, since a column of integers with a gap is one of floats.
+
 Words that people use for labels, as numbers: 0 and 1 where there are two, else 0, 1, 2 ... in sorted order.
 
 Spellings that differ in upper and lower case, in spaces, or by the '.0' that spreadsheets add to whole numbers are one
@@ -30,8 +33,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.open_table import Table
-from nextlabel.files.report import TableReport
+from nextlabel.files.tables import Table, TableReport
 from nextlabel.prose import listed
 
 #: Cells that hold no label, besides empty ones; in small letters.
@@ -68,10 +70,10 @@ _EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedColumn:
-    """A column of words: ``names`` in the order of their first row, the code -1 where a cell is blank."""
+    """A column of names: ``names`` in the order of their first row, the code -1 where a cell is blank."""
 
     codes: Ints
-    names: tuple[str, ...]
+    names: tuple[Any, ...]
 
     @classmethod
     def of(cls, cells: Iterable[Any], blank: frozenset[str] = frozenset()) -> CodedColumn:
@@ -114,13 +116,17 @@ class _Codes(dict[Any, int]):
     """Cell to code, filled as cells are met."""
 
     def __init__(self, blank: frozenset[str]) -> None:
-        self.names: dict[str, int] = {}
+        self.names: list[Any] = []
+        self._by_text: dict[str, int] = {}
         self._blank = blank
 
     def __missing__(self, cell: Any) -> int:
         text = cell_text(cell)
-        blank = not text or text.casefold() in self._blank
-        self[cell] = code = -1 if blank else self.names.setdefault(text, len(self.names))
+        if not text or text.casefold() in self._blank:
+            code = -1
+        elif (code := self._by_text.setdefault(text, len(self.names))) == len(self.names):
+            self.names.append(cell_name(cell))
+        self[cell] = code
         return code
 
 
@@ -130,13 +136,21 @@ def cell_text(cell: Any) -> str:
         return cell.strip()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
+    return "" if cell is None else str(cell).lower() if isinstance(cell, bool | np.bool_) else str(cell)
+
+
+def cell_name(cell: Any) -> Any:
+    """A cell as the name that is given back: in its own type, a word without spaces around it."""
+    if isinstance(cell, str):
+        return cell.strip()
+    plain = cell.item() if isinstance(cell, np.generic) else cell
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
 def find_columns(table: Table, roles: Mapping[str, str]) -> dict[str, int]:
     """Where the column of each role is; one that may be missing is left out where it is."""
     header, name = table.columns, table.report.name
-    plain = [_plain(column) for column in header]
+    plain = [plain_name(column) for column in header]
     at = {}
     for role, wanted in roles.items():
         usual = USUAL.get(role, ())
@@ -144,16 +158,16 @@ def find_columns(table: Table, roles: Mapping[str, str]) -> dict[str, int]:
         if header.count(wanted) == 1:
             at[role] = header.index(wanted)
             continue
-        known = next((other for other in (wanted, *others) if _plain(other) in plain), None)
+        known = next((other for other in (wanted, *others) if plain_name(other) in plain), None)
         if known is None and others and role in OPTIONAL:
             continue
-        if known is None or plain.count(_plain(known)) > 1:
+        if known is None or plain.count(plain_name(known)) > 1:
             there = "no column" if known is None else "more than one column"
             raise FileFormatError(
                 f"{name} has {there} {known or wanted!r}; it has the columns {listed(header)}.",
                 f"Name the one that holds the {role.removesuffix('_at')} with --{role.removesuffix('_at')}-column.",
             )
-        at[role] = plain.index(_plain(known))
+        at[role] = plain.index(plain_name(known))
     table.report.columns = {role: header[k] for role, k in at.items()}
     return at
 
@@ -181,8 +195,8 @@ def read_label_columns(table: Table, roles: Mapping[str, str]) -> LabelColumns:
                     ) from None
     if table.report.rows == 0:
         raise FileFormatError(f"{table.report.name} has a header and no rows.", "Give one label per row.")
-    found = {role: CodedColumn(np.concatenate(parts[role]), tuple(codes[role].names)) for role in codes}
-    for role, column in found.items():
+    columns = {role: CodedColumn(np.concatenate(parts[role]), tuple(codes[role].names)) for role in codes}
+    for role, column in columns.items():
         _refuse_line_breaks(table, table.columns[at[role]], column.names)
     read: dict[str, Floats] = {}
     unread = ""
@@ -194,12 +208,12 @@ def read_label_columns(table: Table, roles: Mapping[str, str]) -> LabelColumns:
             del table.report.columns[role]
     return LabelColumns(
         table.report,
-        found["task"],
-        found["label"],
-        found.get("worker"),
+        columns["task"],
+        columns["label"],
+        columns.get("worker"),
         read.get("assigned_at"),
         read.get("submitted_at"),
-        found.get("batch"),
+        columns.get("batch"),
         times_unread=unread,
     )
 
@@ -216,12 +230,13 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """What the spellings of a column's name have in common."""
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def _refuse_line_breaks(table: Table, column: str, names: Sequence[str]) -> None:
-    long = next((name for name in names if "\n" in name), None)
+def _refuse_line_breaks(table: Table, column: str, names: Sequence[Any]) -> None:
+    long = next((name for name in names if isinstance(name, str) and "\n" in name), None)
     if long is not None:
         raise FileFormatError(
             f"a cell of column {column!r} of {table.report.name} runs over several lines, from "
@@ -230,77 +245,93 @@ def _refuse_line_breaks(table: Table, column: str, names: Sequence[str]) -> None
         )
 
 
-def without_zeros(word: str) -> str:
-    """``1.0`` and ``1,0`` as ``1``, with single spaces; any other word as it is."""
-    return _WHOLE.sub(r"\1", " ".join(word.split()))
+def without_zeros(name: Any) -> Any:
+    """``1.0`` and ``1,0`` as ``1``, with single spaces; any other name as it is."""
+    return _WHOLE.sub(r"\1", " ".join(name.split())) if isinstance(name, str) else name
 
 
-def folded(word: str) -> str:
+def folded(name: Any) -> str:
     """What all spellings of a label have in common."""
-    return without_zeros(word).casefold()
+    return cell_text(without_zeros(name)).casefold()
 
 
-def fold_spellings(column: CodedColumn) -> tuple[CodedColumn, dict[str, list[str]]]:
+def fold_spellings(column: CodedColumn) -> tuple[CodedColumn, dict[Any, list[Any]]]:
     """The column with one name per label, and the spellings of each label that has several."""
-    spellings: dict[str, list[str]] = {}
+    spellings: dict[str, list[Any]] = {}
     for name in column.names:
         spellings.setdefault(folded(name), []).append(name)
-    if len(spellings) == len(column.names):
-        return CodedColumn(column.codes, tuple(map(without_zeros, column.names))), {}
     place = {key: code for code, key in enumerate(spellings)}
     to = np.array([*(place[folded(name)] for name in column.names), -1], dtype=np.int64)
-    names = {key: without_zeros(found[0]) for key, found in spellings.items()}
-    several = {names[key]: found for key, found in spellings.items() if len(found) > 1}
+    names = {key: without_zeros(spelt[0]) for key, spelt in spellings.items()}
+    several = {names[key]: spelt for key, spelt in spellings.items() if len(spelt) > 1}
     return CodedColumn(to[column.codes], tuple(names.values())), several
 
 
-def code_labels(words: Sequence[str], positive: str | None, path: str) -> tuple[Ints, tuple[str, ...], str | None]:
+def code_labels(words: Sequence[Any], positive: Any, path: str) -> tuple[Ints, tuple[Any, ...], Any]:
     """A code for each of the different words, the names of the codes, and the positive word as it is spelt here."""
     keys = [folded(word) for word in words]
     if positive is not None:
         if folded(positive) not in keys:
             raise InputError(
                 f"no label in {path} is {positive!r}; the labels are {listed(words)}.",
-                f"Name the one that counts as 1, e.g. --positive {quote(words[-1])}.",
+                f"Name the one that counts as 1, e.g. --positive {quote(str(words[-1]))}.",
             )
         wanted = words[keys.index(folded(positive))]
         rest = [word for word in words if word != wanted]
         names = (rest[0] if len(rest) == 1 else REST if wanted != REST else "rest", wanted)
         return np.array([int(word == wanted) for word in words], dtype=np.int64), names, wanted
     if all(key in PLAIN for key in keys):
-        pair = next((pair for pair in PAIRS if set(keys) <= set(pair)), PAIRS[0])
-        return np.array([PLAIN[key] for key in keys], dtype=np.int64), pair, None
+        codes = np.array([PLAIN[key] for key in keys], dtype=np.int64)
+        return codes, _pair(words, keys), None
     if len(words) == 1:
         raise InputError(
             f"every label in {path} is {words[0]!r}, which says neither 0 nor 1.",
-            f"Give labels of both kinds, or say that this one counts as 1: --positive {quote(words[0])}.",
+            f"Give labels of both kinds, or say that this one counts as 1: --positive {quote(str(words[0]))}.",
         )
     classes = _in_order(words)
     place = {name: code for code, name in enumerate(classes)}
     return np.array([place[word] for word in words], dtype=np.int64), classes, None
 
 
-def code_gold(words: Sequence[str], labels: Sequence[str], positive: str | None, path: str) -> Ints:
+def _pair(words: Sequence[Any], keys: Sequence[str]) -> tuple[Any, ...]:
+    """The names of 0 and 1: words as they are usually spelt, numbers and truth values in their type."""
+    usual = next((pair for pair in PAIRS if set(keys) <= set(pair)), PAIRS[0])
+    first = {PLAIN[key]: word for word, key in zip(reversed(words), reversed(keys), strict=True)}
+    like: list[Any] = [first.get(code, first.get(1 - code)) for code in (0, 1)]
+    return tuple(usual[code] if isinstance(word, str) else type(word)(code) for code, word in enumerate(like))
+
+
+def code_gold(words: Sequence[Any], labels: Sequence[Any], positive: Any, path: str) -> Ints:
     """Codes of gold labels, by the coding that the table's labels have."""
     keys = [folded(word) for word in words]
     if positive is not None:
         return np.array([int(key == folded(positive)) for key in keys], dtype=np.int64)
-    place = PLAIN if tuple(labels) in PAIRS else {folded(name): code for code, name in enumerate(labels)}
+    known = [folded(name) for name in labels]
+    place = PLAIN if tuple(known) in PAIRS else {key: code for code, key in enumerate(known)}
     unknown = next((word for word, key in zip(words, keys, strict=True) if key not in place), None)
     if unknown is not None:
         raise InputError(
-            f"{path} has the gold label {unknown!r}, which no worker gave; their labels are {listed(list(labels))}.",
+            f"{path} has the gold label {unknown!r}, which no worker gave; their labels are {listed(labels)}.",
             "Use the same words in both files, or name the one that counts as 1 with --positive.",
         )
     return np.array([place[key] for key in keys], dtype=np.int64)
 
 
-def _in_order(words: Sequence[str]) -> tuple[str, ...]:
+def _in_order(words: Sequence[Any]) -> tuple[Any, ...]:
     """Numbers by their size, anything else by the alphabet."""
     try:
-        return tuple(sorted(words, key=lambda word: (float(word), word)))
-    except ValueError:
-        return tuple(sorted(words))
+        return tuple(sorted(words, key=lambda word: (float(word), cell_text(word))))
+    except (TypeError, ValueError):
+        return tuple(sorted(words, key=cell_text))
+
+
+def probability(cell: Any) -> float:
+    """A cell as a probability; nan if it is none."""
+    try:
+        p = float("nan") if isinstance(cell, bool) else number(cell)
+    except (TypeError, ValueError):
+        return float("nan")
+    return p if 0.0 <= p <= 1.0 else float("nan")
 
 
 def seconds(name: str, column: str, cells: Sequence[Any]) -> Floats:

@@ -25,29 +25,13 @@ L         --           --       labels that count
 ========= ============ ======== ==================================================================
 
 Rows keep the order of the file. Every task has a label and every worker gave one.
-
-The JSON export of Label Studio: a list of tasks, each with its annotations.
-
-=============== =====================================================================================
-here            in the export
-=============== =====================================================================================
-task            ``id``, or the field of ``data`` that is named
-worker          ``completed_by`` of the annotation: a number, or a person with ``id`` and ``email``
-label           the choice or the rating in ``result``; blank if ``was_cancelled`` (skipped) or empty
-submitted_at    ``created_at`` of the annotation, or ``updated_at`` where that is missing
-assigned_at     submitted_at - ``lead_time``, the seconds that the worker took
-gold            the labels of annotations with ``ground_truth``; they are no worker's labels
-=============== =====================================================================================
-
-Where a page asks more than one question, the label is the answer to the one that is named (``from_name``). Where a
-worker may tick more than one choice, the positive one has to be said, and the label is whether it was ticked.
-Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte per label.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -56,24 +40,21 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import (
-    NO_LABEL,
-    CodedColumn,
     LabelColumns,
+    cell_name,
+    cell_text,
+    code_gold,
     code_labels,
+    find_columns,
     fold_spellings,
-    folded,
+    probability,
     read_label_columns,
-    seconds,
 )
-from nextlabel.files.open_table import Frame, Table, read_source, table_of_objects
-from nextlabel.files.report import TableReport
+from nextlabel.files.label_studio import is_export, read_export
+from nextlabel.files.tables import Frame, JsonTable, TableReport, open_table
 from nextlabel.prose import counted, listed
 
 Duplicates = Literal["first", "keep"]
-
-#: Kinds of results that hold a label, and the key of their value.
-KINDS = ("choices", "rating")
-HINT = "Export the project from Label Studio as JSON."
 
 
 def read_labels(
@@ -82,7 +63,7 @@ def read_labels(
     task: str = "task",
     worker: str | None = "worker",
     label: str = "label",
-    positive: str | None = None,
+    positive: Any = None,
     assigned_at: str | None = "assigned_at",
     submitted_at: str | None = "submitted_at",
     batch: str | None = "batch",
@@ -122,25 +103,17 @@ def as_label_table(labels: LabelTable | str | os.PathLike[str] | Frame) -> Label
     return labels if isinstance(labels, LabelTable) else read_labels(labels)
 
 
-def read_columns(
-    source: Any, roles: Mapping[str, str], positive: str | None = None, *, gold: bool = False
-) -> LabelColumns:
+def read_columns(source: Any, roles: Mapping[str, str], positive: Any = None, *, gold: bool = False) -> LabelColumns:
     """The columns of a table by their role, in whichever form it is."""
-
-    def read(table: Table) -> LabelColumns:
-        return read_label_columns(table, roles)
-
-    def read_json(values: list[Any], name: str) -> LabelColumns:
-        if not is_export(values, name):
-            return read(table_of_objects(values, name, "json"))
+    with open_table(source, "labels") as table:
+        if not isinstance(table, JsonTable) or not is_export(table.values, table.report.name):
+            return read_label_columns(table, roles)
         field = None if roles["task"] == "task" else roles["task"]
         question = None if roles["label"] == "label" else roles["label"]
-        return read_export(values, name, field, question, positive, gold=gold)
-
-    return read_source(source, "labels", read, read_json)
+        return read_export(table.values, table.report.name, field, question, positive, gold=gold)
 
 
-def _table(found: LabelColumns, positive: str | None, rule: Duplicates) -> LabelTable:
+def _table(found: LabelColumns, positive: Any, rule: Duplicates) -> LabelTable:
     path = found.report.name
     no_label = found.label.codes < 0
     no_task = found.task.codes < 0
@@ -243,9 +216,9 @@ class ReadReport:
     mean: float = 0.0
     most: int = 0
     ties: int = 0
-    label_counts: dict[str, int] = field(default_factory=dict)
-    spellings: dict[str, list[str]] = field(default_factory=dict)
-    positive: str | None = None
+    label_counts: dict[Any, int] = field(default_factory=dict)
+    spellings: dict[Any, list[Any]] = field(default_factory=dict)
+    positive: Any = None
     assigned_known: int = 0
     submitted_known: int = 0
     times_unread: str = ""
@@ -283,7 +256,7 @@ class ReadReport:
         out.append(f"{counted(self.tasks, 'task')}; labels per task: {labels}.")
         shares = [f"{name} ({many:,})" for name, many in self.label_counts.items()]
         one = list(self.label_counts)[-1]
-        counts_as_one = "" if len(shares) != 2 or one == "1" else f"; {one} counts as 1"
+        counts_as_one = "" if len(shares) != 2 or cell_text(one) == "1" else f"; {one} counts as 1"
         out.append(f"Labels: {listed(shares)}{counts_as_one}.")
         for name, spelt in self.spellings.items():
             out.append(f"{listed(spelt)} are spellings of one label, {name}.")
@@ -328,10 +301,10 @@ class LabelTable:
     task: Ints
     worker: Ints | None
     label: Ints
-    tasks: tuple[str, ...]
-    workers: tuple[str, ...]
-    labels: tuple[str, ...]
-    positive: str | None = None
+    tasks: tuple[Any, ...]
+    workers: tuple[Any, ...]
+    labels: tuple[Any, ...]
+    positive: Any = None
     assigned_at: Floats | None = None
     submitted_at: Floats | None = None
     batch: Ints | None = None
@@ -357,129 +330,137 @@ class LabelTable:
         return int((np.add.reduceat(winner.astype(np.int64), first) > 1).sum())
 
 
-def is_export(values: Sequence[Any], path: str) -> bool:
-    """Whether a JSON list is an export of Label Studio; its short form without workers is refused."""
-    tables = [value for value in values if isinstance(value, dict)]
-    if any("annotation_id" in entry and "annotations" not in entry for entry in tables):
-        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
-    return any("annotations" in entry or "completions" in entry for entry in tables)
+@dataclass(frozen=True, slots=True, eq=False)
+class Gold:
+    """``label``: (N,) the truth about the tasks of a table as its labels are coded, -1 where it is not known."""
+
+    label: Ints
+    known: int
+    blank: int = 0
+    unknown_tasks: int = 0
+    table: TableReport = field(default_factory=TableReport)
+
+    def sentences(self) -> list[str]:
+        """What was read, in plain English."""
+        table = self.table
+        out = [
+            f"{table.name}: {counted(table.rows, 'row')} read ({table.form}), gold for {self.known:,} of "
+            f"{counted(len(self.label), 'task')}.",
+            *table.notes(),
+        ]
+        if self.blank:
+            out.append(f"{counted(self.blank, 'row')} of gold without a task or a label left out.")
+        if self.unknown_tasks:
+            out.append(f"Gold for {counted(self.unknown_tasks, 'task')} without labels left out.")
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` prints it, under ``read``."""
+        own = {"known": self.known, "blank": self.blank, "unknown_tasks": self.unknown_tasks}
+        return self.table.as_dict() | own | {"sentences": self.sentences()}
 
 
-def read_export(
-    entries: Sequence[Any], path: str, task: str | None, question: str | None, positive: str | None, *, gold: bool
-) -> LabelColumns:
-    """Labels of an export, or with ``gold`` those that are marked as ground truth."""
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise FileFormatError(f"{path} is not an export of Label Studio, which is a list of tasks.", HINT)
-    rows = [
-        (_task_name(path, entry, task), annotation) for entry in entries for annotation in _annotations(path, entry)
-    ]
-    marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
-    rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
-    if not rows:
-        kind = "annotation that is marked as ground truth" if gold else "annotation of a worker"
-        raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
-    asked = _question(path, [annotation for _, annotation in rows], question)
-    created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
-    submitted = seconds(path, "created_at", [str(moment) if moment else None for moment in created])
-    took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
-    assigned = submitted - took
-    return LabelColumns(
-        report=TableReport(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
-        task=CodedColumn.of(name for name, _ in rows),
-        label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
-        worker=_workers([annotation for _, annotation in rows]),
-        assigned_at=assigned if np.isfinite(assigned).any() else None,
-        submitted_at=submitted if np.isfinite(submitted).any() else None,
-        gold_marks=0 if gold else marks,
+def read_gold(source: Any, table: LabelTable, *, task: str = "task", label: str = "label") -> Gold:
+    """The truth about the tasks of ``table``; in an export of Label Studio, annotations marked as ground truth."""
+    columns = read_columns(source, {"task": task, "label": label}, table.positive, gold=True)
+    path = columns.report.name
+    rows = np.flatnonzero((columns.task.codes >= 0) & (columns.label.codes >= 0))
+    tasks, labels = columns.task.kept(rows), columns.label.kept(rows)
+    place = {cell_text(name): i for i, name in enumerate(table.tasks)}
+    at = np.array([place.get(cell_text(name), -1) for name in tasks.names], dtype=np.int64)
+    if not (at >= 0).any():
+        shown = repr(tasks.names[0]) if tasks.names else "none"
+        raise FileFormatError(
+            f"{path} has no gold for any task that has labels: its first task is {shown}, that of the labels is "
+            f"{table.tasks[0]!r}.",
+            "Give the gold that belongs to these labels, with the same names of tasks.",
+        )
+    met = at[tasks.codes] >= 0
+    value = code_gold(labels.names, table.labels, table.positive, path)[labels.codes]
+    out = np.full(len(table.tasks), -1, dtype=np.int64)
+    to, said = at[tasks.codes[met]], value[met]
+    out[to[::-1]] = said[::-1]
+    if (out[to] != said).any():
+        k = int(np.argmax(out[to] != said))
+        raise FileFormatError(
+            f"{path} says both {table.labels[out[to[k]]]} and {table.labels[said[k]]} for task {table.tasks[to[k]]!r}.",
+            "Give each task one gold label.",
+        )
+    return Gold(
+        label=out,
+        known=int((out >= 0).sum()),
+        blank=len(columns) - len(rows),
+        unknown_tasks=int((at < 0).sum()),
+        table=columns.report,
     )
 
 
-def _annotations(path: str, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    given = entry.get("annotations", entry.get("completions", []))
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        raise FileFormatError(
-            f"{path} is not an export of Label Studio: the annotations of task {entry.get('id')!r} are no list.", HINT
-        )
-    yield from given
+def read_answers(path: str | os.PathLike[str], task: str = "task", label: str = "label") -> dict[str, str]:
+    """The answer of each task in a file; rows without an answer are left out, and two answers to a task refused."""
+    columns = read_columns(path, {"task": task, "label": label}, gold=True)
+    answers: dict[str, str] = {}
+    for name, said in zip(columns.task.codes, columns.label.codes, strict=True):
+        if name < 0 or said < 0:
+            continue
+        key, answer = cell_text(columns.task.names[name]), cell_text(columns.label.names[said])
+        if answers.setdefault(key, answer) != answer:
+            raise FileFormatError(f"{path} says two things of task {key[:60]!r}.", "Give each task one answer.")
+    return answers
 
 
-def _task_name(path: str, entry: dict[str, Any], field: str | None) -> str | None:
-    """The number of the task, or a field of its data; without either it is blank."""
-    if field is None:
-        return None if entry.get("id") is None else str(entry["id"])
-    data = entry.get("data")
-    if not isinstance(data, dict) or field not in data:
-        there = listed(sorted(data)) if isinstance(data, dict) else "none"
-        raise FileFormatError(
-            f"task {entry.get('id')!r} of {path} has no {field!r} in its data; its fields are {there}.",
-            "Name one of them with --task-column, or leave it out to use the task's id.",
-        )
-    return str(data[field]).strip()
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultTable:
+    """``tasks`` and ``labels`` as they are spelt, ``probability`` (N,) of each label, ``told`` (N,) where gold was."""
+
+    tasks: tuple[Any, ...]
+    labels: tuple[Any, ...]
+    probability: Floats
+    told: Bools
+    table: TableReport = field(default_factory=TableReport)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def sentences(self) -> list[str]:
+        """What was read, in plain English."""
+        table = self.table
+        out = [f"{table.name}: {counted(table.rows, 'row')} read ({table.form}).", *table.notes()]
+        if self.told.any():
+            out.append(f"{counted(int(self.told.sum()), 'task')} with gold left out: their truth was told, not found.")
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` prints it, under ``read``."""
+        return self.table.as_dict() | {"sentences": self.sentences()}
 
 
-def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
-    given = annotation.get("result")
-    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+def read_results(source: Any, *, task: str = "task", label: str = "label") -> ResultTable:
+    """Results of a campaign or of ``nextlabel workers``, one row per task: its label and the label's probability.
 
-
-def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) -> str:
-    """The ``from_name`` whose answers are the labels."""
-    asked: dict[str, None] = {}
-    kinds: dict[str, None] = {}
-    for annotation in annotations:
-        for one in _results(annotation):
-            kinds[str(one.get("type"))] = None
-            if one.get("type") in KINDS:
-                asked[str(one.get("from_name"))] = None
-    names = list(asked)
-    if wanted is not None and wanted in asked:
-        return wanted
-    if not names:
-        there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
-        raise FileFormatError(f"{path} has {there}, not choices or ratings.", "Export a project with a Choices tag.")
-    if wanted is not None:
-        raise FileFormatError(
-            f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
-        )
-    if len(names) > 1 and "label" not in asked:
-        raise FileFormatError(
-            f"{path} asks more than one question: {listed(names)}.",
-            f"Name the one whose answers are the labels, e.g. --label-column {names[0]}.",
-        )
-    return names[0] if len(names) == 1 else "label"
-
-
-def _label(path: str, annotation: dict[str, Any], asked: str, positive: str | None) -> str | None:
-    """The answer to the question, None where it was skipped."""
-    if annotation.get("was_cancelled") or annotation.get("skipped"):
-        return None
-    ticked: list[str] = []
-    for one in _results(annotation):
-        kind, value = one.get("type"), one.get("value")
-        if kind in KINDS and str(one.get("from_name")) == asked and isinstance(value, dict):
-            given = value.get(kind)
-            ticked += [str(x).strip() for x in (given if isinstance(given, list) else [given]) if x is not None]
-    different = [word for word in dict.fromkeys(ticked) if word and word.casefold() not in NO_LABEL]
-    if len(different) > 1 and positive is None:
-        raise FileFormatError(
-            f"annotation {annotation.get('id')} in {path} has more than one answer to {asked!r}: {listed(different)}.",
-            f"Name the one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
-        )
-    if positive is not None and folded(positive) in map(folded, different):
-        return positive.strip()
-    return different[0] if different else None
-
-
-def _workers(annotations: list[dict[str, Any]]) -> CodedColumn | None:
-    names = []
-    for annotation in annotations:
-        by = annotation.get("completed_by")
-        if isinstance(by, dict):
-            by = by.get("id") if by.get("id") is not None else by.get("email")
-        names.append(None if by is None else str(by).strip())
-    return CodedColumn.of(names) if any(names) else None
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    An optional column ``gold`` marks the tasks whose truth the method was told; it is empty for all others.
+    """
+    with open_table(source, "results") as table:
+        at = find_columns(table, {"task": task, "label": label, "score": "probability"})
+        name, places = table.report.name, [at["task"], at["label"], at["score"]]
+        marked = "gold" in table.columns
+        results: dict[str, tuple[Any, Any, float, bool]] = {}
+        for batch in table.batches([*places, table.columns.index("gold")] if marked else places):
+            for row, *cells in zip(batch.numbers, *batch.columns, strict=True):
+                key, said, p = cell_text(cells[0]), cell_text(cells[1]), probability(cells[2])
+                if not key or not said:
+                    raise FileFormatError(
+                        f"row {row:,} of {name} has no {'label' if key else 'task'}.",
+                        "Give each task its label and the probability of the label.",
+                    )
+                if math.isnan(p):
+                    raise FileFormatError(
+                        f"row {row:,} of {name} has the probability {str(cells[2])!r}.",
+                        "Give the probability of the label, from 0 to 1.",
+                    )
+                if key in results:
+                    raise FileFormatError(f"{name} has two rows for task {key!r}.", "Give one row per task.")
+                results[key] = (cell_name(cells[0]), cell_name(cells[1]), p, marked and bool(cell_text(cells[3])))
+    if not results:
+        raise FileFormatError(f"{name} has a header and no rows.", "Give one row per task.")
+    tasks, labels, p_label, told = zip(*results.values(), strict=True)
+    return ResultTable(tasks, labels, np.array(p_label), np.array(told, dtype=np.bool_), table.report)

@@ -16,10 +16,11 @@ probable ones), and its probability is kept as the model's confidence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan
 from typing import Any, NamedTuple
 
 from nextlabel.errors import FileFormatError
-from nextlabel.files.columns import USUAL, cell_text, folded, with_point
+from nextlabel.files.columns import USUAL, cell_text, folded, plain_name, probability
 from nextlabel.prose import listed
 
 #: What may stand before a label's name in the name of its column of probabilities.
@@ -70,28 +71,34 @@ def read_predictions(
                 )
             yield Prediction(task, words[folded(said)], None)
             continue
-        found = [_probability(row.get(name), name, place) for name in columns.probabilities]
-        if len(found) == 1:
-            found = [1.0 - found[0], found[0]]
-        if abs(sum(found) - 1.0) > SLACK:
+        p = [probability(row.get(name)) for name in columns.probabilities]
+        wrong = next((name for name, one in zip(columns.probabilities, p, strict=True) if isnan(one)), None)
+        if wrong is not None:
             raise FileFormatError(
-                f"the probabilities of prediction {place:,} add up to {sum(found):.4g}.", "Give such that add up to 1."
+                f"{wrong[:60]!r} of prediction {place:,} is {str(row.get(wrong))[:40]!r}, which is no probability.",
+                "Give numbers from 0 to 1.",
             )
-        best = max(range(len(found)), key=lambda number: found[number])
-        yield Prediction(task, best, found[best])
+        if len(p) == 1:
+            p = [1.0 - p[0], p[0]]
+        if abs(sum(p) - 1.0) > SLACK:
+            raise FileFormatError(
+                f"the probabilities of prediction {place:,} add up to {sum(p):.4g}.", "Give such that add up to 1."
+            )
+        best = p.index(max(p))
+        yield Prediction(task, best, p[best])
 
 
 def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) -> _Columns:
     """Which columns there are; a FileFormatError if they say no label."""
-    plain = {_plain(name): name for name in reversed(names)}
+    plain = {plain_name(name): name for name in reversed(names)}
     usual = (*USUAL["task"], "key") if task_column is None else (task_column,)
-    task = next((plain[_plain(name)] for name in usual if _plain(name) in plain), None)
+    task = next((plain[plain_name(name)] for name in usual if plain_name(name) in plain), None)
     if task is None:
         raise FileFormatError(
             f"no column says which task a prediction is about; there are {listed(names)}.",
             "Call it task, or name it with --task-column.",
         )
-    label = next((plain[_plain(name)] for name in USUAL["label"] if _plain(name) in plain), None)
+    label = next((plain[plain_name(name)] for name in USUAL["label"] if plain_name(name) in plain), None)
     if label is not None:
         return _Columns(task, label, ())
     low = {folded(name): name for name in reversed(names) if name != task}
@@ -100,7 +107,7 @@ def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) 
         if all(name in low for name in wanted):
             return _Columns(task, None, tuple(low[name] for name in wanted))
     if len(labels) == 2:
-        one = next((plain[_plain(name)] for name in USUAL["score"] if _plain(name) in plain), None)
+        one = next((plain[plain_name(name)] for name in USUAL["score"] if plain_name(name) in plain), None)
         if one is not None:
             return _Columns(task, None, (one,))
     raise FileFormatError(
@@ -108,20 +115,3 @@ def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) 
         f"Give a column label, or a probability for each of {listed(labels)} in a column of that name"
         f"{', or a column probability for ' + repr(labels[1]) if len(labels) == 2 else ''}.",
     )
-
-
-def _probability(cell: Any, name: str, place: int) -> float:
-    try:
-        found = float(with_point(cell) if isinstance(cell, str) else cell)
-    except (TypeError, ValueError):
-        found = float("nan")
-    if isinstance(cell, bool) or not 0.0 <= found <= 1.0:
-        raise FileFormatError(
-            f"{name[:60]!r} of prediction {place:,} is {str(cell)[:40]!r}, which is no probability.",
-            "Give numbers from 0 to 1.",
-        )
-    return found
-
-
-def _plain(name: str) -> str:
-    return "".join(character for character in name.casefold() if character.isalnum())

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -25,18 +26,18 @@ from typing import IO, Any
 
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import with_point
-from nextlabel.files.open_table import (
-    LONGEST_VALUE,
+from nextlabel.files.tables import (
+    JSON_FORMATS,
     Format,
     FrameTable,
     Table,
+    TableReport,
     format_of,
     is_frame,
     json_values,
     open_stream,
-    open_table,
+    read_table,
 )
-from nextlabel.files.report import TableReport
 
 #: Names of columns that are taken for ids and for scores, the best known first.
 ID_NAMES = ("id", "key", "task_id", "item_id")
@@ -71,10 +72,10 @@ class TaskReader:
             return
         kind = format or format_of(source, name)
         if kind in ("csv", "parquet"):
-            self._tasks = self._from_table(open_table(source, name, kind))
+            self._tasks = self._from_table(read_table(source, name, kind))
         else:
-            self.report = TableReport(name, "JSON lines" if kind == "jsonl" else "JSON list")
-            self._tasks = self._from_json(json_values(source, name, kind, LONGEST_VALUE))
+            self.report = TableReport(name, JSON_FORMATS[kind])
+            self._tasks = self._from_json(json_values(source, name, kind))
 
     def __iter__(self) -> Iterator[Any]:
         place = 0
@@ -158,23 +159,24 @@ def open_tasks(
 
 def check_names(names: Sequence[str], where: str) -> None:
     """Refuse columns that could not be told apart."""
-    if "" in names:
-        raise FileFormatError(f"column {names.index('') + 1} of {where} has no name.", _NAMES_HINT)
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise FileFormatError(f"two columns of {where} are called {twice[:60]!r}.", _NAMES_HINT)
-    if len(names) > MOST_COLUMNS or max(map(len, names)) > LONGEST_NAME:
+    longest = max(map(len, names), default=0)
+    if len(names) > MOST_COLUMNS or longest > LONGEST_NAME:
         raise FileFormatError(
-            f"{where} has {len(names):,} columns, the longest name having {max(map(len, names)):,} characters.",
+            f"{where} has {len(names):,} columns, the longest name having {longest:,} characters.",
             f"Give at most {MOST_COLUMNS} columns with names of at most {LONGEST_NAME} characters.",
         )
+    if "" in names:
+        raise FileFormatError(f"column {names.index('') + 1} of {where} has no name.", _NAMES_HINT)
+    twice = next((name for name, many in Counter(names).items() if many > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"two columns of {where} are called {twice[:60]!r}.", _NAMES_HINT)
 
 
 def guess_columns(names: Sequence[str]) -> tuple[str, str]:
     """The columns that look like ids and like a model's scores; empty where none does."""
     low = {name.lower(): name for name in reversed(names)}
-    found = [next((low[name] for name in usual if name in low), "") for usual in (ID_NAMES, SCORE_NAMES)]
-    return found[0], found[1]
+    id, score = (next((low[name] for name in usual if name in low), "") for usual in (ID_NAMES, SCORE_NAMES))
+    return id, score
 
 
 def _plain(cell: Any) -> Any:

@@ -28,7 +28,7 @@ from typing import IO, Final, Literal, NamedTuple
 
 from nextlabel.errors import FileFormatError, InputError, TokenError
 from nextlabel.files.columns import cell_text
-from nextlabel.files.open_table import open_table
+from nextlabel.files.tables import read_table
 from nextlabel.prose import listed
 
 PLATFORM: Final = "prolific"
@@ -129,7 +129,7 @@ def read_status_change(body: bytes) -> StatusChange | None:
 
 def read_export(stream: IO[bytes], name: str) -> list[StatusChange]:
     """The submissions of the file that Prolific's page of a study has under 'Export'."""
-    table = open_table(stream, name)
+    table = read_table(stream, name)
     header = [normal_status(column).lower() for column in table.columns]
     missing = [column for column in EXPORT_COLUMNS if header.count(column) != 1]
     if missing:

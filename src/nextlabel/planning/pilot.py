@@ -15,7 +15,7 @@ import numpy as np
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.files.labels import ReadReport, read_labels
-from nextlabel.files.open_table import Frame
+from nextlabel.files.tables import Frame
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
 from nextlabel.planning.plan import check_target, with_ample_budget

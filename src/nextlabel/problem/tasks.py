@@ -37,10 +37,8 @@ from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.files.columns import find_columns
-from nextlabel.files.columns import number as cell_number
-from nextlabel.files.open_table import Frame, FrameTable, Table, open_stream, open_table
-from nextlabel.files.report import TableReport
+from nextlabel.files.columns import find_columns, probability
+from nextlabel.files.tables import Frame, Table, TableReport, open_table
 
 #: Largest count or budget accepted.
 LARGEST = 10**9
@@ -222,10 +220,8 @@ class ItemScores:
 
 def read_scores(source: str | os.PathLike[str] | Frame, column: str = DEFAULT_COLUMN) -> ItemScores:
     """The scores in ``column`` of a file with a header, or of a data frame."""
-    if not isinstance(source, str | os.PathLike):
-        return _scores(FrameTable(source, "the data frame"), column)
-    with open_stream(source) as stream:
-        return _scores(open_table(stream, os.fspath(source)), column)
+    with open_table(source, "scores") as table:
+        return _scores(table, column)
 
 
 def score_classes(
@@ -267,11 +263,8 @@ def _scores(table: Table, column: str) -> ItemScores:
     report, values = table.report, []
     for batch in table.batches([place]):
         for row, cell in zip(batch.numbers, batch.columns[0], strict=True):
-            try:
-                value = cell_number(cell)
-            except (TypeError, ValueError):
-                value = math.nan
-            if not 0.0 <= value <= 1.0:
+            value = probability(cell)
+            if math.isnan(value):
                 where = f"{table.columns[place]} in row {row:,} of {report.name}"
                 raise FileFormatError(f"{where} is {cell!r}, not a number from 0 to 1.", "Give probabilities.")
             report.decimal_commas += isinstance(cell, str) and "," in cell

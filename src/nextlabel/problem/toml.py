@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.files.report import TableReport
+from nextlabel.files.tables import TableReport
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tables import (
     WORKER_KEYS,

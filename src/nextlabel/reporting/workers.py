@@ -41,7 +41,7 @@ def worker_table(found: LearntCrowd, title: str) -> Table:
 def _cells(one: LearntWorker, *, wide: bool) -> list[str]:
     two = [x for x in (one.sensitivity, one.specificity) if x is not None]
     more = [_brief(x) if wide else f"{x.mean:.2f}" for x in two]
-    return [one.name, f"{one.labels:,}", _brief(one.accuracy), *more, f"{one.worth:.3f}", ", ".join(one.flags)]
+    return [str(one.name), f"{one.labels:,}", _brief(one.accuracy), *more, f"{one.worth:.3f}", ", ".join(one.flags)]
 
 
 def _brief(estimate: Estimate) -> str:

@@ -32,8 +32,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError, TooLargeError
-from nextlabel.files.gold import Gold
-from nextlabel.files.labels import LabelTable
+from nextlabel.files.labels import Gold, LabelTable
 from nextlabel.kernels.choice import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.kernels.inputs import TIED

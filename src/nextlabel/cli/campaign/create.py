@@ -132,7 +132,7 @@ def gold(
     Their labels tell how good each worker is. They are not paid from the budget, unless the campaign was created with
     --gold-in-budget. An answer can be corrected by giving it again.
     """
-    from nextlabel.files.gold import read_answers
+    from nextlabel.files.labels import read_answers
 
     found = read_answers(answers, task_column, label_column)
     if not found:

@@ -247,7 +247,7 @@ def audit(
         refuse_idle(context, ["public_url"], "--link")
     target = None if save is None else checked_file("--save", save)
     from nextlabel.beliefs.rewards import Accuracy
-    from nextlabel.files.gold import read_answers
+    from nextlabel.files.labels import read_answers
 
     found = None if answers is None else read_answers(answers)
     with service_at(db) as service:

@@ -14,7 +14,7 @@ from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.settings import columns_notes
 from nextlabel.campaigns.imports import Progress, find_import, import_status, imports_of
 from nextlabel.errors import InputError, MediaTypeError
-from nextlabel.files.open_table import Format
+from nextlabel.files.tables import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId, campaign_id

@@ -34,9 +34,8 @@ from nextlabel.crowd.fit import CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.sampler import CrowdSample, sample_crowds
 from nextlabel.errors import InputError
-from nextlabel.files.gold import Gold, read_gold
-from nextlabel.files.labels import LabelTable, as_label_table
-from nextlabel.files.open_table import Frame
+from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
+from nextlabel.files.tables import Frame
 from nextlabel.problem.tasks import whole
 from nextlabel.solve.crowd.bound import CONFIDENCE, Crowd, average_bounds, few_types
 from nextlabel.solve.crowd.relaxation import Types

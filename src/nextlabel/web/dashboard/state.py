@@ -41,7 +41,7 @@ from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
-from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import check_names
 from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner

@@ -23,7 +23,7 @@ from nextlabel.campaigns.imports import Progress, import_status
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
-from nextlabel.files.delimited import DelimitedTable
+from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import guess_columns
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background

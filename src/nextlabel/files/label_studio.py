@@ -1,0 +1,158 @@
+"""The JSON export of Label Studio: a list of tasks, each with its annotations.
+
+=============== =====================================================================================
+here            in the export
+=============== =====================================================================================
+task            ``id``, or the field of ``data`` that is named
+worker          ``completed_by`` of the annotation: a number, or a person with ``id`` and ``email``
+label           the choice or the rating in ``result``; blank if ``was_cancelled`` (skipped) or empty
+submitted_at    ``created_at`` of the annotation, or ``updated_at`` where that is missing
+assigned_at     submitted_at - ``lead_time``, the seconds that the worker took
+gold            the labels of annotations with ``ground_truth``; they are no worker's labels
+=============== =====================================================================================
+
+Where a page asks more than one question, the label is the answer to the one that is named (``from_name``). Where a
+worker may tick more than one choice, the positive one has to be said, and the label is whether it was ticked.
+Predictions and drafts are passed over. Cost: the whole file is held in memory, about a kilobyte per label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from nextlabel.errors import FileFormatError
+from nextlabel.files.columns import NO_LABEL, CodedColumn, LabelColumns, cell_name, cell_text, folded, seconds
+from nextlabel.files.tables import TableReport
+from nextlabel.prose import listed
+
+#: Kinds of results that hold a label, and the key of their value.
+KINDS = ("choices", "rating")
+HINT = "Export the project from Label Studio as JSON."
+
+
+def is_export(values: Sequence[Any], path: str) -> bool:
+    """Whether a JSON list is an export of Label Studio; its short form without workers is refused."""
+    if any("annotation_id" in entry and "annotations" not in entry for entry in values):
+        raise FileFormatError(f"{path} is an export of Label Studio as JSON-MIN.", "Export it as JSON or as CSV.")
+    return any("annotations" in entry or "completions" in entry for entry in values)
+
+
+def read_export(
+    entries: Sequence[Any], path: str, task: str | None, question: str | None, positive: Any, *, gold: bool
+) -> LabelColumns:
+    """Labels of an export, or with ``gold`` those that are marked as ground truth."""
+    rows = [
+        (_task_name(path, entry, task), annotation) for entry in entries for annotation in _annotations(path, entry)
+    ]
+    marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
+    rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
+    if not rows:
+        kind = "annotation that is marked as ground truth" if gold else "annotation of a worker"
+        raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
+    asked = _question(path, [annotation for _, annotation in rows], question)
+    created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
+    submitted = seconds(path, "created_at", [str(moment) if moment else None for moment in created])
+    took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
+    assigned = submitted - took
+    return LabelColumns(
+        report=TableReport(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
+        task=CodedColumn.of(name for name, _ in rows),
+        label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
+        worker=_workers([annotation for _, annotation in rows]),
+        assigned_at=assigned if np.isfinite(assigned).any() else None,
+        submitted_at=submitted if np.isfinite(submitted).any() else None,
+        gold_marks=0 if gold else marks,
+    )
+
+
+def _annotations(path: str, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    given = entry.get("annotations", entry.get("completions", []))
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise FileFormatError(
+            f"{path} is not an export of Label Studio: the annotations of task {entry.get('id')!r} are no list.", HINT
+        )
+    yield from given
+
+
+def _task_name(path: str, entry: dict[str, Any], field: str | None) -> Any:
+    """The number of the task, or a field of its data; without either it is blank."""
+    if field is None:
+        return entry.get("id")
+    data = entry.get("data")
+    if not isinstance(data, dict) or field not in data:
+        there = listed(sorted(data)) if isinstance(data, dict) else "none"
+        raise FileFormatError(
+            f"task {entry.get('id')!r} of {path} has no {field!r} in its data; its fields are {there}.",
+            "Name one of them with --task-column, or leave it out to use the task's id.",
+        )
+    return data[field]
+
+
+def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
+    given = annotation.get("result")
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
+def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) -> str:
+    """The ``from_name`` whose answers are the labels."""
+    asked: dict[str, None] = {}
+    kinds: dict[str, None] = {}
+    for annotation in annotations:
+        for one in _results(annotation):
+            kinds[str(one.get("type"))] = None
+            if one.get("type") in KINDS:
+                asked[str(one.get("from_name"))] = None
+    names = list(asked)
+    if wanted is not None and wanted in asked:
+        return wanted
+    if not names:
+        there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
+        raise FileFormatError(f"{path} has {there}, not choices or ratings.", "Export a project with a Choices tag.")
+    if wanted is not None:
+        raise FileFormatError(
+            f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
+        )
+    if len(names) > 1 and "label" not in asked:
+        raise FileFormatError(
+            f"{path} asks more than one question: {listed(names)}.",
+            f"Name the one whose answers are the labels, e.g. --label-column {names[0]}.",
+        )
+    return names[0] if len(names) == 1 else "label"
+
+
+def _label(path: str, annotation: dict[str, Any], asked: str, positive: Any) -> Any:
+    """The answer to the question, None where it was skipped."""
+    if annotation.get("was_cancelled") or annotation.get("skipped"):
+        return None
+    ticked: list[Any] = []
+    for one in _results(annotation):
+        kind, value = one.get("type"), one.get("value")
+        if kind in KINDS and str(one.get("from_name")) == asked and isinstance(value, dict):
+            given = value.get(kind)
+            ticked += [cell_name(x) for x in (given if isinstance(given, list) else [given]) if x is not None]
+    different = [word for word in dict.fromkeys(ticked) if cell_text(word).casefold() not in ("", *NO_LABEL)]
+    if len(different) > 1 and positive is None:
+        raise FileFormatError(
+            f"annotation {annotation.get('id')} in {path} has more than one answer to {asked!r}: {listed(different)}.",
+            f"Name the one to look for, e.g. --positive {different[0]!r}: the label is whether it was ticked.",
+        )
+    if positive is not None and folded(positive) in map(folded, different):
+        return cell_name(positive)
+    return different[0] if different else None
+
+
+def _workers(annotations: list[dict[str, Any]]) -> CodedColumn | None:
+    names = []
+    for annotation in annotations:
+        by = annotation.get("completed_by")
+        if isinstance(by, dict):
+            by = by.get("id") if by.get("id") is not None else by.get("email")
+        names.append(by)
+    return CodedColumn.of(names) if any(map(cell_text, names)) else None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")

@@ -1,0 +1,590 @@
+"""The one reader of tables: a path, an open file (text, JSON, Parquet), a data frame, or columns by name.
+
+The format follows from the name where its ending is known (``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.ndjson``,
+``.json``, ``.parquet``, each also packed as ``.gz``), else from the first bytes.
+
+**Text**: one row per line or more, cells separated by commas, semicolons, tabs or bars. The delimiter is the one under
+which the rows at the start have as many cells as the header, and at least two; where several do, the one that makes
+more columns, then the first of tab, semicolon, comma, bar. (``csv.Sniffer`` refuses tables with one column and takes
+letters for delimiters.) Excel's first line ``sep=;`` is obeyed. Rows are numbered as a spreadsheet numbers them, the
+header being row 1. Blank rows, and cells to the right of the header's last name if all of them are blank, are left out
+and counted. Memory: one batch of rows.
+
+**Encoding**: a byte order mark decides for UTF-8 or UTF-16. Without one the file is UTF-8 if all of it is; else, if
+nothing before the first offending byte looks like UTF-8 either, it is Windows-1252, or Latin-1 where Windows-1252 has
+no character. A file that is UTF-8 in one place and not in another is damaged and refused. Cost: a second per gigabyte.
+
+**Frames**: pandas, Polars, Arrow and whatever else narwhals reads, by the interchange protocols (``__dataframe__``,
+``__arrow_c_stream__``) where it has no columns of its own; or a mapping from names to columns. Parquet is read in
+batches. The protocols and Parquet need pyarrow (the extra ``data``). Moments are ``datetime``; NaN and NaT are None.
+
+**JSON** is UTF-8, with or without a byte order mark: a list, or one value per line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from io import StringIO, TextIOWrapper
+from itertools import chain, islice
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.prose import counted, listed
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
+
+Format = Literal["csv", "jsonl", "json", "parquet"]
+
+#: Formats by the ending of a name.
+ENDINGS: dict[str, Format] = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+JSON_FORMATS = {"jsonl": "JSON lines", "json": "JSON list"}
+ALLOWED = "Give CSV, TSV, JSON lines, a JSON list or Parquet."
+
+#: Bytes read at once, bytes that a line may have, and characters of one JSON value where it is read on its own.
+CHUNK, LONGEST_LINE, LONGEST_VALUE = 1 << 16, 1 << 20, 1 << 20
+#: Characters of one JSON value where all of them are held in memory anyway.
+LONGEST = 1 << 27
+#: Characters looked at to find the delimiter; rows of text (few enough to stay in the processor's cache) and of Parquet
+#: that are held at once.
+SAMPLE, BATCH, PARQUET_BATCH = 1 << 16, 1024, 1 << 14
+
+#: Delimiters with the word for them, in the order in which they are preferred where nothing else decides.
+DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
+_EXCEL = re.compile(r'^"?sep=([,;\t|])"?\r?\n', re.IGNORECASE)
+_HINT = "Give every row as many cells as the header, in quotation marks where a cell holds the delimiter."
+_SPACE = " \t\r\n"
+
+#: Names of the encodings by their codecs.
+SHOWN = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
+#: Bytes that stand for no character in Windows-1252.
+_UNDEFINED = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
+_UTF8_HINT = "Save it as UTF-8; a spreadsheet calls that 'CSV UTF-8'."
+
+
+class Batch(NamedTuple):
+    """Some rows of a table: their numbers, and the cells of the columns that were asked for, column by column."""
+
+    numbers: Sequence[int]
+    columns: Sequence[Sequence[Any]]
+
+
+@dataclass(slots=True)
+class TableReport:
+    """How a table is written and what was left out of it; the counts are complete when its last row has been read."""
+
+    name: str = ""
+    format: str = ""
+    encoding: str | None = None
+    delimiter: str | None = None
+    rows: int = 0
+    blank_rows: int = 0
+    empty_columns: int = 0
+    decimal_commas: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def form(self) -> str:
+        """Format, delimiter and encoding in a few words."""
+        parts = [self.format]
+        if self.delimiter is not None:
+            parts.append(DELIMITERS[self.delimiter])
+        if self.encoding is not None:
+            parts.append(self.encoding)
+        return ", ".join(parts)
+
+    def notes(self) -> list[str]:
+        """Which columns were used, and what was left out or taken for something else."""
+        out = []
+        if self.columns:
+            used = [column if column == role else f"{column} ({role})" for role, column in self.columns.items()]
+            out.append(f"{'Columns' if len(used) > 1 else 'Column'} used: {listed(used)}.")
+        if self.blank_rows:
+            out.append(f"{counted(self.blank_rows, 'blank row')} left out.")
+        if self.empty_columns:
+            out.append(f"{counted(self.empty_columns, 'empty column')} at the right edge left out.")
+        if self.decimal_commas:
+            out.append(f"{counted(self.decimal_commas, 'number')} with a decimal comma.")
+        if self.encoding in ("Windows-1252", "Latin-1"):
+            out.append(f"The file is not UTF-8 and was read as {self.encoding}: check letters with accents.")
+        return out
+
+    def sentences(self) -> list[str]:
+        """The report in plain English, nothing said about what did not happen."""
+        return [f"{self.name}: {counted(self.rows, 'row')} read ({self.form}).", *self.notes()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as ``--json`` prints it, under ``read``."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"sentences": self.sentences()}
+
+
+@contextmanager
+def open_table(source: Any, what: str = "a table") -> Iterator[Table]:
+    """The table in a file or a data frame; ``what`` is read from it, for the message where it is neither."""
+    if is_frame(source):
+        yield FrameTable(source, source.name if isinstance(source, NamedColumns) else "the data frame")
+    elif isinstance(source, str | os.PathLike):
+        with open_stream(source) as stream:
+            yield read_table(stream, os.fspath(source))
+    else:
+        raise InputError(
+            f"{what} cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."
+        )
+
+
+@contextmanager
+def open_stream(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file's bytes, unpacked if it is packed by gzip."""
+    path = Path(path)
+    if path.is_dir():
+        raise FileFormatError(f"{path} is a folder, not a file.", "Give the path of a file.")
+    try:
+        stream: IO[bytes] = path.open("rb")
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {path}.", "Check the path.") from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}.", ALLOWED) from error
+    with ExitStack() as closing:
+        closing.enter_context(stream)
+        if not stream.seekable():  # a pipe: its beginning is looked at before it is read
+            pipe, stream = stream, closing.enter_context(TemporaryFile())
+            shutil.copyfileobj(pipe, stream)
+            stream.seek(0)
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        try:
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=stream)) if packed else stream
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise FileFormatError(f"{path} cannot be unpacked: {error}.", "Pack it again.") from error
+
+
+def format_of(stream: IO[bytes], name: str) -> Format:
+    """The format of a file, by the ending of its name or by how it starts."""
+    stem, ending = os.path.splitext(name.lower().removesuffix(".gz"))
+    if ending in ENDINGS and stem:
+        return ENDINGS[ending]
+    start = stream.read(1024)
+    stream.seek(0)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"PK\x03\x04"):
+        raise FileFormatError(f"{name} is a workbook or another packed file.", "Save the sheet as 'CSV UTF-8'.")
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return {b"[": "json", b"{": "jsonl"}.get(first, "csv")  # type: ignore[return-value]
+
+
+def read_table(stream: IO[bytes], name: str, format: Format | None = None) -> Table:
+    """The table in an open file; JSON is read at once and must be one object per row."""
+    kind = format or format_of(stream, name)
+    if kind == "csv":
+        return DelimitedTable(stream, name)
+    if kind == "parquet":
+        return ParquetTable(stream, name)
+    return JsonTable(list(json_values(stream, name, kind, LONGEST)), name, kind)
+
+
+class DelimitedTable:
+    """A text table in a stream that can be read again from its start."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream = stream
+        self._codec = find_encoding(stream, name)
+        with self._opened() as text:
+            sample = text.read(SAMPLE)
+        announced = _EXCEL.match(sample)
+        self._skip = 0 if announced is None else 1
+        delimiter = announced[1] if announced is not None else find_delimiter(sample, len(sample) < SAMPLE)
+        self.report = TableReport(name, "CSV", SHOWN[self._codec], delimiter)
+        with self._opened() as text:
+            _, header = self._header(self._reader(text))
+        self.columns = [cell.strip() for cell in header]
+        while not self.columns[-1]:
+            self.columns.pop()
+
+    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All rows below the header, of the columns at ``places`` or of all."""
+        report, width = self.report, len(self.columns)
+        wanted = range(width) if places is None else places
+        with self._opened() as text:
+            reader = self._reader(text)
+            row, header = self._header(reader)
+            report.rows, report.blank_rows, report.empty_columns = 0, row - 1, len(header) - width
+            while cells := self._read(reader, BATCH):
+                numbers: Sequence[int] = range(row + 1, row + 1 + len(cells))
+                row += len(cells)
+                if set(map(len, cells)) != {width} or not all(map(str.strip, map(itemgetter(0), cells))):
+                    numbers, cells = self._checked(numbers, cells)
+                report.rows += len(cells)
+                if cells:
+                    columns = list(zip(*cells, strict=True))
+                    yield Batch(numbers, [columns[k] for k in wanted])
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        """(row number, cells) one by one."""
+        for batch in self.batches():
+            for number, *cells in zip(batch.numbers, *batch.columns, strict=True):
+                yield number, cells
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIOWrapper]:
+        self._stream.seek(0)
+        text = TextIOWrapper(self._stream, encoding=self._codec, newline="")
+        try:
+            yield text
+        finally:
+            if not self._stream.closed:
+                text.detach()
+
+    def _reader(self, text: TextIOWrapper) -> Any:
+        for _ in range(self._skip):
+            text.readline()
+        return csv.reader(text, delimiter=self.report.delimiter or ",", strict=True)
+
+    def _read(self, reader: Any, most: int) -> list[list[str]]:
+        try:
+            return list(islice(reader, most))
+        except csv.Error as error:
+            name = self.report.name
+            if "end of data" in str(error):
+                raise FileFormatError(f"{name} ends inside a quoted cell.", "Close its quotation mark.") from None
+            line = reader.line_num + self._skip
+            raise FileFormatError(f"line {line:,} of {name} cannot be read: {error}.", "Correct that line.") from None
+
+    def _header(self, reader: Any) -> tuple[int, list[str]]:
+        """The first row that is not blank, with its number."""
+        row = 0
+        while rows := self._read(reader, 1):
+            row += 1
+            if _filled(rows[0]):
+                return row, rows[0]
+        raise FileFormatError(f"{self.report.name} is empty.", "Its first row must name the columns.")
+
+    def _checked(self, numbers: Sequence[int], rows: list[list[str]]) -> tuple[list[int], list[list[str]]]:
+        """The rows that are not blank, each as wide as the header."""
+        report, width = self.report, len(self.columns)
+        kept, cells_of = [], []
+        for number, cells in zip(numbers, rows, strict=True):
+            if not _filled(cells):
+                report.blank_rows += 1
+                continue
+            if len(cells) < width or _filled(cells[width:]):
+                there = counted(len(cells), "cell")
+                raise FileFormatError(f"row {number:,} of {report.name} has {there} and its header {width}.", _HINT)
+            report.empty_columns = max(report.empty_columns, len(cells) - width)
+            kept.append(number)
+            cells_of.append(cells[:width])
+        return kept, cells_of
+
+
+def find_delimiter(sample: str, whole: bool) -> str:
+    """The delimiter of a table that starts with ``sample``; a comma if it has one column."""
+    best, chosen = (0.0, 0), ","
+    for delimiter in DELIMITERS:
+        try:
+            rows = [cells for cells in csv.reader(StringIO(sample, newline=""), delimiter=delimiter) if _filled(cells)]
+        except csv.Error:
+            continue
+        rows = rows if whole or len(rows) < 3 else rows[:-1]  # the last row may be cut off
+        width = len(rows[0]) if rows else 0
+        if width < 2:
+            continue
+        like_header = sum(len(cells) == width for cells in rows) / len(rows)
+        if (like_header, width) > best:
+            best, chosen = (like_header, width), delimiter
+    return chosen
+
+
+def _filled(cells: Sequence[str]) -> bool:
+    return any(map(str.strip, cells))
+
+
+def find_encoding(stream: IO[bytes], name: str) -> str:
+    """The codec of a file, which is left at its start; a null character or an endless line is refused."""
+    stream.seek(0)
+    start = stream.read(3)
+    stream.seek(0)
+    codec = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    decoder = codecs.getincrementaldecoder(codec)()
+    certain = codec == "utf-16" or start == codecs.BOM_UTF8
+    line, since_break, more = 1, 0, True
+    while more:
+        chunk = stream.read(CHUNK)
+        more = bool(chunk)
+        try:
+            text = decoder.decode(chunk, final=not more)
+        except UnicodeDecodeError as error:
+            if certain or not error.object[: error.start].isascii():
+                line += error.object[: error.start].count(b"\n")
+                raise FileFormatError(f"line {line:,} of {name} is not {SHOWN[codec]}.", _UTF8_HINT) from None
+            return _single_byte(stream)
+        certain = certain or not chunk.isascii()
+        if "\x00" in text:
+            line += text[: text.index("\x00")].count("\n")
+            raise FileFormatError(f"line {line:,} of {name} has a null character.", _UTF8_HINT)
+        last_break = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        since_break = len(chunk) - 1 - last_break + (since_break if last_break < 0 else 0)
+        if since_break > LONGEST_LINE:
+            raise FileFormatError(
+                f"line {line:,} of {name} is longer than {LONGEST_LINE:,} bytes.", "Give shorter lines."
+            )
+        line += text.count("\n")
+    stream.seek(0)
+    return codec
+
+
+def _single_byte(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    codec = "cp1252"
+    while chunk := stream.read(CHUNK):
+        if any(byte in chunk for byte in _UNDEFINED):
+            codec = "latin-1"
+            break
+    stream.seek(0)
+    return codec
+
+
+class NamedColumns(dict[str, list[Any]]):
+    """Columns in memory with a name of their own, by which messages speak of them."""
+
+    def __init__(self, name: str, **columns: list[Any]) -> None:
+        super().__init__(columns)
+        self.name = name
+
+
+class FrameTable:
+    """A data frame, or a mapping from names to columns of one length; the first row is row 1."""
+
+    def __init__(self, frame: Any, name: str, format: str = "data frame") -> None:
+        self._frame = frame = frame if isinstance(frame, Mapping) else to_narwhals(frame)
+        self._open(list(frame if isinstance(frame, Mapping) else frame.columns), name, format)
+
+    def _open(self, names: list[Any], name: str, format: str) -> None:
+        self._names, self.columns = names, [str(column).strip() for column in names]
+        self.report = TableReport(name, format)
+        if not names:
+            raise FileFormatError(f"{name} has no columns.", "Give a table with named columns.")
+
+    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All rows, of the columns at ``places`` or of all."""
+        report, wanted = self.report, range(len(self._names)) if places is None else places
+        report.rows = 0
+        for columns in self._parts([self._names[k] for k in wanted]):
+            length = len(columns[0]) if columns else 0
+            if any(len(column) != length for column in columns):
+                raise FileFormatError(f"the columns of {report.name} differ in length.", "Give every row all cells.")
+            first, report.rows = report.rows + 1, report.rows + length
+            if length:
+                yield Batch(range(first, first + length), columns)
+
+    def _parts(self, names: list[Any]) -> Iterator[list[list[Any]]]:
+        yield [cells_of(self._frame[name]) for name in names]
+
+
+class JsonTable(FrameTable):
+    """JSON objects, whose columns are all the keys that occur; ``values`` are the objects."""
+
+    def __init__(self, values: Sequence[Any], name: str, kind: Format) -> None:
+        for place, value in enumerate(values, start=1):
+            if not isinstance(value, Mapping):
+                raise FileFormatError(f"value {place:,} of {name} is not a JSON object.", "Give one object per row.")
+        if not values:
+            raise FileFormatError(f"{name} is a list without rows.", "Give at least one object.")
+        self.values = values
+        keys = dict.fromkeys(chain.from_iterable(values))
+        super().__init__({key: [value.get(key) for value in values] for key in keys}, name, JSON_FORMATS[kind])
+
+
+class ParquetTable(FrameTable):
+    """A Parquet file."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError as error:
+            raise InputError(
+                f"{name} is a Parquet file, which needs the package pyarrow.", "pip install 'nextlabel[data]'."
+            ) from error
+        try:
+            self._file = parquet.ParquetFile(stream)
+        except (ArrowException, OSError) as error:
+            why = " ".join(str(error).split()).rstrip(".")[:200]
+            raise FileFormatError(f"{name} cannot be read as Parquet: {why}.", "Write the file again.") from error
+        self._open(self._file.schema_arrow.names, name, "Parquet")
+
+    def _parts(self, names: list[str]) -> Iterator[list[list[Any]]]:
+        import pyarrow as pa
+
+        for rows in self._file.iter_batches(PARQUET_BATCH, columns=list(dict.fromkeys(names))):
+            frame = to_narwhals(pa.table(rows))
+            yield [cells_of(frame[name]) for name in names]
+
+
+Table = DelimitedTable | FrameTable
+#: Tables that are in memory.
+Frame: TypeAlias = "IntoDataFrame | Mapping[str, Sequence[Any]]"
+
+
+def is_frame(source: object) -> bool:
+    """Whether something is a table in memory."""
+    import narwhals.dependencies as known
+
+    if isinstance(source, Mapping) or bool(known.is_into_dataframe(source)):
+        return True
+    return not isinstance(source, type) and any(hasattr(source, way) for way in ("__arrow_c_stream__", "__dataframe__"))
+
+
+def to_narwhals(frame: Any) -> nw.DataFrame[Any]:
+    """A frame of any library; by the interchange protocols where narwhals does not know its own."""
+    import narwhals as nw
+
+    try:
+        if not nw.dependencies.is_into_dataframe(frame):
+            import pyarrow as pa
+            from pyarrow.interchange import from_dataframe
+
+            frame = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else from_dataframe(frame)
+        return nw.from_native(frame, eager_only=True)
+    except ImportError as error:
+        raise InputError(
+            f"a {type(frame).__name__} is read through Arrow, which needs the package pyarrow.",
+            "pip install 'nextlabel[data]'.",
+        ) from error
+    except nw.exceptions.DuplicateError as error:
+        raise FileFormatError(
+            f"two columns of the data frame have one name: {error}.", "Rename one of them."
+        ) from error
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column as plain Python values."""
+    native = column.to_native() if hasattr(column, "to_native") else column
+    if str(getattr(native, "type", "")).startswith("timestamp[ns"):
+        import pyarrow as pa
+
+        native = native.cast(pa.timestamp("us", tz=native.type.tz), safe=False)  # nanoseconds would need pandas
+        values = native.to_pylist()
+    else:
+        values = column.to_list() if hasattr(column, "to_list") else getattr(column, "tolist", lambda: column)()
+    return [None if _missing(value) else value for value in values]
+
+
+def _missing(value: Any) -> bool:
+    """NaN, and pandas' NaT and NA, which cannot be compared."""
+    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NaTType", "NAType")
+
+
+def json_values(stream: IO[bytes], name: str, kind: Format, longest: int = LONGEST_VALUE) -> Iterator[Any]:
+    """The values of JSON lines or of a JSON list, one after the other; a value may have ``longest`` characters."""
+    stream.seek(0)
+    return _json_lines(stream, name, longest) if kind == "jsonl" else _json_list(stream, name, longest)
+
+
+def _json_lines(stream: IO[bytes], name: str, longest: int) -> Iterator[Any]:
+    """One JSON value per line; empty lines are left out."""
+    line = 0
+    while text := stream.readline(longest + 1):
+        line += 1
+        if len(text) > longest:
+            raise FileFormatError(f"line {line:,} of {name} is longer than {longest:,} bytes.", "Give shorter lines.")
+        text = text.removeprefix(codecs.BOM_UTF8) if line == 1 else text
+        if not text.strip():
+            continue
+        try:
+            value = json.loads(text)
+        except UnicodeDecodeError:
+            raise FileFormatError(f"line {line:,} of {name} is not UTF-8.", "Save it as UTF-8.") from None
+        except (ValueError, RecursionError):
+            raise FileFormatError(f"line {line:,} of {name} is not JSON.", "Give one JSON value per line.") from None
+        yield value
+
+
+def _json_list(stream: IO[bytes], name: str, longest: int) -> Iterator[Any]:
+    """The values of the list that the file is."""
+    text = _Text(stream, name, longest)
+    start = text.first()
+    if start != "[":
+        is_what = "is not a JSON list" if start else "is empty"
+        raise FileFormatError(f"{name} {is_what}.", "Give a list in square brackets.")
+    text.skip(1)
+    place = 0
+    if text.first() == "]":
+        text.skip(1)
+    else:
+        while True:
+            place += 1
+            yield text.value(place)
+            mark = text.first()
+            if mark not in (",", "]"):
+                raise FileFormatError(f"{name} breaks off after value {place:,}.", "Give a complete JSON list.")
+            text.skip(1)
+            if mark == "]":
+                break
+    if text.first():
+        raise FileFormatError(f"something follows the list of {place:,} values in {name}.", "Give one JSON list.")
+
+
+class _Text:
+    """The part of a file that was read and not used yet, from ``_at`` on."""
+
+    def __init__(self, stream: IO[bytes], name: str, longest: int) -> None:
+        self._stream, self._name, self._longest = stream, name, longest
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._rest, self._at, self._over = "", 0, False
+        self._json = json.JSONDecoder()
+
+    def first(self) -> str:
+        """The next character that is no space, or nothing at the end."""
+        while True:
+            while self._at < len(self._rest) and self._rest[self._at] in _SPACE:
+                self._at += 1
+            if self._at < len(self._rest):
+                return self._rest[self._at]
+            if not self._more():
+                return ""
+
+    def skip(self, count: int) -> None:
+        """Use up some characters."""
+        self._at += count
+
+    def value(self, place: int) -> Any:
+        """The next value; it is complete only when something follows it."""
+        self.first()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._rest, self._at)
+                if end < len(self._rest) or self._over:
+                    self._at = end
+                    return value
+            except (ValueError, RecursionError):
+                if self._over or len(self._rest) - self._at > self._longest:
+                    why = "is not JSON" if self._over else f"is longer than {self._longest:,} characters or not JSON"
+                    raise FileFormatError(f"value {place:,} of {self._name} {why}.", "Give a JSON list.") from None
+            if not self._more():
+                self._over = True
+
+    def _more(self) -> bool:
+        data = self._stream.read(CHUNK)
+        self._over = self._over or not data
+        try:
+            new = self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{self._name} is not UTF-8.", "Save it as UTF-8.") from None
+        self._rest, self._at = self._rest[self._at :] + new, 0
+        return bool(data)

@@ -10,7 +10,8 @@ import numpy as np
 
 import nextlabel as nl
 from benchmarks.timing import count, counting, in_fresh_process, seconds, timed
-from nextlabel.beliefs.lattice import lump, make_lattice, triangle
+from nextlabel.beliefs.lattice import lump, make_lattice
+from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.kernels.joint import BEST
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve import exact as exact_module
@@ -79,7 +80,7 @@ def million() -> Row:
 def many_priors() -> Row:
     """100,000 tasks, no two alike."""
     run = in_fresh_process("priors")
-    nodes = int(triangle(64)[0][-1])
+    nodes = nodes_of(2, 64)
     passes, prices = run["passes"], run["prices"]
     work = 1e5 * nodes * (FILL * passes + VISIT * prices) / 2
     return Row(

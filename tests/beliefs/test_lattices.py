@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.lattice import Lattice, lump, make_lattice, stack_lattices, triangle_node
+from nextlabel.beliefs.lattice import Lattice, lump, make_lattice, stack_lattices
 from nextlabel.beliefs.rewards import Accuracy
+from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay
 from oracles import reward_in_digits
@@ -41,7 +42,7 @@ def test_rewards_with_hundreds_of_labels(alpha: float, beta: float, d: float) ->
     lattice = make_lattice(Beta(alpha, beta), d, depth)
     for m in (0, 1, 2, 7, 50, 200, 399, 400):
         for a in sorted({0, 1, m // 3, m // 2, round(d * m), m - 1, m} & set(range(m + 1))):
-            assert lattice.reward[triangle_node(a, m - a)] == pytest.approx(
+            assert lattice.reward[node_of_counts((a, m - a))] == pytest.approx(
                 reward_in_digits(alpha + a, beta + m - a, d), abs=REWARD, rel=0
             )
 
@@ -50,7 +51,7 @@ def test_rewards_with_hundreds_of_labels(alpha: float, beta: float, d: float) ->
 def test_rewards_of_odd_priors(alpha: float, beta: float, d: float, m: int, share: float) -> None:
     a = round(share * m)
     lattice = make_lattice(Beta(alpha, beta), d, m)
-    assert lattice.reward[triangle_node(a, m - a)] == pytest.approx(
+    assert lattice.reward[node_of_counts((a, m - a))] == pytest.approx(
         reward_in_digits(alpha + a, beta + m - a, d), abs=REWARD, rel=0
     )
 
@@ -92,8 +93,8 @@ def test_lumping_halves_a_symmetric_lattice(depth: int) -> None:
     assert np.diff(lumped.first).tolist() == [m // 2 + 1 for m in range(depth + 1)]
     for m in range(depth + 1):
         for a in range(m + 1):
-            assert to_new[triangle_node(a, m - a)] == to_new[triangle_node(m - a, a)]
-            assert lumped.first[m] <= to_new[triangle_node(a, m - a)] < lumped.first[m + 1]
+            assert to_new[node_of_counts((a, m - a))] == to_new[node_of_counts((m - a, a))]
+            assert lumped.first[m] <= to_new[node_of_counts((a, m - a))] < lumped.first[m + 1]
     assert np.abs(lumped.reward[to_new] - lattice.reward).max() <= ROUNDING
 
 
@@ -109,8 +110,8 @@ def test_an_uneven_prior_is_lumped_where_it_meets_its_mirror() -> None:
     # Beta(4 + a, 2 + b) is the mirror of Beta(4 + b - 2, 2 + a + 2): the last levels halve, the first two cannot.
     lumped, to_new = lump(make_lattice(Beta(4, 2), 0.5, 12))
     assert np.diff(lumped.first)[:4].tolist() == [1, 2, 3, 3]
-    assert to_new[triangle_node(1, 2)] == to_new[triangle_node(0, 3)]
-    assert len({int(to_new[triangle_node(a, 2 - a)]) for a in range(3)}) == 3
+    assert to_new[node_of_counts((1, 2))] == to_new[node_of_counts((0, 3))]
+    assert len({int(to_new[node_of_counts((a, 2 - a))]) for a in range(3)}) == 3
 
 
 @given(st.floats(0.2, 20), st.sampled_from([None, 1.7]), st.sampled_from([0.5, 0.37]), st.floats(0, 0.3), depths)

@@ -13,7 +13,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.lattice import triangle_node
+from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
@@ -190,7 +190,7 @@ def test_the_dense_table_is_the_index(horizon: float) -> None:
                     for m in range(U + 1):
                         for a in range(m + 1):
                             one = table.index(c, (a, m - a), w, n, tau)
-                            assert dense[w, triangle_node(a, m - a)] == pytest.approx(one, abs=ROUNDING)
+                            assert dense[w, node_of_counts((a, m - a))] == pytest.approx(one, abs=ROUNDING)
 
 
 # ----------------------------------------------------------------------------------------------------------- files

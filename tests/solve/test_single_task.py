@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.lattice import triangle_node
+from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
@@ -61,7 +61,7 @@ def test_every_state_against_recursion(task: Task, U: int, lam: float) -> None:
         for w in range(U + 1):
             for m in range(U - w - n + 1):
                 for a in range(m + 1):
-                    ours = V[n, work.off[w] + work.stack.node_of[triangle_node(a, m - a)]]
+                    ours = V[n, work.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
                     assert ours == pytest.approx(float(oracle(a, m - a, w, n)), abs=ROUNDING)
 
 
@@ -117,7 +117,7 @@ def test_no_delay_is_above(task: Task, U: int, lam: float) -> None:
         for w in range(U - n + 1):
             for m in range(U - n - w + 1):
                 for a in range(m + 1):
-                    ours = V[n, work.off[w] + work.stack.node_of[triangle_node(a, m - a)]]
+                    ours = V[n, work.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
                     assert ours <= after_flight(task, endless, a, m - a, w) + ROUNDING
                     assert ours >= after_flight(task, task.R, a, m - a, w) - ROUNDING
                     if n == 0:

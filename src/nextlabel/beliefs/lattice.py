@@ -90,18 +90,6 @@ def level_of(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1, dtype=np.int64), np.diff(first))
 
 
-def triangle(depth: int) -> tuple[Ints, Ints]:
-    """``first`` and ``child`` of the binary lattice: node m(m+1)/2 + a has seen a ones among m labels."""
-    first, child, _ = simplex(2, depth)
-    return first, child
-
-
-def triangle_node(a: int, b: int) -> int:
-    """Node of the binary lattice with ``a`` ones and ``b`` zeros."""
-    m = a + b
-    return m * (m + 1) // 2 + a
-
-
 def triangle_counts(depth: int) -> tuple[Ints, Ints]:
     """For each node of the binary lattice: labels seen, and ones among them."""
     _, _, counts = simplex(2, depth)

@@ -23,12 +23,13 @@ matter, and looser with a short horizon. Cost: one pass over the classes for all
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
-from scipy.special import pdtr, pdtrc
+from scipy.special import pdtrc
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
@@ -39,7 +40,7 @@ from nextlabel.solve.grouping import group, score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, plain_lattices
-from nextlabel.solve.truncation import Cut, make_timeline, no_delay_depth
+from nextlabel.solve.truncation import Cut, expected_given, make_timeline, no_delay_depth
 
 #: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
@@ -66,10 +67,7 @@ class BoundCurve:
         U = np.asarray(budgets, dtype=np.float64)
         if not self.problem.finite:
             return U
-        mean = self.problem.mean_arrivals
-        # E[min(U, N)] = mean P(N <= U - 2) + U P(N >= U) for a Poisson number N of arrivals
-        few = np.where(U >= 2, mean * pdtr(np.maximum(U - 2, 0), mean), 0.0)
-        return np.asarray(few + np.where(U >= 1, U * pdtrc(np.maximum(U - 1, 0), mean), 0.0), dtype=np.float64)
+        return expected_given(U, self.problem.mean_arrivals)
 
     def value(self, budgets: Ints | Floats) -> Floats:
         """B(U), per task."""
@@ -97,11 +95,8 @@ class BoundCurve:
             return int(np.ceil(least - 1e-9))
         if least >= self.problem.mean_arrivals:
             return None
-        low, high = 0, int(np.ceil(self.problem.mean_arrivals + 40 * self.problem.mean_arrivals**0.5 + 40))
-        while low < high:
-            mid = (low + high) // 2
-            low, high = (low, mid) if float(self.arrivals(np.array([mid]))[0]) >= least else (mid + 1, high)
-        return low
+        most = int(np.ceil(self.problem.mean_arrivals + 40 * self.problem.mean_arrivals**0.5 + 40))
+        return bisect_left(range(most), least, key=lambda U: float(self.arrivals(np.array(U))))
 
 
 def bound_curve(problem: Problem, progress: Progress | None = None) -> BoundCurve:

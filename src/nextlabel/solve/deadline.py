@@ -41,16 +41,16 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.special import pdtr, pdtrc
+from scipy.special import pdtr
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.deadline import backward_deadline, integrate
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import Groups, TaskClass, check_groups, fresh_groups, whole
+from nextlabel.problem.tasks import Groups, check_groups, fresh_groups, whole
 from nextlabel.solve.per_arrival import BatchPrices, PriceSolver
 from nextlabel.solve.relaxed import after_labels, no_delay_values
-from nextlabel.solve.truncation import arrivals_by_time, make_cut
+from nextlabel.solve.truncation import arrivals_by_time, expected_given, layered_times, make_cut
 
 #: Steps of the search for prices, and at most: they are doubled until that takes off less than this share of the value.
 STEPS, MOST_STEPS, STEP_TOLERANCE = 512, 8192, 2e-5
@@ -112,7 +112,7 @@ def deadline_bound(problem: Problem, groups: Sequence[Any], labels_left: int) ->
         )
     present = present._replace(entry=entry.astype(np.int64))
     members = np.bincount(present.entry, present.members)
-    classes = tuple(_counted(problem.classes[int(c)], int(k)) for c, k in zip(used, members, strict=True))
+    classes = tuple(replace(problem.classes[int(c)], count=int(k)) for c, k in zip(used, members, strict=True))
     # Labels that were given before count for the truncation: a task's lattice begins with its first label.
     given = int((present.levels(problem.answers) + present.w) @ present.members)
     there, unit = in_units(replace(problem, classes=classes, budget=max(left + given, 1)))
@@ -132,10 +132,6 @@ def deadline_bound(problem: Problem, groups: Sequence[Any], labels_left: int) ->
         prices=unit * value.prices,
         come=value.come,
     )
-
-
-def _counted(entry: TaskClass, count: int) -> TaskClass:
-    return replace(entry, count=count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +197,7 @@ class _Sweep:
     def _bound(self, factors: Floats, steps: int) -> _Value:
         """The bound at the prices times e to the ``factors``, which are given at ``KNOTS``."""
         T, mu, cost = self.problem.horizon, self.problem.completion_rate, self.problem.label_cost
-        tau = spaced(T, mu, steps)
+        tau = layered_times(T, steps, mu)
         chance = self._comes_in(tau)
         worth = np.interp(T - tau[1:], self._at, self._worth) * np.exp(np.interp(mu * tau[1:], KNOTS, factors))
         price = worth * chance[1:]
@@ -247,20 +243,10 @@ def per_label_in_time(problem: Problem, found: BatchPrices, unit: float = 1.0) -
     return at[sure], np.maximum(worth[sure], 0.0)
 
 
-def spaced(length: float, mu: float, steps: int) -> Floats:
-    """Times left from 0 to ``length``: half of the steps even, half of them closer to the deadline."""
-    fine = np.expm1(np.linspace(0.0, np.log1p(mu * length), 4096)) / mu
-    fine[-1] = length
-    share = 0.5 * (fine / length + np.log1p(mu * fine) / np.log1p(mu * length))
-    return np.interp(np.linspace(0.0, 1.0, steps + 1), share, fine)
-
-
 def charged(price: Floats, come: Floats, left: int) -> float:
     """int E[min(n, N_y)] dy for prices of steps in which ``come`` workers are expected."""
     order = np.argsort(-price, kind="stable")
-    mean = np.cumsum(come[order])
-    given = left * pdtrc(left - 1, mean) + mean * pdtr(left - 2, mean) if left > 1 else min(left, 1) * -np.expm1(-mean)
-    return float(given @ -np.diff(price[order], append=0.0))
+    return float(expected_given(left, np.cumsum(come[order])) @ -np.diff(price[order], append=0.0))
 
 
 #: Layers, and steps between all of them at most: with more arrivals there is no martingale.
@@ -302,7 +288,7 @@ def timed_values(problem: Problem) -> TimedValues:
     plan = solver.solve(fresh_groups(problem.classes), problem.budget)
     T, mu = problem.horizon, problem.completion_rate
     starts, rates = problem.rate_pieces
-    even = spaced(T, mu, LAYERS)
+    even = layered_times(T, LAYERS, mu)
     tau = np.union1d(even, T - starts[1:])
     tau = tau[np.append(True, np.diff(tau) > 1e-12 * T)]
     tau[-1] = T

@@ -249,12 +249,25 @@ NO_STEPS = StepWeights(np.zeros((2, 1, 1, 4)), np.zeros((2, 1, 1)), np.zeros(1, 
 
 def _spaced(length: float, m: int, spacing: str, rate: float) -> Floats:
     """m + 1 times from 0 to ``length``."""
-    even = np.linspace(0.0, 1.0, m + 1)
     if spacing == "even" or rate * length <= STIFF:
-        return np.asarray(length * even ** (GRADING if spacing == "graded" else 1.0), dtype=np.float64)
+        power = GRADING if spacing == "graded" else 1.0
+        return np.asarray(length * np.linspace(0.0, 1.0, m + 1) ** power, dtype=np.float64)
+    return layered_times(length, m, rate)
+
+
+def layered_times(length: float, m: int, rate: float) -> Floats:
+    """m + 1 times from 0 to ``length``: half of the steps even, half of them even in log(1 + rate time)."""
     fine = np.linspace(0.0, np.log1p(rate * length), 4096)
     at = np.expm1(fine) / rate
-    return np.interp(even, 0.5 * (fine / fine[-1] + at / at[-1]), at)
+    at[-1] = length
+    return np.interp(np.linspace(0.0, 1.0, m + 1), 0.5 * (fine / fine[-1] + at / length), at)
+
+
+def expected_given(left: Floats | int, mean: Floats | float) -> Floats:
+    """E[min(left, N)] for a Poisson number N of arrivals: mean P(N <= left - 2) + left P(N >= left)."""
+    n = np.asarray(left, dtype=np.float64)
+    few = np.where(n >= 2, mean * pdtr(np.maximum(n - 2, 0), mean), 0.0)
+    return np.asarray(few + np.where(n >= 1, n * pdtrc(np.maximum(n - 1, 0), mean), 0.0), dtype=np.float64)
 
 
 def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:

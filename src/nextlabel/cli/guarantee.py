@@ -103,9 +103,7 @@ def guarantee(
     with working(f"Reading {results}"):
         from nextlabel.crowd.guarantee import Guarantee
         from nextlabel.crowd.guarantee import guarantee as freeze
-        from nextlabel.files.gold import read_answers
-        from nextlabel.files.labels import read_labels
-        from nextlabel.files.results import read_results
+        from nextlabel.files.labels import read_answers, read_labels, read_results
 
         table = read_results(results, task=task_column, label=label_column)
         crowd = None if labels is None else read_labels(labels)
@@ -230,9 +228,9 @@ def _write_items(tasks: list[str], path: Path, items: str | None, task_column: s
 
 def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
     from nextlabel.files.columns import cell_text
-    from nextlabel.files.open_table import Table, read_source, table_of_objects
+    from nextlabel.files.tables import open_table
 
-    def read(table: Table) -> dict[str, dict[str, Any]]:
+    with open_table(items, "items") as table:
         if task_column not in table.columns:
             raise InputError(f"{items} has no column {task_column!r}.", "Name the items' column with --task-column.")
         at = table.columns.index(task_column)
@@ -244,8 +242,6 @@ def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
             for batch in table.batches()
             for cells in zip(*batch.columns, strict=True)
         }
-
-    return read_source(items, "items", read, lambda values, name: read(table_of_objects(values, name, "json")))
 
 
 def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import pairwise
@@ -57,9 +57,8 @@ from scipy.special import expit, gammaln, logit
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import folded
-from nextlabel.files.labels import LabelTable
-from nextlabel.files.results import ResultTable, read_results
+from nextlabel.files.columns import cell_text, folded
+from nextlabel.files.labels import LabelTable, ResultTable, read_results
 from nextlabel.files.write import whole_file
 from nextlabel.prose import counted
 
@@ -729,6 +728,8 @@ def guarantee(
     """
     eps, confidence, q = _share("at_most_wrong", at_most_wrong), _share("sure", sure), exactly(expert_wrong)
     table = results if isinstance(results, ResultTable) else read_results(results, task=task, label=label)
+    # the record is JSON, and answers come from files: names are words here, whatever type they came with
+    table = replace(table, tasks=tuple(map(cell_text, table.tasks)), labels=tuple(map(cell_text, table.labels)))
     place = {name: k for k, name in enumerate(table.tasks)}
     truth = {str(name): str(said) for name, said in (known or {}).items()}
     strange = [name for name in truth if name not in place]

@@ -9,7 +9,7 @@ import pytest
 from nextlabel.campaign.records import Visit
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError
-from nextlabel.integrations.prolific import StatusChange
+from nextlabel.integrations.platform import StatusChange
 from stores import everything, simple
 
 WORKER = "prolific:p1"
@@ -28,7 +28,7 @@ def label(service: CampaignService, id: str, worker: str = WORKER) -> None:
 
 def says(service: CampaignService, status: str, submission: str = "s1", at: float | None = None, **more: object) -> str:
     when = service.clock() if at is None else at
-    return service.visits.status_changed(StatusChange(submission, "p1", status), when, **more)  # type: ignore[arg-type]
+    return service.visits.status_changed("prolific", StatusChange(submission, "p1", status), when, **more)  # type: ignore[arg-type]
 
 
 def standing(service: CampaignService, id: str, worker: str = WORKER) -> tuple[str, str]:
@@ -105,7 +105,7 @@ def test_events_that_come_late_or_are_about_others_do_nothing(service: CampaignS
     label(service, id)
     assert says(service, "RETURNED", submission="elsewhere") == "unknown"
     stranger = StatusChange("s1", "p2", "RETURNED")
-    assert service.visits.status_changed(stranger, now) == "unknown"
+    assert service.visits.status_changed("prolific", stranger, now) == "unknown"
     assert says(service, "APPROVED", at=now) == "kept"
     assert says(service, "RETURNED", at=now - 60) == "outdated"
     assert standing(service, id) == ("active", "") and service.store.visits.of(id)[0].status == "APPROVED"
@@ -160,7 +160,7 @@ def test_bonuses(service: CampaignService) -> None:
         "WorkerId,AssignmentId,BonusAmount,Reason\nA0,3X0,0.18,Labels in Kettles\nA2,3X2,0.05,Labels in Kettles\n"
     )
     says(service, "REJECTED", submission="s1")  # of another participant: unknown
-    service.visits.status_changed(StatusChange("s0", "p0", "REJECTED"), service.clock())
+    service.visits.status_changed("prolific", StatusChange("s0", "p0", "REJECTED"), service.clock())
     assert service.visits.bonus_csv(id, "prolific", 0.125) == "p2,0.13\n"
     with pytest.raises(InputError, match="reward"):
         service.visits.bonuses(id, "mturk", -1.0)

@@ -11,6 +11,7 @@ import pytest
 
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk
+from nextlabel.integrations.platform import Bonus
 
 SITES = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 #: The requester guide's example of what is added to the address.
@@ -65,7 +66,7 @@ def test_the_external_question_is_the_schemas() -> None:
 
 
 def test_bonuses_are_the_arguments_of_send_bonus() -> None:
-    table = mturk.bonus_csv([("A1", "3X", Decimal("0.40"))], 'Labels in "a, b"')
+    table = mturk.MechanicalTurk().bonus_csv([Bonus("A1", "3X", Decimal("0.40"))], 'Labels in "a, b"')
     assert list(csv.DictReader(io.StringIO(table))) == [
         {"WorkerId": "A1", "AssignmentId": "3X", "BonusAmount": "0.40", "Reason": 'Labels in "a, b"'}
     ]

@@ -9,6 +9,7 @@ import pytest
 
 from nextlabel.errors import FileFormatError, InputError, TokenError
 from nextlabel.integrations import prolific
+from nextlabel.integrations.platform import Bonus
 
 SECRET = "cGNqFPb6y0RT3XO9XVSessBDYIbHQ"
 AT = 1_731_760_000.0
@@ -82,22 +83,22 @@ def test_events_are_in_the_order_in_which_they_were_sent() -> None:
     ],
 )  # fmt: skip
 def test_what_a_status_means(status: str, meaning: str) -> None:
-    assert prolific.meaning_of(status) == meaning
+    assert prolific.Prolific().meaning_of(status) == meaning
 
 
 def test_the_study_link_has_the_placeholders_of_prolific() -> None:
-    assert prolific.STUDY_QUERY == (
+    assert prolific.Prolific.query == (
         "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     )
-    assert prolific.completion_address("C1") == "https://app.prolific.com/submissions/complete?cc=C1"
+    assert prolific.Prolific().completion_address("C1") == "https://app.prolific.com/submissions/complete?cc=C1"
 
 
 def test_bonuses_are_a_participant_and_an_amount_to_a_line() -> None:
-    assert prolific.bonus_csv([("60ffe5c8371090c7041d43f8", Decimal("4.25"))]) == "60ffe5c8371090c7041d43f8,4.25\n"
+    assert prolific.Prolific().bonus_csv([Bonus("60ffe5c8", "", Decimal("4.25"))], "") == "60ffe5c8,4.25\n"
 
 
 def test_an_export_is_read_and_another_table_refused() -> None:
     found = prolific.read_export(io.BytesIO(EXPORT.encode()), "export.csv")
-    assert [(one.submission[-2:], one.status) for one in found] == [("c9", "RETURNED"), ("d0", "AWAITING REVIEW")]
+    assert [(one.visit[-2:], one.status) for one in found] == [("c9", "RETURNED"), ("d0", "AWAITING REVIEW")]
     with pytest.raises(FileFormatError, match="no column 'Submission id'"):
         prolific.read_export(io.BytesIO(b"worker,label\nann,1\n"), "labels.csv")

@@ -1,6 +1,6 @@
 """What platforms say of their workers: visits that begin, submissions that end, and bonuses to be paid.
 
-What a status of Prolific means for a worker is in ``integrations.prolific``. Here it becomes commands on the campaign:
+What a status means for a worker is in ``integrations.platform``. Here it becomes commands on the campaign:
 
 ========== ===========================================================================================================
 meaning    what happens
@@ -18,7 +18,6 @@ alone. Everything can be repeated: a platform sends an event again until it gets
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
@@ -28,28 +27,16 @@ from nextlabel.campaign.records import Visit
 from nextlabel.campaign.worker_commands import set_standing
 from nextlabel.campaigns.worker_reports import MOST_WORKERS, report_of
 from nextlabel.errors import InputError
-from nextlabel.integrations import mturk, prolific
+from nextlabel.integrations.platform import Bonus, Meaning, Platform, StatusChange
+from nextlabel.integrations.platforms import find_platform
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
-Platform = Literal["prolific", "mturk"]
-PLATFORMS: Final[tuple[Platform, ...]] = ("prolific", "mturk")
-#: How the reason begins for which a platform's status has blocked a worker.
-REASON: Final = "Prolific: "
-#: unknown: no such visit here; outdated: something newer is known; others as in ``integrations.prolific``.
+#: unknown: no such visit here; outdated: something newer is known; others as in ``integrations.platform``.
 Effect = Literal["unknown", "outdated", "kept", "ended", "rejected"]
-EFFECTS: Final[dict[prolific.Meaning, Effect]] = {"keeps": "kept", "ends": "ended", "rejects": "rejected"}
+EFFECTS: Final[dict[Meaning, Effect]] = {"keeps": "kept", "ends": "ended", "rejects": "rejected"}
 _CENT: Final = Decimal("0.01")
-
-
-@dataclass(frozen=True, slots=True)
-class Bonus:
-    """What is still to be paid to a worker for a visit."""
-
-    worker: str
-    visit: str
-    amount: Decimal
 
 
 class PlatformVisits:
@@ -59,46 +46,44 @@ class PlatformVisits:
         self._service = campaign_service
         self._lock = Lock()  # two statuses of one submission follow one another
 
-    def begin(self, campaign: str, worker: str, platform: Platform, id: str, study: str) -> Visit:
+    def begin(self, campaign: str, worker: str, platform: str, id: str, study: str) -> Visit:
         """A worker comes, perhaps again; whoever was blocked because an earlier visit had ended gets tasks again."""
         visits = self._service.store.visits
         known = [one for one in visits.find(platform, id) if one.campaign == campaign]
         if known:
             return known[0]
         earlier = visits.of(campaign, platform, worker)
-        rejected = any(prolific.meaning_of(one.status) == "rejects" for one in earlier)
+        sender = find_platform(platform)
+        rejected = any(sender.meaning_of(one.status) == "rejects" for one in earlier)
 
         def enter(commands: Commands) -> int:
             tally = commands.state.find_worker(worker)
             if tally is None:
                 return 0
-            if tally.standing == "blocked" and tally.reason.startswith(REASON) and not rejected:
+            if tally.standing == "blocked" and tally.reason.startswith(_reason(platform)) and not rejected:
                 set_standing(commands, worker, "active")
             return tally.labels
 
         before = self._service.run(campaign, enter)
         return visits.add(Visit(campaign, platform, id, worker, study, self._service.clock(), before))
 
-    def status_changed(self, change: prolific.StatusChange, at: float, drops: Collection[str] = ()) -> Effect:
-        """Prolific says that a submission has a status; labels are dropped for rejections, and for ``drops``."""
-        worker = prolific.PREFIX + change.participant
+    def status_changed(self, platform: str, change: StatusChange, at: float, drops: Collection[str] = ()) -> Effect:
+        """A platform says that a visit has a status; labels are dropped for rejections, and for ``drops``."""
+        worker = find_platform(platform).prefix + change.worker
         with self._lock:
-            found = self._service.store.visits.find(prolific.PLATFORM, change.submission)
-            effects = [self._apply(one, change.status, at, drops) for one in found if one.worker == worker]
+            known = self._service.store.visits.find(platform, change.visit)
+            effects = [self._apply(one, change.status, at, drops) for one in known if one.worker == worker]
         return effects[0] if effects else "unknown"
 
     def statuses_changed(
-        self, campaign: str, changes: Iterable[prolific.StatusChange], drops: Collection[str] = ()
+        self, campaign: str, platform: str, changes: Iterable[StatusChange], drops: Collection[str] = ()
     ) -> dict[Effect, int]:
-        """The same for a list of submissions, as it is now; those of other campaigns are left out."""
-        known, now = (
-            {one.id for one in self._service.store.visits.of(campaign, prolific.PLATFORM)},
-            self._service.clock(),
-        )
+        """The same for a list of visits, as it is now; those of other campaigns are left out."""
+        known, now = {one.id for one in self._service.store.visits.of(campaign, platform)}, self._service.clock()
         effects: dict[Effect, int] = {}
         for change in changes:
-            if change.submission in known:
-                effect = self.status_changed(change, now, drops)
+            if change.visit in known:
+                effect = self.status_changed(platform, change, now, drops)
                 effects[effect] = effects.get(effect, 0) + 1
         return effects
 
@@ -107,24 +92,19 @@ class PlatformVisits:
         visits = self._service.store.visits
         if visit.status_at is not None and visit.status_at > at:
             return "outdated"
-        meaning = prolific.meaning_of(status)
+        platform = find_platform(visit.platform)
+        meaning = platform.meaning_of(status)
         if visits.of(visit.campaign, visit.platform, visit.worker)[-1].id == visit.id:
-            reason = f"{REASON}submission {visit.id} is {prolific.normal_status(status).lower()}"
-            known = self._service.run(visit.campaign, lambda commands: _stand(commands, visit.worker, meaning, reason))
-            if known and self._drops(status, drops):
+            reason = f"{_reason(visit.platform)}submission {visit.id} is {platform.normal_status(status).lower()}"
+            known = self._service.run(visit.campaign, lambda commands: _stand(commands, visit, meaning, reason))
+            if known and _drops(platform, status, drops):
                 self._service.drop_labels(visit.campaign, visit.worker, reason)
-            elif known and self._drops(visit.status, drops):
+            elif known and _drops(platform, visit.status, drops):
                 self._service.restore_labels(visit.campaign, visit.worker)
         visits.set_status(visit, status, at)
         return EFFECTS[meaning]
 
-    @staticmethod
-    def _drops(status: str, drops: Collection[str]) -> bool:
-        return prolific.meaning_of(status) == "rejects" or (
-            bool(status) and prolific.normal_status(status) in {prolific.normal_status(one) for one in drops}
-        )
-
-    def bonuses(self, campaign: str, platform: Platform, reward: float = 0.0) -> list[Bonus]:
+    def bonuses(self, campaign: str, platform: str, reward: float = 0.0) -> list[Bonus]:
         """What each worker of a platform is owed beyond the ``reward`` that it pays for a visit, most first.
 
         Those whose submission was rejected get none, and nobody gets less than a cent.
@@ -143,36 +123,46 @@ class PlatformVisits:
         for one in self._service.store.visits.of(campaign, platform):
             newest[one.worker] = one
             rewards[one.worker] = rewards.get(one.worker, Decimal(0)) + Decimal(str(reward))
-        prefix = {"prolific": prolific.PREFIX, "mturk": mturk.PREFIX}[platform]
-        found = []
+        sender = find_platform(platform)
+        bonuses = []
         for tally in self._service.store.workers(campaign, MOST_WORKERS):
             visit = newest.get(tally.worker)
-            if not tally.worker.startswith(prefix) or (platform == mturk.PLATFORM and visit is None):
+            if not tally.worker.startswith(sender.prefix) or (sender.bonus_needs_visit and visit is None):
                 continue
-            if visit is not None and prolific.meaning_of(visit.status) == "rejects":
+            if visit is not None and sender.meaning_of(visit.status) == "rejects":
                 continue
             paid = rewards.get(tally.worker, Decimal(str(reward)))
             amount = (Decimal(str(report_of(tally, pay).amount)) - paid).quantize(_CENT, ROUND_HALF_UP)
             if amount >= _CENT:
-                found.append(Bonus(tally.worker.removeprefix(prefix), "" if visit is None else visit.id, amount))
-        return sorted(found, key=lambda one: (-one.amount, one.worker))
+                id = "" if visit is None else visit.id
+                bonuses.append(Bonus(tally.worker.removeprefix(sender.prefix), id, amount))
+        return sorted(bonuses, key=lambda one: (-one.amount, one.worker))
 
-    def bonus_csv(self, campaign: str, platform: Platform, reward: float = 0.0) -> str:
+    def bonus_csv(self, campaign: str, platform: str, reward: float = 0.0) -> str:
         """The same in the form that the platform takes."""
-        found = self.bonuses(campaign, platform, reward)
-        if platform == prolific.PLATFORM:
-            return prolific.bonus_csv((one.worker, one.amount) for one in found)
         row = self._service.store.row(campaign)
         reason = f"Labels in {row.config.name or campaign}"
-        return mturk.bonus_csv(((one.worker, one.visit, one.amount) for one in found), reason)
+        return find_platform(platform).bonus_csv(self.bonuses(campaign, platform, reward), reason)
 
 
-def _stand(commands: Commands, worker: str, meaning: prolific.Meaning, reason: str) -> bool:
+def _reason(platform: str) -> str:
+    """How the reason begins for which a platform's status has blocked a worker."""
+    return f"{find_platform(platform).title}: "
+
+
+def _drops(platform: Platform, status: str, drops: Collection[str]) -> bool:
+    """Whether labels are dropped for a status."""
+    named = bool(status) and platform.normal_status(status) in {platform.normal_status(one) for one in drops}
+    return named or platform.meaning_of(status) == "rejects"
+
+
+def _stand(commands: Commands, visit: Visit, meaning: Meaning, reason: str) -> bool:
     """Block a worker whose visit has ended, or take that back; False if they never had a task."""
+    worker = visit.worker
     tally = commands.state.find_worker(worker)
     if tally is None:
         return False
-    by_platform = tally.reason.startswith(REASON)
+    by_platform = tally.reason.startswith(_reason(visit.platform))
     if meaning == "keeps":
         if tally.standing == "blocked" and by_platform:
             set_standing(commands, worker, "active")

@@ -17,7 +17,6 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
-    from nextlabel.campaigns.visits import Platform
 
 prolific = typer.Typer(help="Run a campaign as a study on Prolific.", no_args_is_help=True)
 mturk = typer.Typer(help="Run a campaign as a HIT on Amazon Mechanical Turk.", no_args_is_help=True)
@@ -36,7 +35,7 @@ def study(id: Id, public_url: PublicUrl = None, db: Db = DB, as_json: Json = Fal
     NEXTLABEL_PROLIFIC_SECRET. Without one, see 'nextlabel prolific statuses'.
     """
     with service_at(db) as service:
-        from nextlabel.integrations.prolific import STUDY_QUERY
+        from nextlabel.integrations.prolific import Prolific
         from nextlabel.service.app_state import link_warning
         from nextlabel.service.links import LinkSigner, join_url
         from nextlabel.service.routes.platforms import hook_url
@@ -44,7 +43,8 @@ def study(id: Id, public_url: PublicUrl = None, db: Db = DB, as_json: Json = Fal
 
         row = service.store.row(id)
         settings = ServiceSettings(public_url=public_url)
-        address = join_url(settings.base_url, LinkSigner.of(service.store, settings.key_file).join_token(id))
+        token = LinkSigner.of(service.store, settings.key_file).join_token(id)
+        address = Prolific().link(join_url(settings.base_url, token))
         hook, code = hook_url(settings.base_url), row.config.completion_code
         notes = notes_on(row, needs_code=True)
         warning = link_warning(settings.base_url)
@@ -52,9 +52,9 @@ def study(id: Id, public_url: PublicUrl = None, db: Db = DB, as_json: Json = Fal
             notes.append(warning)
             say(f"warning: {warning}")
     if as_json:
-        print_json({"study_url": address + STUDY_QUERY, "completion_code": code, "hook": hook, "warnings": notes})
+        print_json({"study_url": address, "completion_code": code, "hook": hook, "warnings": notes})
         return
-    sys.stdout.write(f"study\t{address}{STUDY_QUERY}\ncode\t{code or '-'}\nwebhook\t{hook}\n")
+    sys.stdout.write(f"study\t{address}\ncode\t{code or '-'}\nwebhook\t{hook}\n")
 
 
 @prolific.command()
@@ -83,7 +83,7 @@ def statuses(
         from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
-        effects = service.visits.statuses_changed(id, changes, ServiceSettings().drop_statuses)
+        effects = service.visits.statuses_changed(id, "prolific", changes, ServiceSettings().drop_statuses)
         found = service.store.visits.of(id, "prolific")
     if file is not None:
         done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
@@ -153,7 +153,7 @@ def mturk_bonus(id: Id, reward: Reward = "0", save: SaveBonuses = None, db: Db =
     write_bonuses(id, "mturk", reward, save, db, as_json)
 
 
-def write_bonuses(id: str, platform: Platform, reward: str, save: str | None, db: str, as_json: bool) -> None:
+def write_bonuses(id: str, platform: str, reward: str, save: str | None, db: str, as_json: bool) -> None:
     """Write what workers are owed, in the platform's form; the sum on stderr."""
     paid = number_of("--platform-reward", reward)
     target = None if save is None else checked_file("--save", save)

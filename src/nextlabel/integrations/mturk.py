@@ -24,16 +24,13 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterable, Mapping
-from decimal import Decimal
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from nextlabel.errors import InputError
+from nextlabel.integrations.platform import Bonus, Platform
 
-PLATFORM: Final = "mturk"
-#: What workers are called who came from MTurk: this, and their id.
-PREFIX: Final = f"{PLATFORM}:"
 ASSIGNMENT, HIT, WORKER, SUBMIT_TO = "assignmentId", "hitId", "workerId", "turkSubmitTo"
 #: What MTurk sends instead of an assignment's id during a preview.
 PREVIEW: Final = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -108,10 +105,17 @@ def external_question(address: str, height: int = 0) -> str:
     )
 
 
-def bonus_csv(bonuses: Iterable[tuple[str, str, Decimal]], reason: str) -> str:
-    """A table with the arguments of SendBonus: worker, assignment, amount in US dollars, and why."""
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(BONUS_COLUMNS)
-    lines.writerows((worker, assignment, amount, reason) for worker, assignment, amount in bonuses)
-    return out.getvalue()
+class MechanicalTurk(Platform):
+    """Mechanical Turk, which shows the page in a frame and pays bonuses for assignments."""
+
+    name, title, worker, visit, study = "mturk", "Mechanical Turk", WORKER, ASSIGNMENT, HIT
+    framed = bonus_needs_visit = True
+    currency = "in US dollars"
+
+    def bonus_csv(self, bonuses: Iterable[Bonus], reason: str) -> str:
+        """A table with the arguments of SendBonus: worker, assignment, amount in US dollars, and why."""
+        out = io.StringIO()
+        lines = csv.writer(out, lineterminator="\n")
+        lines.writerow(BONUS_COLUMNS)
+        lines.writerows((one.worker, one.visit, one.amount, reason) for one in bonuses)
+        return out.getvalue()

@@ -23,23 +23,15 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from typing import IO, Final, Literal, NamedTuple
+from typing import IO, ClassVar, Final
 
 from nextlabel.errors import FileFormatError, InputError, TokenError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.tables import read_table
+from nextlabel.integrations.platform import Meaning, Platform, StatusChange
 from nextlabel.prose import listed
 
-PLATFORM: Final = "prolific"
-#: What workers are called who came from Prolific: this, and their id.
-PREFIX: Final = f"{PLATFORM}:"
 PARTICIPANT, STUDY, SUBMISSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
-#: What a study's address ends with; Prolific puts the ids in place of the names in braces.
-STUDY_QUERY: Final = "?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in (PARTICIPANT, STUDY, SUBMISSION))
-#: Where participants go when they have finished.
-COMPLETE: Final = "https://app.prolific.com/submissions/complete?cc="
-SITE: Final = "app.prolific.com"
 
 SIGNATURE, SIGNED_AT, SENT_AT = "x-prolific-request-signature", "x-prolific-request-timestamp", "x-timestamp"
 #: The columns of an export of submissions that matter here.
@@ -48,39 +40,24 @@ STATUS_CHANGE: Final = "submission.status.change"
 #: A signed request that is older or newer than so many seconds is refused; what was not delivered is sent again.
 MAX_AGE_S: Final = 86_400.0
 
-Meaning = Literal["keeps", "ends", "rejects"]
-MEANINGS: Final[dict[str, Meaning]] = {
-    "RESERVED": "keeps", "ACTIVE": "keeps", "AWAITING REVIEW": "keeps", "APPROVED": "keeps",
-    "PARTIALLY APPROVED": "keeps", "SCREENED OUT": "keeps", "RETURNED": "ends", "TIMED OUT": "ends",
-    "REJECTED": "rejects",
-}  # fmt: skip
 _BAD_SIGNATURE = (
     "the request was not signed by Prolific with the secret of this service.",
     "Create a secret at Prolific (POST /api/v1/hooks/secrets/) and put it into NEXTLABEL_PROLIFIC_SECRET.",
 )
 
 
-class StatusChange(NamedTuple):
-    """A submission has another status."""
+class Prolific(Platform):
+    """Prolific; its link has the names in braces that it puts ids in place of."""
 
-    submission: str
-    participant: str
-    status: str
-
-
-def completion_address(code: str) -> str:
-    """Where a participant goes with a completion code."""
-    return COMPLETE + code
-
-
-def normal_status(status: str) -> str:
-    """A status in one spelling: Prolific writes TIMED-OUT, AWAITING REVIEW and AWAITING_REVIEW."""
-    return " ".join(status.upper().replace("_", " ").replace("-", " ").split())
-
-
-def meaning_of(status: str) -> Meaning:
-    """What a status means for the work of a participant; one that is not known changes nothing."""
-    return MEANINGS.get(normal_status(status), "keeps")
+    name, title, worker, visit, study = "prolific", "Prolific", PARTICIPANT, SUBMISSION, STUDY
+    query = "?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in (PARTICIPANT, STUDY, SUBMISSION))
+    complete = "https://app.prolific.com/submissions/complete?cc="
+    currency = "in the study’s currency"
+    meanings: ClassVar[Mapping[str, Meaning]] = {
+        "RESERVED": "keeps", "ACTIVE": "keeps", "AWAITING REVIEW": "keeps", "APPROVED": "keeps",
+        "PARTIALLY APPROVED": "keeps", "SCREENED OUT": "keeps", "RETURNED": "ends", "TIMED OUT": "ends",
+        "REJECTED": "rejects",
+    }  # fmt: skip
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
@@ -130,7 +107,7 @@ def read_status_change(body: bytes) -> StatusChange | None:
 def read_export(stream: IO[bytes], name: str) -> list[StatusChange]:
     """The submissions of the file that Prolific's page of a study has under 'Export'."""
     table = read_table(stream, name)
-    header = [normal_status(column).lower() for column in table.columns]
+    header = [Prolific().normal_status(column).lower() for column in table.columns]
     missing = [column for column in EXPORT_COLUMNS if header.count(column) != 1]
     if missing:
         raise FileFormatError(
@@ -144,11 +121,6 @@ def read_export(stream: IO[bytes], name: str) -> list[StatusChange]:
             if all(change):
                 changes.append(change)
     return changes
-
-
-def bonus_csv(amounts: Iterable[tuple[str, Decimal]]) -> str:
-    """What 'Bulk bonus payment' takes: a line 'participant,amount' for each, without a header."""
-    return "".join(f"{participant},{amount}\n" for participant, amount in amounts)
 
 
 def _seconds(text: str) -> float | None:

@@ -47,21 +47,12 @@ from itsdangerous.url_safe import URLSafeSerializer
 from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK
 from nextlabel.errors import InputError, TokenError
-from nextlabel.integrations import mturk, prolific
+from nextlabel.integrations.platforms import PLATFORMS
 from nextlabel.service.access import AccessState, read_access
 from nextlabel.service.settings import PREFIX
 from nextlabel.store.sql import SqlStore
 
 WORKER, JOIN, AUDIT = "w3", "j3", "a3"
-
-#: The parameters in which platforms pass the worker's id, and the prefix of the worker's name: nobody can join under
-#: the name of a worker who has a personal link.
-PLATFORMS = {
-    prolific.PARTICIPANT: prolific.PLATFORM,
-    mturk.WORKER: mturk.PLATFORM,
-    "participant": "participant",
-    "worker": "joined",
-}
 
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
@@ -152,13 +143,15 @@ class LinkSigner:
         campaign = self.read_join(token)
         if campaign is None:
             raise TokenError(*INVALID_LINK)
-        for name, platform in PLATFORMS.items():
-            participant = parameters.get(name)
+        for platform in PLATFORMS.values():
+            participant = parameters.get(platform.worker)
             if participant is not None:
                 if not is_participant(participant):
-                    raise InputError(f"{name} is not a worker's id.", "Use 1 to 128 letters, digits and . _ @ -.")
-                return self.worker_token(campaign, f"{platform}:{participant}")
-        raise InputError("the address does not say who joins.", f"Add one of {', '.join(PLATFORMS)} to it.")
+                    what = f"{platform.worker} is not a worker's id."
+                    raise InputError(what, "Use 1 to 128 letters, digits and . _ @ -.")
+                return self.worker_token(campaign, platform.prefix + participant)
+        known = ", ".join(platform.worker for platform in PLATFORMS.values())
+        raise InputError("the address does not say who joins.", f"Add one of {known} to it.")
 
     def sign(self, kind: str, payload: list[Any]) -> str:
         """A token of some kind."""
@@ -195,7 +188,7 @@ def worker_url(base: str, token: str) -> str:
 
 
 def join_url(base: str, token: str) -> str:
-    """The address for a platform, which adds one of the parameters of ``PLATFORMS``."""
+    """The address for a platform, which adds the worker's id (``integrations.platform``)."""
     return f"{base}/j/{token}"
 
 

@@ -33,8 +33,9 @@ from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, JoinLink, WorkerLink
-from nextlabel.campaigns.visits import Effect, Platform
+from nextlabel.campaigns.visits import Effect
 from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.integrations.platforms import PlatformName
 from nextlabel.prose import iso_or_none
 
 B = TypeVar("B", bound="RequestBody")
@@ -110,14 +111,14 @@ class WorkersQuery(QueryParameters):
 class VisitsQuery(QueryParameters):
     """Which visits of platforms' workers."""
 
-    platform: Platform | None = Field(None, description="Left out: of all platforms")
+    platform: PlatformName | None = Field(None, description="Left out: of all platforms")
     limit: int = Field(1000, ge=1, le=100_000)
 
 
 class BonusesQuery(QueryParameters):
     """Whose workers are paid, and what the platform pays them for a visit already."""
 
-    platform: Platform
+    platform: PlatformName
     reward: float = Field(0.0, ge=0, le=100_000, allow_inf_nan=False)
 
 

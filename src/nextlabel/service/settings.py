@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from nextlabel.errors import InputError
-from nextlabel.integrations.prolific import MEANINGS, normal_status
+from nextlabel.integrations.prolific import Prolific
 
 LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
@@ -123,9 +123,9 @@ class ServiceSettings(BaseSettings):
     @field_validator("prolific_drops")
     @classmethod
     def _check_drops(cls, statuses: str) -> str:
-        names = [normal_status(name) for name in _listed(statuses)]
+        names = [Prolific().normal_status(name) for name in _listed(statuses)]
         for name in names:
-            if MEANINGS.get(name) not in ("ends", "rejects"):
+            if Prolific().meaning_of(name) == "keeps":
                 raise InputError(f"{name!r} is not a status that ends a submission.", "Give e.g. RETURNED.")
         return ", ".join(names)
 

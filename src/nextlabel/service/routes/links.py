@@ -6,7 +6,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 
 from nextlabel.campaigns.status import CampaignLinks, JoinLink, WorkerLink
-from nextlabel.integrations.prolific import STUDY_QUERY
+from nextlabel.integrations.prolific import Prolific
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId, campaign_id
 from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
@@ -47,6 +47,6 @@ def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:
     return CampaignLinks(
         id,
         tuple(WorkerLink(worker, token, worker_url(base, token)) for worker, token in tokens),
-        JoinLink(join, url, url + STUDY_QUERY, frame_url(base, join)),
+        JoinLink(join, url, Prolific().link(url), frame_url(base, join)),
         link_warning(base) or None,
     )

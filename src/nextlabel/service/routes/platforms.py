@@ -8,7 +8,6 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.visits import Platform
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.service.app_state import app_state
@@ -26,7 +25,8 @@ from nextlabel.service.openapi import Responses, body_of, problems
 
 router = APIRouter(tags=["platforms"])
 #: Where Prolific sends its events.
-HOOK = "/hooks/prolific"
+PROLIFIC = prolific.Prolific.name
+HOOK = f"/hooks/{PROLIFIC}"
 _NO_SECRET = (
     "this service takes no events of Prolific.",
     "Put the secret of Prolific's webhooks into NEXTLABEL_PROLIFIC_SECRET.",
@@ -64,7 +64,8 @@ async def prolific_event(request: Request) -> dict[str, Any]:
     if change is None:
         return {"effect": "unknown"}
     at = prolific.sent_at(request.headers, now)
-    return {"effect": await to_thread.run_sync(service.visits.status_changed, change, at, settings.drop_statuses)}
+    take = service.visits.status_changed
+    return {"effect": await to_thread.run_sync(take, PROLIFIC, change, at, settings.drop_statuses)}
 
 
 @router.get("/campaigns/{campaign}/visits", responses=problems(404), response_model=VisitsResponse)
@@ -82,7 +83,7 @@ def show_bonuses(campaign: CampaignId, request: Request, page: Annotated[Bonuses
     return bonus_file(request, campaign_id(campaign), page.platform, page.reward)
 
 
-def bonus_file(request: Request, id: str, platform: Platform, reward: float) -> Response:
+def bonus_file(request: Request, id: str, platform: str, reward: float) -> Response:
     """The file of bonuses."""
     text = app_state(request).campaign_service.visits.bonus_csv(id, platform, reward)
     attached = {"content-disposition": f'attachment; filename="{id}-{platform}-bonuses.csv"'}

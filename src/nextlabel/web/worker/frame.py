@@ -55,6 +55,7 @@ from nextlabel.web.worker.texts import DEFAULT, texts_for, worker_texts
 
 router = APIRouter(include_in_schema=False)
 KIND = "f1"
+TURK = mturk.MechanicalTurk()
 #: Tasks that are looked through for one to show in a preview: control questions are not shown.
 LOOKED_AT = 50
 
@@ -122,10 +123,10 @@ async def frame_link(token: str, request: Request) -> Response:
     if mturk.is_preview(request.query_params):
         return await to_thread.run_sync(_preview, request, campaign)
     assignment = mturk.read_assignment(request.query_params, state.settings.submit_origins)
-    worker = mturk.PREFIX + assignment.worker
+    worker = TURK.prefix + assignment.worker
     state.limits.check_join(address_of(request.scope), campaign, worker)
     visits = state.campaign_service.visits
-    visit = await to_thread.run_sync(visits.begin, campaign, worker, mturk.PLATFORM, assignment.id, assignment.hit)
+    visit = await to_thread.run_sync(visits.begin, campaign, worker, TURK.name, assignment.id, assignment.hit)
     versions = (state.links.version(campaign, worker), state.links.version(campaign, JOIN_LINK))
     key = FrameKey(campaign, worker, *versions, assignment.id, assignment.hit, assignment.site, visit.labels_before)
     return RedirectResponse(FrameSession(state.links.sign(KIND, list(key)), key).address, 303)

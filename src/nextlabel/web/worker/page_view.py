@@ -28,7 +28,8 @@ from starlette.responses import JSONResponse, Response
 from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaign.replies import Lease, NoTask
 from nextlabel.errors import NextlabelError
-from nextlabel.integrations import mturk, prolific
+from nextlabel.integrations import mturk
+from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import INVALID_LINK
 from nextlabel.service.middleware import request_context
@@ -146,9 +147,9 @@ def way_out(session: WorkerSession | FrameSession, view: WorkerView, final: bool
         return WayOut()
     if not earned:
         return WayOut(nothing=final)
-    if session.worker.startswith(prolific.PREFIX):
-        return WayOut(prolific.completion_address(view.completion_code), prolific.SITE, view.completion_code)
-    return WayOut(code=view.completion_code)
+    platform = platform_of(session.worker)
+    address = "" if platform is None else platform.completion_address(view.completion_code)
+    return WayOut(address, urlsplit(address).hostname or "", view.completion_code)
 
 
 def with_error_pages(handler: Handler) -> Handler:

@@ -26,7 +26,8 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.errors import TokenError
-from nextlabel.integrations import mturk, prolific
+from nextlabel.integrations import mturk
+from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.limits import address_of
@@ -136,12 +137,15 @@ async def _enter(request: Request, key: WorkerKey, joined: bool = False) -> Resp
 
 
 async def _begin_visit(request: Request, key: WorkerKey) -> int:
-    """Record the submission by which a participant comes from Prolific; returns what they had labelled before it."""
-    submission, study = (request.query_params.get(name, "") for name in (prolific.SUBMISSION, prolific.STUDY))
-    if not key.worker.startswith(prolific.PREFIX) or not is_participant(submission):
+    """Record the visit by which a worker comes from a platform; returns what they had labelled before it."""
+    platform = platform_of(key.worker)
+    if platform is None or platform.framed:
+        return 0
+    submission, study = (request.query_params.get(name, "") for name in (platform.visit, platform.study))
+    if not is_participant(submission):
         return 0
     begin, study = app_state(request).campaign_service.visits.begin, study if is_participant(study) else ""
-    visit = await to_thread.run_sync(begin, key.campaign, key.worker, prolific.PLATFORM, submission, study)
+    visit = await to_thread.run_sync(begin, key.campaign, key.worker, platform.name, submission, study)
     return visit.labels_before
 
 

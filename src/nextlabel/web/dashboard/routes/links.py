@@ -11,14 +11,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from nextlabel.campaigns.visits import Platform
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
-from nextlabel.integrations.prolific import STUDY_QUERY
+from nextlabel.integrations.platforms import PLATFORMS, PlatformName
 from nextlabel.prose import counted, listed
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import campaign_id
-from nextlabel.service.links import PLATFORMS, frame_url, join_url, revoke_links, worker_url
+from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -101,7 +100,8 @@ def _page(
     join = join_url(link_base(request), state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        done=done, new=new, join=join, prolific=join + STUDY_QUERY, platforms=PLATFORMS, warning=link_warning(join),
+        done=done, new=new, join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS,
+        warning=link_warning(join),
     )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ async def take_export(campaign: str, request: Request) -> Response:
 def bonuses(
     campaign: str,
     request: Request,
-    platform: Platform,
+    platform: PlatformName,
     reward: Annotated[float, Query(ge=0, le=100_000, allow_inf_nan=False)] = 0.0,
 ) -> Response:
     """Download what workers are owed beyond the reward."""
@@ -139,7 +139,8 @@ def _take(request: Request, id: str, data: bytes, name: str) -> Response:
         changes = prolific.read_export(BytesIO(data), name[:100])
     except InputError as error:
         return _platforms_page(request, id, problem=f"{sentence(error.message)} {error.hint}", status=422)
-    effects = state.campaign_service.visits.statuses_changed(id, changes, state.settings.drop_statuses)
+    visits, drops = state.campaign_service.visits, state.settings.drop_statuses
+    effects = visits.statuses_changed(id, prolific.Prolific.name, changes, drops)
     done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
     return _platforms_page(request, id, done=f"{counted(len(changes), 'submission')} read: {done}.")
 
@@ -149,11 +150,13 @@ def _platforms_page(request: Request, id: str, problem: str = "", done: str = ""
     row = dashboard_state(request).store.row(id)
     base, token = link_base(request), state.links.join_token(id)
     frame = frame_url(base, token)
+    drawn = (prolific.Prolific.name, mturk.MechanicalTurk.name)
+    others = [(one, one.link(join_url(base, token))) for one in PLATFORMS.values() if one.name not in drawn]
     visits = state.campaign_service.store.visits.of(id)
     return page(
         "dashboard/platforms.html", status, row=row, title=title_of(row), problem=problem, done=done,
-        study=join_url(base, token) + prolific.STUDY_QUERY, hook=hook_url(base),
+        study=prolific.Prolific().link(join_url(base, token)), hook=hook_url(base),
         takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
-        question=mturk.external_question(frame),
+        question=mturk.external_question(frame), others=others,
         frame_hosts=state.settings.frame_hosts, https=base.startswith("https://"), warning=link_warning(base),
     )  # fmt: skip

@@ -62,7 +62,7 @@ def test_three_labels_a_task(r: float, per_task: float) -> None:
     assert upper_bound(paper(100, 300, r)).per_task == pytest.approx(per_task, abs=FIVE)
 
 
-#: docs/reference-values.md, Small problems: exact optimum, scalar, per arrival.
+#: tests/reference_values.md, Small problems: exact optimum, scalar, per arrival.
 SMALL = [
     (2, 5, 0.1, 1.603916, 1.638195, 1.625000),
     (2, 5, 1.0, 1.585758, 1.612760, 1.606669),
@@ -83,7 +83,7 @@ def test_small_table(tasks: int, budget: int, r: float, optimum: float, scalar: 
 
 
 def test_many_labels_in_flight() -> None:
-    """docs/reference-values.md at rho = 25 and 100; the scalar figures are of the program that forbids past cap 7."""
+    """tests/reference_values.md at rho = 25 and 100; the scalar figures are of the program that forbids past cap 7."""
     for r, scalar, per_arrival in ((10.0, 0.831750, 0.824161), (40.0, 0.816579, 0.814446)):
         problem = paper(20, 60, r)
         assert forbidding(problem, 7) / 20 == pytest.approx(scalar, abs=SIX)
@@ -111,7 +111,7 @@ def test_the_cap_does_not_matter(cap: int) -> None:
 
 @pytest.mark.parametrize(("cap", "value"), [(6, 84.766), (10, 85.909), (20, 86.442)])
 def test_plain_capping_is_no_bound(cap: int, value: float) -> None:
-    """Beneath 86.375 +- 0.029, which the index policy earns with cap 20 (docs/reference-values.md, The cap)."""
+    """Beneath 86.375 +- 0.029, which the index policy earns with cap 20 (tests/reference_values.md, The cap)."""
     assert forbidding(Problem.identical(100, 300, prior=(4, 2)), cap) == pytest.approx(value, abs=6e-4)
 
 

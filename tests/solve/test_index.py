@@ -34,7 +34,7 @@ def paper() -> IndexTable:
 # ------------------------------------------------------------------------------------------------- closed forms
 
 
-#: docs/reference-values.md, The index. The Gittins index on a deep lattice has the same limits.
+#: tests/reference_values.md, The index. The Gittins index on a deep lattice has the same limits.
 LIMITS = {(0, 0): 1 / 4, (1, 1): 3 / 16, (2, 2): 5 / 32, (1, 0): 3 / 64, (2, 1): 5 / 112, (2, 0): 0.0164095790}
 
 
@@ -47,7 +47,7 @@ def test_limits(paper: IndexTable, state: tuple[int, int]) -> None:
 
 
 def test_models_figure_is_of_a_cap() -> None:
-    """docs/reference-values.md: with at most ten labels in all, eight more, the index of (2,0,0) is below its limit."""
+    """tests/reference_values.md: with at most ten labels in all, the index of (2,0,0) is below its limit."""
     assert gittins(Task(), 2, 0, 8) == pytest.approx(0.0152, abs=6e-4)
     assert gittins(Task(), 2, 0, 8) < 0.0160 < LIMITS[2, 0]
 

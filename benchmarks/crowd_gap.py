@@ -25,15 +25,15 @@ from nextlabel.kernels.crowd_campaign import LEARNT, TRIAL
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
     GIVEN,
+    NO_RECORD,
     CrowdWorld,
     draw_truths,
     new_crowd_run,
-    no_record,
     play_crowd,
     score_crowd,
 )
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.relaxation import CrowdTypes
+from nextlabel.policies.crowd.policies import CrowdTypes
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.problem.workers import WorkerType
@@ -98,7 +98,7 @@ def play(setting: CrowdSetting, values: Floats, told: Told, replication: int) ->
         campaign.options[TRIAL] = 0
     world = CrowdWorld(
         draw_truths(setting.beliefs, SEED, replication), order, channels, np.arange(people), allocator.grid, values,
-        BUDGET, setting.timing(True), no_record(),
+        BUDGET, setting.timing(True), NO_RECORD,
     )  # fmt: skip
     run = new_crowd_run(world, setting.beliefs, SEED, replication)
     over = False

@@ -532,14 +532,13 @@ def test_gold_that_does_not_belong(tmp_path: Path) -> None:
         read_gold(write(tmp_path / "g.csv", "task,label\na,maybe\n"), table)
 
 
-def test_a_replay_in_the_order_of_the_file_or_of_time(tmp_path: Path) -> None:
+def test_a_replay_in_the_order_of_the_file(tmp_path: Path) -> None:
     text = "task,worker,label,submitted_at\na,1,1,30\nb,1,0,10\na,2,0,20\na,3,0,10\n"
     table, _ = read(tmp_path, text)
     gold = Gold(np.array([1, -1]), 1)
     recorded = to_recorded(table, gold)
     assert recorded.tasks == ("a", "b") and list(recorded.counts) == [3, 1] and list(recorded.gold) == [1, -1]
     assert recorded.labels.tolist() == [[1, 0, 0], [0, -1, -1]]
-    assert to_recorded(table, by_time=True).labels.tolist() == [[0, 0, 1], [0, -1, -1]]
     assert list(to_recorded(table).gold) == [-1, -1]
 
 
@@ -550,8 +549,6 @@ def test_tables_that_cannot_be_replayed(tmp_path: Path, monkeypatch: pytest.Monk
     counts = LabelCounts.of_labels(table)
     assert counts.answers == 3 and len(counts) == 3
     two, _ = read(tmp_path, SMALL)
-    with pytest.raises(InputError, match="not every label has a time"):
-        to_recorded(two, by_time=True)
     monkeypatch.setattr(convert, "MOST_CELLS", 5)
     with pytest.raises(TooLargeError, match="a task has 3 labels"):
         to_recorded(two)

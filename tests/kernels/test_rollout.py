@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.kernels.events import FILE, RecordedLabels, pop, push
+from nextlabel.kernels.events import FILE, NONE_RECORDED, RecordedLabels, pop, push
 from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays, none_recorded
+from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
@@ -43,7 +43,7 @@ def play(
     setting = Setting.of(problem, most)
     arrays = make_problem_arrays(setting, wait, limits)
     rule = make_policy(policy) if isinstance(policy, str) else policy
-    rollout = Rollout(arrays, make_policy_arrays(setting, rule), recorded=recorded or none_recorded())
+    rollout = Rollout(arrays, make_policy_arrays(setting, rule), recorded=recorded or NONE_RECORDED)
     out, ends = rollout.play(SEED, 0, replications, problem.tasks)
     return arrays, out[:, 0], ends[:, 0] % len(arrays.level)
 

@@ -52,7 +52,7 @@ from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
-from nextlabel.policies.crowd.relaxation import LEARNT_GAP, Chain, RelaxationSolver, group_workers
+from nextlabel.policies.crowd.policies import LEARNT_GAP, Chain, RelaxationSolver, group_workers
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.present_bound import PresentBound, present_bound

@@ -32,7 +32,7 @@ from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import InputError
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
-from nextlabel.policies.lagrangian import Lagrangian, Resolve
+from nextlabel.policies.lagrangian import Lagrangian
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
@@ -93,7 +93,7 @@ def forecast(
     count = whole("replications", count, 1, "Give at least one replication.")
     whole("seed", seed, 0, "Give a whole number from 0.")
     rule = make_policy(policy) if isinstance(policy, str) else policy
-    if isinstance(rule, Lagrangian | Resolve):
+    if isinstance(rule, Lagrangian):
         raise InputError(f"policy {rule.name!r} plans from fresh tasks.", "Use index or another rule for a forecast.")
     if len(classes) > FEW_CLASSES:
         raise InputError(

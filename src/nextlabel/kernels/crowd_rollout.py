@@ -55,10 +55,9 @@ class RecordedCrowd(NamedTuple):
     row: Ints  # (budget,) the recorded label of each entry of the history
 
 
-def no_record() -> RecordedCrowd:
-    """Answers are drawn."""
-    none = np.zeros(0, dtype=np.int64)
-    return RecordedCrowd(none, none, none, np.zeros((0, 0), dtype=np.int64), none, none, none, none)
+_NONE = np.zeros(0, dtype=np.int64)
+#: Answers are drawn.
+NO_RECORD = RecordedCrowd(_NONE, _NONE, _NONE, np.zeros((0, 0), dtype=np.int64), _NONE, _NONE, _NONE, _NONE)
 
 
 class CrowdWorld(NamedTuple):

@@ -107,6 +107,12 @@ class RecordedLabels(NamedTuple):
     order: int
 
 
+#: Labels are drawn from the model.
+NONE_RECORDED = RecordedLabels(
+    np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), RANDOM
+)  # fmt: skip
+
+
 @jit
 def draw_recorded(labels: Ints, counts: Ints, seed: int, replication: int, order: int, rows: Ints, out: Ints) -> None:
     """``rows`` (K,) gets the tasks, ``out`` (K, most) their labels in the order in which they will come in."""

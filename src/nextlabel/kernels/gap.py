@@ -50,12 +50,9 @@ class TimedGap(NamedTuple):
     cost: float
 
 
-def no_timed_gap() -> TimedGap:
-    """Switches it off."""
-    none = np.zeros((0, 0))
-    return TimedGap(
-        np.zeros(0), none, np.zeros((0, 2, 0)), np.zeros(0), np.zeros((0, 0), dtype=np.int64), none, 1.0, 0.0
-    )
+_NONE, _NOWHERE = np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64)
+#: Switches it off.
+NO_TIMED_GAP = TimedGap(np.zeros(0), _NONE, np.zeros((0, 2, 0)), np.zeros(0), _NOWHERE, _NONE, 1.0, 0.0)
 
 
 @uncounted
@@ -135,6 +132,12 @@ class GapTables(NamedTuple):
     past_gain: Floats
     price: Floats  # (U,)
     timed: TimedGap  # before a deadline, in place of the rest
+
+
+#: Switches the estimate of the gap off.
+NO_GAP = GapTables(
+    _NONE, _NONE, _NOWHERE, np.zeros((2, 0, 0)), np.zeros((2, 0, 0)), np.zeros(0), NO_TIMED_GAP
+)  # fmt: skip
 
 
 @uncounted

@@ -52,10 +52,11 @@ class LevelTables(NamedTuple):
     cost: float  # what a label costs beside its price
 
 
-def no_levels() -> LevelTables:
-    """For policies that have none."""
-    none, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
-    return LevelTables(none, none, np.zeros((0, 0, 0)), np.zeros((0, 0)), whole, whole, 0.0)
+#: For policies that have none.
+NO_LEVELS = LevelTables(
+    np.zeros(0), np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
+    np.zeros(0, dtype=np.int64), 0.0,
+)  # fmt: skip
 
 
 @uncounted

@@ -51,13 +51,11 @@ class RankedTasks(NamedTuple):
     own: Floats  # (K, 2), or (0, 2) with OF_CLASS
 
 
-def no_ranked_tasks() -> RankedTasks:
-    """Tasks of few classes, which form groups."""
-    whole, none = np.zeros(2, dtype=np.int64), np.zeros((0, 0, 0))
-    return RankedTasks(
-        whole, np.zeros((0, 2), dtype=np.int64), none, none, whole[:0].copy(), 0, 0, np.zeros(0), OF_CLASS,
-        np.zeros((0, 2)),
-    )  # fmt: skip
+#: Tasks of few classes, which form groups.
+NO_RANKED_TASKS = RankedTasks(
+    np.zeros(2, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)),
+    np.zeros(0, dtype=np.int64), 0, 0, np.zeros(0), OF_CLASS, np.zeros((0, 2)),
+)  # fmt: skip
 
 
 @jit

@@ -171,19 +171,15 @@ class Solved:
     last: BatchPrices | None = None
 
 
-class Resolve(Policy):
+class Resolve(Lagrangian):
     """Advantage at prices that follow the campaign."""
 
     name = "resolve"
-    in_flight = "all of it"
-    priced = True
-    by_table = False
-    planned_ahead = True
-    live = False
     solves_again = True
 
     def __init__(self, every: int | None = None, tied: float = 1e-5, cap: int | None = None) -> None:
-        self.every, self.tied, self.cap = every, tied, cap
+        super().__init__(tied, cap)
+        self.every = every
 
     def interval(self, setting: Setting) -> int:
         """Arrivals between two solves."""

@@ -13,10 +13,10 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
-from nextlabel.kernels.events import RANDOM, RecordedLabels, Timing
-from nextlabel.kernels.gap import GapTables, TimedGap, no_timed_gap
-from nextlabel.kernels.levels import no_levels
-from nextlabel.kernels.ranked_tasks import RankedTasks, no_ranked_tasks
+from nextlabel.kernels.events import NONE_RECORDED, RecordedLabels, Timing
+from nextlabel.kernels.gap import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
+from nextlabel.kernels.levels import NO_LEVELS
+from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS, RankedTasks
 from nextlabel.kernels.rollout import ProblemArrays, rollout
 from nextlabel.policies.base import (
     MOST_IN_FLIGHT,
@@ -73,18 +73,6 @@ POINTS = 33
 CAP, TOLERANCE = 8, 1e-5
 
 
-def no_gap() -> GapTables:
-    """Switches the estimate of the gap off."""
-    none, past = np.zeros((0, 0)), np.zeros((2, 0, 0))
-    return GapTables(none, none, np.zeros((0, 0), dtype=np.int64), past, past, np.zeros(0), no_timed_gap())
-
-
-def none_recorded() -> RecordedLabels:
-    """Labels are drawn from the model."""
-    none = np.zeros(0, dtype=np.int64)
-    return RecordedLabels(np.zeros((0, 0), dtype=np.int64), none, none, RANDOM)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Rollout:
     """Campaigns that are ready to be played: by default with the problem's own budget, labels drawn and awaited.
@@ -95,9 +83,9 @@ class Rollout:
     problem: ProblemArrays
     policy: PolicyArrays
     budgets: tuple[int, ...] = ()
-    gap: GapTables = field(default_factory=no_gap)
-    own: RankedTasks = field(default_factory=no_ranked_tasks)
-    recorded: RecordedLabels = field(default_factory=none_recorded)
+    gap: GapTables = NO_GAP
+    own: RankedTasks = NO_RANKED_TASKS
+    recorded: RecordedLabels = NONE_RECORDED
     worth: Floats = field(default_factory=lambda: np.zeros(0))
     awaited: bool = True
 
@@ -201,7 +189,7 @@ def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
     core = np.full(shape, -1, dtype=np.int64)
     return PolicyArrays(
         static, np.zeros((0, 0, 1)), core, np.array([np.inf]), True, BY_TABLE, np.zeros((0, 0)), 0.0, price, none, none,
-        no_levels(), (1.0, 0.0),
+        NO_LEVELS, (1.0, 0.0),
     )  # fmt: skip
 
 
@@ -238,7 +226,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
         facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),
-        levels=no_levels() if scores[0].levels is None else scores[0].levels,
+        levels=NO_LEVELS if scores[0].levels is None else scores[0].levels,
         slack_time=(1.0, 0.0) if slack_time is None else (slack_time.arrivals, slack_time.rate),
     )
 
@@ -251,7 +239,7 @@ def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap
     _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
     return GapTables(
         np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices,
-        no_timed_gap(),
+        NO_TIMED_GAP,
     )  # fmt: skip
 
 
@@ -271,7 +259,7 @@ def make_timed_gap(setting: Setting, found: TimedValues, unit: float) -> GapTabl
         mu=setting.problem.completion_rate,
         cost=setting.problem.label_cost,
     )
-    return no_gap()._replace(timed=timed)
+    return NO_GAP._replace(timed=timed)
 
 
 def _after_flight(view: ClassView) -> Floats:

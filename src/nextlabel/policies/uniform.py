@@ -9,7 +9,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.policies.base import ClassView, StaticPolicy
-from nextlabel.policies.crowd.relaxation import ranked_plan
+from nextlabel.policies.crowd.policies import ranked_plan
 
 if TYPE_CHECKING:
     from nextlabel.policies.crowd.allocator import CrowdAllocator

@@ -46,19 +46,19 @@ from nextlabel.errors import InputError
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
     GIVEN,
+    NO_RECORD,
     CrowdWorld,
     draw_order,
     draw_truths,
     draw_types,
     new_crowd_run,
-    no_record,
     play_crowd,
     score_crowd,
 )
 from nextlabel.kernels.events import Timing
 from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.relaxation import Chain, RelaxationSolver, belief_grid, group_workers
+from nextlabel.policies.crowd.policies import Chain, RelaxationSolver, belief_grid, group_workers
 from nextlabel.policies.rollout_arrays import make_timing
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation.engine import Engine, run_chunks
@@ -288,7 +288,7 @@ class CrowdCampaigns:
             self.values,
             problem.budget,
             setting.timing(True),
-            no_record(),
+            NO_RECORD,
         )
         run = new_crowd_run(world, setting.beliefs, seed, replication)
         over, supply = False, setting.supply

@@ -52,7 +52,7 @@ from nextlabel.kernels.events import RANDOM, Timing, draw_recorded
 from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.relaxation import MOST_PLANS
+from nextlabel.policies.crowd.policies import MOST_PLANS
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.tasks import whole

@@ -87,9 +87,9 @@ class Recorded:
 
 
 def to_recorded(
-    table: LabelTable, gold: Gold | None = None, *, by_time: bool = False, any_answers: bool = False
+    table: LabelTable, gold: Gold | None = None, *, any_answers: bool = False
 ) -> Recorded:
-    """Labels of each task in the order of the file, or of their submission, with the truth where it is known.
+    """Labels of each task in the order of the file, with the truth where it is known.
 
     Most rules count two answers; ``any_answers`` takes more.
     """
@@ -98,8 +98,6 @@ def to_recorded(
             f"the labels are {listed(list(table.labels))}; a replay has two.",
             "Name the one that counts as 1 with --positive.",
         )
-    if by_time and (table.submitted_at is None or not np.isfinite(table.submitted_at).all()):
-        raise InputError("not every label has a time of submission.", "Replay them in the order of the file.")
     counts = table.per_task
     N, most = len(table.tasks), int(counts.max())
     if N * most > MOST_CELLS:
@@ -107,8 +105,7 @@ def to_recorded(
             f"a task has {most:,} labels, and a table of {N:,} tasks with as many does not fit.",
             "Leave that task out.",
         )
-    last = (table.submitted_at,) if by_time and table.submitted_at is not None else ()
-    order = np.lexsort((*last, table.task))
+    order = np.argsort(table.task, kind="stable")
     task = table.task[order]
     place = task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
     padded, workers = np.full((N, most), -1, dtype=np.int64), None

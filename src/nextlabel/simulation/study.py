@@ -28,8 +28,8 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import PolicyArrays
-from nextlabel.kernels.gap import GapTables
-from nextlabel.kernels.ranked_tasks import no_ranked_tasks
+from nextlabel.kernels.gap import NO_GAP, GapTables
+from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS
 from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import Resolve, Solved
@@ -42,7 +42,6 @@ from nextlabel.policies.rollout_arrays import (
     make_policy_arrays,
     make_problem_arrays,
     make_timed_gap,
-    no_gap,
 )
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, in_units
@@ -202,7 +201,7 @@ def _play(
     if not ranked:
         setting = Setting.of(problem, most_labels)
         arrays = make_problem_arrays(setting, wait)
-        gap, correction = _gap(setting, bound) if wait else (no_gap(), 0.0)
+        gap, correction = _gap(setting, bound) if wait else (NO_GAP, 0.0)
     measured = not ranked and (len(gap.price) > 0 or len(gap.timed.tau) > 0)
     results = []
     for k, policy in enumerate(policies):
@@ -235,7 +234,7 @@ def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     problem, unit = in_units(setting.problem)
     if problem.finite:
         if not can_be_timed(problem):
-            return no_gap(), 0.0
+            return NO_GAP, 0.0
         found = timed_values(problem)
         own = unit * (float(counts_of(problem.classes) @ found.start) + found.charge)
         return make_timed_gap(setting, found, unit), own - bound.value
@@ -255,7 +254,7 @@ def resolve_chunk(
     count: int,
 ) -> tuple[Floats]:  # fmt: skip
     """Replications of a policy that solves again: some arrivals, a look at the states, new tables."""
-    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), no_ranked_tasks()
+    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), NO_RANKED_TASKS
     every, U = policy.interval(setting), arrays.budget
     for rep in range(count):
         mine = copy.copy(solved)

@@ -66,13 +66,13 @@ from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.base import Policy
-from nextlabel.policies.crowd.policies import CrowdView
-from nextlabel.policies.crowd.relaxation import (
+from nextlabel.policies.crowd.policies import (
     GAP,
     LEARNT_GAP,
     MOST_PLANS,
     Chain,
     CrowdTypes,
+    CrowdView,
     RelaxationSolver,
     belief_grid,
     crowd_plan,

@@ -3,23 +3,377 @@
 A policy of this kind says what a label of each type of worker is worth at each belief (``WorkerPolicy.score``). The
 allocator (``policies.crowd.allocator``) groups workers into types, keeps beliefs, labels in flight and turns, and asks
 again as labels come in; so the same few lines play in the simulator, in a replay and in a backtest.
+
+The relaxation that the policy ``crowd`` follows: a few single-task plans with weights, solved again and again.
+
+====== ======== ========== ============================================================================
+symbol code     shape      meaning
+====== ======== ========== ============================================================================
+lam    price    --         of a label of the budget
+nu_m   extra    (M,)       of a label of type m, above it
+U      budget   --         labels left
+N_m    supply   (M,)       labels that type m can still give
+r_k    earned   --         expected reward of all tasks under plan k
+u_k    used     (M,)       labels by type that plan k uses
+w_k    weights  (plans,)   share of the tasks that follow plan k
+====== ======== ========== ============================================================================
+
+    min over lam, nu >= 0 of  max_k { r_k - (lam + nu + cost) . u_k } + lam U + nu . N
+
+by the cutting planes of ``solve.crowd.cutting_planes``, whose dual variables are the weights. Plans of the solution
+before are the first cuts, evaluated anew for the tasks as they are now, so that solving again takes a few steps. The
+certified bound is another matter (``solve.crowd``): here nothing is proved, and more than two answers are a chain too
+(the chain below).
+Guarantee: within ``gap`` of the chain's optimum per task. Cost: some 5 to 50 ms.
+
+The chain: the beliefs of one task as a chain of grid points, and where a label of each type of worker leads.
+
+====== ======= ========== =====================================================================================
+symbol code    shape      meaning
+====== ======= ========== =====================================================================================
+C      answers --         number of answers
+p      grid    (G,)       two answers: P(truth = 1). More: u, the probability of the likeliest truth
+A      channel (M, C, C)  P(a worker of type m says y | truth c)
+a      right   (M,)       more than two answers: the accuracy of the worker who tells truths apart as well
+--     to      (M, G, E)  grid points after a label, and
+--     weight  (M, G, E)  with which probability
+====== ======= ========== =====================================================================================
+
+Two answers: log-odds evenly spaced, p' = p A[1, y] / P(y) shared between its two neighbours.
+
+More answers: the belief outside the likeliest truth is taken to be spread evenly, and a worker to be right with
+probability a and wrong in every way alike, with the mean Bhattacharyya coefficient of the channel's pairs of rows:
+
+    mean over c < d of sum_y sqrt(A[c, y] A[d, y])  =  2 sqrt(a e) + (C - 2) e,        e = (1 - a) / (C - 1).
+
+The likeliest truth is named with probability u a + (1 - u) e, another one otherwise. This is a bucketing of the beliefs
+by their largest probability: it decides who gets what, and claims nothing.
+Guarantee: none for more than two answers; for two, the grid's. Cost: M G E.
+
+Types: workers of alike channels as one type, so that the relaxation has few prices however many workers there are.
+
+    sqrt-angles of the channels, first rounded to cells, then merged two by two: each time the pair whose merging moves
+    the channels least, weighed by the labels that they are expected to give (Ward).
+
+Guarantee: deterministic; a heuristic. Cost: O(cells^2) per merge, some hundred cells whatever the number of workers.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
+from nextlabel.kernels.crowd_bellman import Chain as ChainArrays
+from nextlabel.kernels.crowd_bellman import push, solve_values
 from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.crowd.relaxation import ranked_plan, scored_plan
+from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits, shares_of
 
 if TYPE_CHECKING:
     from nextlabel.policies.crowd.allocator import CrowdAllocator
+
+#: Largest log-odds of the grid, and the distance of its points.
+REACH, STEP = 8.0, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Grid beliefs of a task with ``answers`` answers, and the labels of M types of workers on it."""
+
+    channels: Floats
+
+    @property
+    def answers(self) -> int:
+        """C, the number of answers."""
+        return int(self.channels.shape[1])
+
+    @cached_property
+    def grid(self) -> Floats:
+        """(G,) beliefs, rising."""
+        return belief_grid(self.answers)
+
+    @cached_property
+    def reward(self) -> Floats:
+        """(G,) probability of the likeliest truth."""
+        return np.maximum(self.grid, 1.0 - self.grid) if self.answers == 2 else self.grid
+
+    @cached_property
+    def tables(self) -> tuple[Ints, Floats]:
+        """``to`` and ``weight``, (M, G, 4) each: two outcomes of a label, each shared between two grid points."""
+        after, chance = self._two_answers() if self.answers == 2 else self._more_answers()
+        return _shared(self.grid, after, chance)
+
+    def mixed(self, shares: Floats) -> tuple[Ints, Floats]:
+        """``to`` and ``weight``, (1, G, 4 M), of a label by whoever comes: type m with probability ``shares[m]``."""
+        to, weight = self.tables
+        M, G, E = to.shape
+        part = weight * (shares / shares.sum())[:, None, None]
+        return (
+            np.ascontiguousarray(np.moveaxis(to, 0, 1).reshape(1, G, M * E)),
+            np.ascontiguousarray(np.moveaxis(part, 0, 1).reshape(1, G, M * E)),
+        )
+
+    def _two_answers(self) -> tuple[Floats, Floats]:
+        p, A = self.grid[None, :, None], self.channels[:, None, :, :]
+        one, zero = p * A[:, :, 1, :], (1.0 - p) * A[:, :, 0, :]
+        chance = one + zero
+        return np.divide(one, chance, out=np.full_like(chance, 0.5), where=chance > 0), chance
+
+    def _more_answers(self) -> tuple[Floats, Floats]:
+        C, u = self.answers, self.grid[None, :]
+        a = np.array([matched_accuracy(channel) for channel in self.channels])[:, None]
+        e, rest = (1.0 - a) / (C - 1), (1.0 - u) / (C - 1)
+        named = u * a + (1.0 - u) * e
+        other = 1.0 - named
+        # Another truth is named: it, or still the likeliest one, or any of the rest is then the likeliest.
+        top = np.maximum(np.maximum(rest * a, u * e), rest * e)
+        after = np.stack([u * a / named, np.divide((C - 1) * top, other, out=np.ones_like(top), where=other > 0)], -1)
+        return np.clip(after, 1.0 / C, 1.0), np.stack([named, other], -1)
+
+
+def belief_grid(answers: int) -> Floats:
+    """(G,) grid beliefs: p for two answers, the largest probability (from 1 / answers) for more."""
+    low = -REACH if answers == 2 else -float(np.log(answers - 1.0))
+    points = np.linspace(low, REACH, int(np.ceil((REACH - low) / STEP)) + 1)
+    return np.asarray(1.0 / (1.0 + np.exp(-points)))
+
+
+def matched_accuracy(channel: Floats) -> float:
+    """a of the even worker with the same mean Bhattacharyya coefficient between truths, by bisection."""
+    C = len(channel)
+    root = np.sqrt(channel)
+    overlap = root @ root.T
+    wanted = float((overlap.sum() - np.trace(overlap)) / (C * (C - 1)))
+    low, high = 1.0 / C, 1.0
+    for _ in range(60):
+        a = 0.5 * (low + high)
+        e = (1.0 - a) / (C - 1)
+        if 2.0 * np.sqrt(a * e) + (C - 2) * e > wanted:
+            low = a
+        else:
+            high = a
+    return 0.5 * (low + high)
+
+
+def _shared(grid: Floats, after: Floats, chance: Floats) -> tuple[Ints, Floats]:
+    """Beliefs (M, G, Y) shared between their neighbours on the grid, so that the mean stays."""
+    inside = np.clip(after, grid[0], grid[-1])
+    k = np.clip(np.searchsorted(grid, inside, side="right") - 1, 0, len(grid) - 2)
+    upper = (inside - grid[k]) / (grid[k + 1] - grid[k])
+    to = np.concatenate([k, k + 1], axis=-1)
+    return to, np.concatenate([chance * (1.0 - upper), chance * upper], axis=-1)
+
+
+#: Types of workers at most.
+MOST_TYPES = 6
+#: Types of known channels at most, before the nearest are merged.
+MOST_KNOWN = 12
+#: Size of a cell, in radians: 0.08 is from .75 to .68, or from .95 to .91.
+CELL = 0.08
+#: Types that are nearer to each other than this are one.
+ALIKE = 0.04
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdTypes:
+    """``kind`` (W,) the type of each worker, ``channels`` (M, C, C) of the types, ``share`` (M,) of the labels."""
+
+    kind: Ints
+    channels: Floats
+    share: Floats
+
+
+def same_channels(channels: Floats, weights: Floats, most: int = MOST_KNOWN) -> CrowdTypes | None:
+    """Workers whose channels are equal as one type; None if there are more than ``most`` types."""
+    different, kind = np.unique(channels, axis=0, return_inverse=True)
+    if len(different) > most:
+        return None
+    share = np.bincount(kind.ravel(), np.maximum(weights, 0.0), minlength=len(different)).astype(np.float64)
+    whole = float(share.sum())
+    return CrowdTypes(kind.ravel().astype(np.int64), different, share / whole if whole > 0 else share)
+
+
+def group_workers(channels: Floats, weights: Floats, most: int = MOST_TYPES) -> CrowdTypes:
+    """At most ``most`` types for W workers with these channels (W, C, C) and expected labels to come (W,)."""
+    answers = channels.shape[1]
+    if answers == 2:
+        features = np.arcsin(np.sqrt(np.clip(channels[:, :, 1], 0.0, 1.0)))
+    else:
+        rounded, back = np.unique(np.round(channels, 2), axis=0, return_inverse=True)
+        right = np.array([matched_accuracy(one) for one in rounded])[back.ravel()]
+        features = np.arcsin(np.sqrt(right))[:, None]
+    weight = np.maximum(weights, 1e-9)
+    _, cell = np.unique(np.floor(features / CELL), axis=0, return_inverse=True)
+    cell = cell.ravel()
+    mass = np.bincount(cell, weight).astype(np.float64)
+    centre = np.column_stack([np.bincount(cell, weight * f) / mass for f in features.T])
+    kind = _merge(centre, mass, most)[cell]
+    M = int(kind.max()) + 1
+    share = np.bincount(kind, weight, minlength=M)
+    mean = np.zeros((M, answers, answers))
+    np.add.at(mean, kind, weight[:, None, None] * channels)
+    return CrowdTypes(kind.astype(np.int64), mean / share[:, None, None], share / share.sum())
+
+
+def _merge(centre: Floats, mass: Floats, most: int) -> Ints:
+    """The type of each cell, numbered in the order of the cells."""
+    centre, mass = centre.copy(), mass.copy()
+    group = np.arange(len(mass))
+    alive = np.ones(len(mass), dtype=bool)
+    distance = np.sum((centre[:, None] - centre[None]) ** 2, axis=2)
+    cost = distance * (mass[:, None] * mass[None] / (mass[:, None] + mass[None]))
+    np.fill_diagonal(cost, np.inf)
+    while True:
+        near = np.where(distance <= ALIKE**2, cost, np.inf)
+        pick = near if np.isfinite(near).any() else cost
+        if pick is cost and int(alive.sum()) <= most:
+            break
+        a, b = sorted(int(k) for k in np.unravel_index(np.argmin(pick), pick.shape))
+        whole = mass[a] + mass[b]
+        centre[a] = (mass[a] * centre[a] + mass[b] * centre[b]) / whole
+        mass[a] = whole
+        group[group == b] = a
+        alive[b] = False
+        for table in (cost, distance):
+            table[b, :] = table[:, b] = np.inf
+        far = np.sum((centre - centre[a]) ** 2, axis=1)
+        others = alive & (np.arange(len(mass)) != a)
+        distance[a, others] = distance[others, a] = far[others]
+        cost[a, others] = cost[others, a] = (far * mass * whole / (mass + whole))[others]
+    return np.searchsorted(np.unique(group), group)
+
+
+#: How far the plans may be from the best ones, per task: where channels are known, and where they are learnt.
+GAP, LEARNT_GAP = 2e-5, 1e-4
+MOST_CUTS = 200
+#: Plans that are kept, those of the largest weight.
+MOST_PLANS = 16
+#: Labels are not asked for that are worth less than this: where supply is left over, there would be no last one.
+LEAST_PRICE = 2e-4
+#: Accuracy of V, sweeps at most, and the share of the tasks still under way that is no longer followed.
+TOLERANCE, MOST_SWEEPS, LEFT_OVER = 1e-9, 1000, 1e-7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdRelaxation:
+    """Prices, plans (plans, G) with their weights, and V on the grid."""
+
+    value: float
+    price: float
+    extra: Floats
+    plans: Ints
+    weights: Floats
+    values: Floats
+    gap: float
+    steps: int
+
+
+class _Task(NamedTuple):
+    """Tasks on a chain, valued upwards from stopping at once."""
+
+    chain: ChainArrays
+    mass: Floats
+
+    def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
+        """V at these costs, and the plan that reaches it."""
+        V[:] = self.chain.stop
+        solve_values(self.chain, np.maximum(cost, LEAST_PRICE), V, plan, TOLERANCE, MOST_SWEEPS, 0)
+
+    def follow(self, plan: Ints) -> tuple[float, Floats]:
+        """Expected reward under the plan, and labels by type."""
+        used = np.zeros(len(self.chain.to))
+        return push(self.chain, shares_of(plan, len(used)), self.mass, LEFT_OVER, MOST_SWEEPS, used), used
+
+
+class RelaxationSolver:
+    """Solves for tasks at grid points; remembers the last plans as a start for the next time."""
+
+    def __init__(self, tables: tuple[Ints, Floats], reward: Floats, cost: Floats, start: Ints | None = None) -> None:
+        self.chain, self.cost = ChainArrays(*tables, reward), cost
+        nothing = np.zeros((0, len(reward)), dtype=np.int64)
+        self.plans = nothing if start is None else np.where(start < len(cost), start, -1)
+
+    def solve(self, members: Floats, budget: float, supply: Floats, gap: float = GAP) -> CrowdRelaxation:
+        """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type."""
+        tasks = max(float(members.sum()), 1.0)
+        task = _Task(self.chain, members / tasks)
+        limits = Limits(budget / tasks, np.minimum(supply, budget) / tasks, self.cost)
+        search = CuttingPlanes(task, limits, self.chain.stop.copy(), self.plans)
+        master = search.run(gap, MOST_CUTS)
+        kept = np.sort(np.argsort(-master.weights, kind="stable")[:MOST_PLANS])
+        kept = kept[master.weights[kept] > 0.0]
+        self.plans = np.array([search.plans[k] for k in kept])
+        values, plan = self.chain.stop.copy(), np.empty(len(self.chain.stop), dtype=np.int64)
+        task.solve(limits.costs(search.prices), values, plan)
+        return CrowdRelaxation(
+            value=tasks * search.best,
+            price=float(search.prices[0]),
+            extra=search.prices[1:],
+            plans=self.plans,
+            weights=master.weights[kept] / master.weights[kept].sum(),
+            values=values,
+            gap=tasks * max(0.0, search.best - master.value),
+            steps=search.rounds,
+        )
+
+    def losses(self, found: CrowdRelaxation) -> Floats:
+        """(M, G) what a label of each type at each belief loses against the best that could be done there."""
+        after = np.sum(self.chain.weight * found.values[self.chain.to], axis=2)
+        prices = np.maximum(found.price + found.extra + self.cost, LEAST_PRICE)
+        return np.asarray(np.maximum(found.values[None, :] + prices[:, None] - after, 0.0))
+
+
+def crowd_plan(
+    grid: Floats, found: CrowdRelaxation, losses: Floats, reward: Floats, *, finish: bool = False
+) -> CrowdPlan:
+    """The relaxation as the decision core reads it, with room for ``MOST_PLANS`` plans.
+
+    The task with the most left to gain goes first, or with ``finish`` the one that is most certain already.
+    """
+    G = losses.shape[1]
+    wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
+    wants[: len(found.plans)] = found.plans
+    chance = np.ones(MOST_PLANS)
+    chance[: len(found.weights)] = np.cumsum(found.weights)
+    surplus = reward if finish else np.maximum(found.values - reward, 0.0)
+    return _ordered(grid, wants, chance, surplus, losses, found.extra.copy())
+
+
+def ranked_plan(grid: Floats, rank: Floats) -> CrowdPlan:
+    """A plan for rules that take the bin of the largest ``rank`` (G,), whoever the worker is (type 0)."""
+    G = len(rank)
+    wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
+    wants[0] = 0
+    chance = np.ones(MOST_PLANS)
+    return _ordered(grid, wants, chance, rank, np.zeros((1, G)), np.zeros(1))
+
+
+def scored_plan(grid: Floats, score: Floats) -> CrowdPlan:
+    """A plan for rules that give a worker of type m the task with the largest ``score[m]`` (M, G), if it is above 0."""
+    most = score.max(axis=1)
+    wants = np.full((MOST_PLANS, len(grid)), -1, dtype=np.int64)
+    return _ordered(grid, wants, np.ones(MOST_PLANS), score.max(axis=0), most[:, None] - score, most)
+
+
+def _ordered(grid: Floats, wants: Ints, chance: Floats, surplus: Floats, losses: Floats, refuse: Floats) -> CrowdPlan:
+    """With the groups that want each type by falling surplus, and the bins by rising loss."""
+    M, plans = len(losses), len(wants)
+    kinds = wants.T.ravel()  # group = bin * plans + plan
+    by_surplus = np.lexsort((np.arange(kinds.size), -np.repeat(surplus, plans), np.where(kinds < 0, M, kinds)))
+    first = np.searchsorted(kinds[by_surplus][: np.count_nonzero(kinds >= 0)], np.arange(M + 1))
+    order = by_surplus[: int(first[-1])]
+    # Losses that differ in their last digits are equal: then the larger surplus goes first.
+    spare = np.lexsort((np.broadcast_to(-surplus, losses.shape), np.round(losses, 9)), axis=1)
+    return CrowdPlan(
+        grid, wants, chance, surplus, losses, refuse, first.astype(np.int64), order.astype(np.int64),
+        np.ascontiguousarray(spare, dtype=np.int64),
+    )  # fmt: skip
 
 
 class CrowdView(NamedTuple):

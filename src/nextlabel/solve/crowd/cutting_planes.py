@@ -120,6 +120,11 @@ class PricedTask(Protocol):
         ...
 
 
+def shares_of(plan: Ints, types: int) -> Floats:
+    """(types, S) 1 where a plan takes a label of a type."""
+    return np.asarray(plan == np.arange(types)[:, None], dtype=np.float64)
+
+
 class CuttingPlanes:
     """The search; everything per task. ``least`` is the price of a label at least."""
 

@@ -41,6 +41,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
 from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, fill_point_chain, place, place_at_points
+from nextlabel.solve.crowd.cutting_planes import shares_of
 
 #: Log-odds are spaced evenly up to this; the last knots are 0 and 1.
 REACH = 14.0
@@ -75,9 +76,7 @@ def grid_of(answers: int, knots: Floats) -> SimplexGrid:
     d, n = answers - 1, len(knots)
     choose = np.array([[comb(a, b) for b in range(d + 1)] for a in range(n + d)], dtype=np.int64)
     # Falling sequences in the order of their rank: the first coordinate counts most.
-    cells = np.array([c[::-1] for c in combinations_with_replacement(range(n), d)], dtype=np.int64)
-    order = np.argsort(_ranks(cells, choose), kind="stable")
-    x = knots[cells[order]]
+    x = knots[np.array(sorted(c[::-1] for c in combinations_with_replacement(range(n), d)), dtype=np.int64)]
     tails = np.concatenate([np.ones((len(x), 1)), x, np.zeros((len(x), 1))], axis=1)
     points = np.ascontiguousarray(tails[:, :-1] - tails[:, 1:])
     corner = np.array([int(np.flatnonzero(points[:, c] == 1.0)[0]) for c in range(answers)], dtype=np.int64)
@@ -107,14 +106,6 @@ def reachable_odds(beliefs: Floats, channel: Floats, most: int) -> Floats:
 def _apart(odds: Floats) -> Floats:
     odds = np.sort(odds)
     return odds[np.concatenate([[True], np.diff(odds) > APART])] if len(odds) else odds
-
-
-def _ranks(cells: Ints, choose: Ints) -> Ints:
-    d = cells.shape[1]
-    total = np.zeros(len(cells), dtype=np.int64)
-    for k in range(d):
-        total += choose[cells[:, k] + d - 1 - k, d - k]
-    return total
 
 
 #: Grid points by the number of answers, unless told otherwise; further answers have as many as the last.
@@ -173,11 +164,6 @@ class SingleTask(NamedTuple):
         raised = np.maximum(V, self.chain.stop)
         raised = (raised + a * np.maximum(self.ceiling, raised)) / (1.0 + a) + 4.0 * EPS * scale
         return raised, float((self.mass * (raised - V)).sum())
-
-
-def shares_of(plan: Ints, types: int) -> Floats:
-    """(types, S) 1 where a plan takes a label of a type."""
-    return np.asarray(plan == np.arange(types)[:, None], dtype=np.float64)
 
 
 def make_single_task(

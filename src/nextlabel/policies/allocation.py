@@ -146,8 +146,8 @@ class Columns:
         return {name: self._array(name)[: self.size] for name in self._fills}
 
     def _array(self, name: str) -> NDArray[Any]:
-        found: NDArray[Any] = getattr(self, name)
-        return found
+        column: NDArray[Any] = getattr(self, name)
+        return column
 
 
 class TaskColumns(Columns):

@@ -49,9 +49,9 @@ class Auto(Policy):
         """Values at several levels of the prices, of all classes in the first; the no-delay index for ties."""
         problem, unit = in_units(setting.problem)
         merged, kind = merge_classes(problem)
-        found = price_levels(merged, self.progress)
-        static = no_delay_scores(endless(merged), setting, found.cut)
-        tables = level_tables(setting, found, kind, unit)
+        priced = price_levels(merged, self.progress)
+        static = no_delay_scores(endless(merged), setting, priced.cut)
+        tables = level_tables(setting, priced, kind, unit)
         return [ScoreTables(unit * static[k], levels=tables if c == 0 else None) for c, k in enumerate(kind)]
 
 
@@ -65,21 +65,21 @@ def merge_classes(problem: Problem) -> tuple[Problem, Ints]:
     return replace(problem, classes=classes), kind
 
 
-def level_tables(setting: Setting, found: PriceLevels, kind: Ints, unit: float) -> LevelTables:
+def level_tables(setting: Setting, priced: PriceLevels, kind: Ints, unit: float) -> LevelTables:
     """The values of all classes side by side, and where each state of a task stands among them."""
-    cap, flight = found.cut.cap, found.cut.flight
-    kinds, _, states, _ = found.value.shape
-    grid = make_grid(found.first, cap, flight)
-    known = state_columns(grid, found.node_of, setting.flight, setting.own, edge=True)
+    cap, flight = priced.cut.cap, priced.cut.flight
+    kinds, _, states, _ = priced.value.shape
+    grid = make_grid(priced.first, cap, flight)
+    known = state_columns(grid, priced.node_of, setting.flight, setting.own, edge=True)
     up = np.full(states, -1, dtype=np.int64)
     for w in range(flight):
-        inner = int(found.first[cap - w])
+        inner = int(priced.first[cap - w])
         up[grid.off[w] : grid.off[w] + inner] = grid.off[w + 1] + np.arange(inner)
     return LevelTables(
-        at=found.at,
-        level=found.level,
-        value=np.ascontiguousarray(unit * np.concatenate(list(found.value), axis=1)),
-        charge=unit * found.charge,
+        at=priced.at,
+        level=priced.level,
+        value=np.ascontiguousarray(unit * np.concatenate(list(priced.value), axis=1)),
+        charge=unit * priced.charge,
         column=np.concatenate([np.where(known >= 0, known + k * states, -1) for k in kind], axis=1).ravel(),
         up=np.concatenate([np.where(up >= 0, up + k * states, -1) for k in range(kinds)]),
         cost=setting.problem.label_cost,

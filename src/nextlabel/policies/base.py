@@ -249,21 +249,21 @@ def checked_table(policy: str, table: object, view: ClassView) -> Floats:
     """A table of scores as floats; a policy that returns anything else gets one sentence."""
     shape = view.given.shape
     try:
-        found = np.asarray(table, dtype=np.float64)
+        scores = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
             f"policy {policy!r} scores with a {type(table).__name__}, which is not an array of numbers.",
             f"Return an array of shape {shape}: labels in flight by belief nodes.",
         ) from None
-    if found.shape != shape:
+    if scores.shape != shape:
         raise InputError(
-            f"policy {policy!r} returns scores of shape {found.shape}, and {shape} is needed.",
+            f"policy {policy!r} returns scores of shape {scores.shape}, and {shape} is needed.",
             "Return one row for each number of labels in flight and one column for each belief node.",
         )
-    wrong = int(np.count_nonzero(~np.isfinite(found)))
+    wrong = int(np.count_nonzero(~np.isfinite(scores)))
     if wrong:
         raise InputError(
-            f"policy {policy!r} returns {wrong:,} of {found.size:,} scores that are not finite numbers.",
+            f"policy {policy!r} returns {wrong:,} of {scores.size:,} scores that are not finite numbers.",
             "Return a finite score for every state; a large negative one for a task that should wait.",
         )
-    return found
+    return scores

@@ -61,8 +61,8 @@ class ScoreAllocator(TaskPool):
     def _best(self, worker: int) -> tuple[float, float, int] | None:
         for entry in islice(reversed(self._ranking), LOOKED_AT):
             if not self.has_held(entry[2], worker):
-                found: tuple[float, float, int] = entry
-                return found
+                best: tuple[float, float, int] = entry
+                return best
         if len(self._ranking) <= LOOKED_AT:
             return None
         return max((self._entry[task] for task in self.free_for(worker).tolist() if task in self._entry), default=None)

@@ -73,9 +73,9 @@ class Lagrangian(Policy):
         priced = PricedProblem(problem, cut, make_timeline(problem))
         spread = float(priced.stack.spread.max())
         start = np.full(problem.budget, scalar.price or 0.0)
-        found = optimise_prices(priced, start, spread, TOLERANCE, EVALUATIONS)
-        measure = priced.measure(*found.plan)
-        priced.backward(found.prices)
+        solution = optimise_prices(priced, start, spread, TOLERANCE, EVALUATIONS)
+        measure = priced.measure(*solution.plan)
+        priced.backward(solution.prices)
         found_scores = relaxed_scores(setting, cut, priced, measure, no_delay_scores(problem, setting, cut))
         return [one.times(unit) for one in found_scores]
 
@@ -86,18 +86,18 @@ def _timed_scores(setting: Setting, problem: Problem) -> list[ScoreTables]:
         raise ProblemError(
             "the lagrangian policy knows a horizon for at most 16 kinds of tasks and 100,000 arrivals.", "Use auto."
         )
-    found = timed_values(problem)
-    solver, grid = found.solver, found.solver.sweeps.grid
+    solution = timed_values(problem)
+    solver, grid = solution.solver, solution.solver.sweeps.grid
     first, cut = solver.stack.first, solver.cut
     core = state_columns(grid, solver.stack.node_of, setting.flight, setting.own, edge=False)
     static = no_delay_scores(endless(problem), setting, cut)
     return [
         ScoreTables(
             static=static[c],
-            rows=np.ascontiguousarray(differences(found.value[c], first, grid).T[None]),
+            rows=np.ascontiguousarray(differences(solution.value[c], first, grid).T[None]),
             core=core,
-            tau=found.tau,
-            planned=planned_by_arrival(found.plan, c, problem.budget),
+            tau=solution.tau,
+            planned=planned_by_arrival(solution.plan, c, problem.budget),
         )
         for c in range(len(static))
     ]
@@ -214,12 +214,12 @@ class Resolve(Lagrangian):
         problem = whole.with_budget(left)
         initial = self._initial(solved, occupied)
         priced = PricedProblem(problem, solved.cut, make_timeline(problem), initial, solved.stack)
-        found = optimise_prices(
+        solution = optimise_prices(
             priced, solved.prices[-left:], solved.spread, AGAIN_TOLERANCE, AGAIN_EVALUATIONS, schedule=AGAIN_SCHEDULE
         )
-        solved.prices = found.prices
-        measure = priced.measure(*found.plan)
-        priced.backward(found.prices)
+        solved.prices = solution.prices
+        measure = priced.measure(*solution.plan)
+        priced.backward(solution.prices)
         return [one.times(unit) for one in relaxed_scores(setting, solved.cut, priced, measure, solved.static)]
 
     def _prepare_timed(self, setting: Setting, problem: Problem) -> Solved:
@@ -249,13 +249,13 @@ class Resolve(Lagrangian):
         time = min(time_left, setting.problem.horizon)
         assert solved.solver is not None
         solved.last = solved.solver.solve(tuple(np.array(groups, dtype=np.int64).T), left, solved.last, time_left=time)
-        found = solved.last
+        solution = solved.last
         tables = [
             ScoreTables(
                 static=solved.static[c],
-                rows=found.advantage[c][None, :, None],
+                rows=solution.advantage[c][None, :, None],
                 core=solved.columns[c],
-                planned=planned_by_arrival(found, c, left),
+                planned=planned_by_arrival(solution, c, left),
             )
             for c in range(len(occupied))
         ]

@@ -84,21 +84,21 @@ def _own(given: str) -> Policy:
             f"policy {given!r}: the module fails with {type(error).__name__}: {error}.",
             f"Try python -c 'import {place}'.",
         ) from error
-    found = getattr(module, name, None)
-    if found is None:
+    kind = getattr(module, name, None)
+    if kind is None:
         raise InputError(f"policy {given!r}: module {place!r} has no class {name!r}.", "Check the spelling.")
-    if not (isinstance(found, type) and issubclass(found, Policy)):
+    if not (isinstance(kind, type) and issubclass(kind, Policy)):
         raise InputError(
             f"policy {given!r}: {name} is not a policy.",
             "Make it a subclass of nl.policies.StaticPolicy or nl.policies.WorkerPolicy, with score(view).",
         )
     try:
-        policy = found()
+        policy = kind()
     except TypeError as error:
         raise InputError(
             f"policy {given!r} cannot be made without arguments: {error}.",
             "Write score(view), and give every argument of __init__ a default.",
         ) from error
-    if "name" not in vars(found):
+    if "name" not in vars(kind):
         policy.name = given
     return policy

@@ -243,17 +243,17 @@ def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> Gap
     )  # fmt: skip
 
 
-def make_timed_gap(setting: Setting, found: TimedValues, unit: float) -> GapTables:
-    """Values by time of all classes, at the prices of ``found``."""
-    stack, grid = found.solver.stack, found.solver.sweeps.grid
+def make_timed_gap(setting: Setting, solution: TimedValues, unit: float) -> GapTables:
+    """Values by time of all classes, at the prices of ``solution``."""
+    stack, grid = solution.solver.stack, solution.solver.sweeps.grid
     known = state_columns(grid, stack.node_of, setting.flight + 1, setting.own, edge=True)
     timed = TimedGap(
-        tau=found.tau,
-        value=np.ascontiguousarray(unit * np.concatenate(found.value, axis=1)),
-        slope=np.ascontiguousarray(unit * np.concatenate(found.slope, axis=2)),
-        price=unit * found.price + setting.problem.label_cost,
+        tau=solution.tau,
+        value=np.ascontiguousarray(unit * np.concatenate(solution.value, axis=1)),
+        slope=np.ascontiguousarray(unit * np.concatenate(solution.slope, axis=2)),
+        price=unit * solution.price + setting.problem.label_cost,
         column=np.concatenate(
-            [np.where(known >= 0, known + b * grid.states, -1) for b in range(len(found.value))], axis=1
+            [np.where(known >= 0, known + b * grid.states, -1) for b in range(len(solution.value))], axis=1
         ),
         worth=np.concatenate([_after_flight(view) for view in setting.views], axis=1),
         mu=setting.problem.completion_rate,

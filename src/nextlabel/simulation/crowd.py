@@ -219,8 +219,8 @@ def turned_bound(problem: Problem, turn_away: bool, learnt: bool = False) -> Bou
         replace(worker, supply=max(1, math.ceil(n * problem.budget / total)))
         for worker, n in zip(problem.workers, finite, strict=True)
     )
-    found = upper_bound(replace(problem, workers=workers))
-    return replace(found, assumes=f"{found.assumes} Nobody is turned away, so types label as they come.")
+    bound = upper_bound(replace(problem, workers=workers))
+    return replace(bound, assumes=f"{bound.assumes} Nobody is turned away, so types label as they come.")
 
 
 def reference_values(setting: CrowdSetting, turn_away: bool) -> Floats:

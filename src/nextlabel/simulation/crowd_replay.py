@@ -234,13 +234,13 @@ def replay_crowd(
     rising = sorted(set(budgets))
     out = []
     for k, policy in enumerate(map(make_policy, policies)):
-        found: dict[int, list[tuple[ReadOut, int]]] = {budget: [] for budget in rising}
+        results: dict[int, list[tuple[ReadOut, int]]] = {budget: [] for budget in rising}
         for replication in range(count):
             for budget, given, turned in labels_given(setup, policy, rising, replication):
-                found[budget].append((read_out(given, record.gold, prior), turned))
+                results[budget].append((read_out(given, record.gold, prior), turned))
             if progress is not None:
                 progress((k + (replication + 1) / count) / len(policies))
-        out += [_replayed(setup, policy.name, budget, found[budget]) for budget in budgets]
+        out += [_replayed(setup, policy.name, budget, results[budget]) for budget in budgets]
     return out
 
 
@@ -268,13 +268,15 @@ def labels_given(
             yield from play_orders(setup, policy, [budget], replication)
 
 
-def _replayed(setup: CrowdReplaySetup, policy: str, budget: int, found: Sequence[tuple[ReadOut, int]]) -> CrowdReplayed:
-    right = {name: np.array([one.right[name] for one, _ in found]) for name in READOUTS}
+def _replayed(
+    setup: CrowdReplaySetup, policy: str, budget: int, results: Sequence[tuple[ReadOut, int]]
+) -> CrowdReplayed:
+    right = {name: np.array([one.right[name] for one, _ in results]) for name in READOUTS}
     return CrowdReplayed(
         policy, budget, setup.replay, setup.turn_away, right,
-        np.array([one.expected for one, _ in found]),
-        np.array([one.labels for one, _ in found], dtype=np.int64),
-        np.array([turned for _, turned in found], dtype=np.int64),
+        np.array([one.expected for one, _ in results]),
+        np.array([one.labels for one, _ in results], dtype=np.int64),
+        np.array([turned for _, turned in results], dtype=np.int64),
     )  # fmt: skip
 
 

@@ -86,9 +86,7 @@ class Recorded:
         return np.asarray((self.labels == 1).sum(axis=1) / self.counts, dtype=np.float64)
 
 
-def to_recorded(
-    table: LabelTable, gold: Gold | None = None, *, any_answers: bool = False
-) -> Recorded:
+def to_recorded(table: LabelTable, gold: Gold | None = None, *, any_answers: bool = False) -> Recorded:
     """Labels of each task in the order of the file, with the truth where it is known.
 
     Most rules count two answers; ``any_answers`` takes more.
@@ -230,11 +228,11 @@ def replay(
     out = []
     for k, given in enumerate(policies):
         policy, mine = make_policy(given), part(progress, k, len(policies))
-        found = replay_policy(setup, policy, sorted(set(budgets)), count, tasks=K, engine=engine, progress=mine)
-        right = accuracy_of_tally(found.tally, credit)
+        outcomes = replay_policy(setup, policy, sorted(set(budgets)), count, tasks=K, engine=engine, progress=mine)
+        right = accuracy_of_tally(outcomes.tally, credit)
         for b in budgets:
-            at = found.budgets.tolist().index(b)
-            used, most = float(found.used[:, at].mean()), int(found.most[:, at].max())
+            at = outcomes.budgets.tolist().index(b)
+            used, most = float(outcomes.used[:, at].mean()), int(outcomes.most[:, at].max())
             out.append(Replayed(policy.name, b, Estimate.of(right[:, at]), right[:, at].copy(), used, most))
     return out
 
@@ -265,8 +263,8 @@ def replay_overlaps(
     setup: ReplaySetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
 ) -> Outcomes:
     """The same draws with a fixed number of labels for every task, or all of a task that has fewer."""
-    found = run_chunks(engine or Engine(), partial(overlap_chunk, setup, overlaps, keep), replications, None)
-    return Outcomes(FIXED, np.array(overlaps), *found)
+    outcomes = run_chunks(engine or Engine(), partial(overlap_chunk, setup, overlaps, keep), replications, None)
+    return Outcomes(FIXED, np.array(overlaps), *outcomes)
 
 
 def budget_sweeps(

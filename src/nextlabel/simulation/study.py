@@ -235,9 +235,9 @@ def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     if problem.finite:
         if not can_be_timed(problem):
             return NO_GAP, 0.0
-        found = timed_values(problem)
-        own = unit * (float(counts_of(problem.classes) @ found.start) + found.charge)
-        return make_timed_gap(setting, found, unit), own - bound.value
+        timed = timed_values(problem)
+        own = unit * (float(counts_of(problem.classes) @ timed.start) + timed.charge)
+        return make_timed_gap(setting, timed, unit), own - bound.value
     price = np.array([bound.price]) if bound.prices is None else bound.prices
     cut = make_cut(problem, bound.cap, bound.flight)
     parts = [

@@ -297,9 +297,11 @@ class CrowdAllocator:
             start = _renamed(start, self._before.channels, self._types.channels)
         solver = RelaxationSolver((view.to, view.weight), view.reward, view.cost, start)
         more = self._generosity
-        found = solver.solve(view.members, more * view.left, more * view.supply, LEARNT_GAP if self.learnt else GAP)
-        self._plans = found.plans
-        return crowd_plan(self.grid, found, solver.losses(found), view.reward, finish=self._finishes_first)
+        relaxation = solver.solve(
+            view.members, more * view.left, more * view.supply, LEARNT_GAP if self.learnt else GAP
+        )
+        self._plans = relaxation.plans
+        return crowd_plan(self.grid, relaxation, solver.losses(relaxation), view.reward, finish=self._finishes_first)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
@@ -359,28 +361,28 @@ def _renamed(plans: Ints, before: Floats, now: Floats) -> Ints:
 A = TypeVar("A", Floats, Ints)
 
 
-def doubled(room: int, wanted: int) -> int:
-    """``room``, doubled until ``wanted`` rows fit."""
-    while room < wanted:
-        room *= 2
-    return room
+def doubled(capacity: int, wanted: int) -> int:
+    """``capacity``, doubled until ``wanted`` rows fit."""
+    while capacity < wanted:
+        capacity *= 2
+    return capacity
 
 
-def longer(array: A, room: int, rest: object) -> A:
-    """The array with ``room`` rows, the new ones filled with ``rest``."""
-    out = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+def longer(array: A, capacity: int, rest: object) -> A:
+    """The array with ``capacity`` rows, the new ones filled with ``rest``."""
+    out = np.empty((capacity, *array.shape[1:]), dtype=array.dtype)
     out[: len(array)] = array
     out[len(array) :] = rest
     return out
 
 
-def grown(table: Any, room: int, **rests: object) -> Any:
-    """The NamedTuple with ``room`` rows in the arrays named, the new ones filled with what is given for each."""
-    return table._replace(**{name: longer(getattr(table, name), room, rest) for name, rest in rests.items()})
+def grown(table: Any, capacity: int, **rests: object) -> Any:
+    """The NamedTuple with ``capacity`` rows in the arrays named, the new ones filled with what is given for each."""
+    return table._replace(**{name: longer(getattr(table, name), capacity, rest) for name, rest in rests.items()})
 
 
 #: Rows of the arrays at first: tasks and entries, workers.
-ROOM, WORKERS = 64, 8
+FIRST_ROWS, WORKERS = 64, 8
 #: Labels per worker after which workers are no strangers any more.
 KNOWN_LABELS = 40
 #: The least belief that a task may start with.
@@ -402,8 +404,8 @@ class GrowingCrowd(CrowdAllocator):
         self._models: list[int] = []
         self._turned_away: list[float] = []
         super().__init__(
-            np.tile(start, (ROOM, 1)),
-            ROOM,
+            np.tile(start, (FIRST_ROWS, 1)),
+            FIRST_ROWS,
             CrowdSettings(rule=rule, seed=seed),
             workers=WORKERS,
             prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold, usual.core),
@@ -412,9 +414,12 @@ class GrowingCrowd(CrowdAllocator):
         #: (C,) what was believed of a usual task before any label.
         self.given_share = start
         self.offsets[:] = 0.0
-        self.came, self.flight = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM, dtype=np.int64)
-        self._most_labels, self._most_in_flight = np.zeros(ROOM, dtype=np.int64), np.zeros(ROOM, dtype=np.int64)
-        open_tasks(self.campaign.bins, np.zeros(ROOM, dtype=np.int64), MOST_PLANS)
+        self.came, self.flight = np.zeros(FIRST_ROWS, dtype=np.int64), np.zeros(FIRST_ROWS, dtype=np.int64)
+        self._most_labels, self._most_in_flight = (
+            np.zeros(FIRST_ROWS, dtype=np.int64),
+            np.zeros(FIRST_ROWS, dtype=np.int64),
+        )
+        open_tasks(self.campaign.bins, np.zeros(FIRST_ROWS, dtype=np.int64), MOST_PLANS)
 
     # What grows -------------------------------------------------------------------------------------------------
 
@@ -430,20 +435,20 @@ class GrowingCrowd(CrowdAllocator):
         self._most_in_flight[first : self.tasks] = most_in_flight
 
     def reserve_tasks(self, tasks: int) -> None:
-        """Make room for so many tasks and one more."""
-        room = doubled(len(self.gold), tasks + 1)
-        if room == len(self.gold):
+        """Make place for so many tasks and one more."""
+        capacity = doubled(len(self.gold), tasks + 1)
+        if capacity == len(self.gold):
             return
         campaign, state = self.campaign, self.campaign.state
-        self.campaign = grown(campaign, room, given=0)._replace(
-            state=grown(state, room, logp=state.logp[-1], belief=state.belief[-1]),
-            bins=grown(campaign.bins, room, bin=-1, plan=0, after=-1, before=-1),
-            history=grown(campaign.history, room, last=-1),
+        self.campaign = grown(campaign, capacity, given=0)._replace(
+            state=grown(state, capacity, logp=state.logp[-1], belief=state.belief[-1]),
+            bins=grown(campaign.bins, capacity, bin=-1, plan=0, after=-1, before=-1),
+            history=grown(campaign.history, capacity, last=-1),
         )
-        self.gold, self.offsets = longer(self.gold, room, -1), longer(self.offsets, room, 0.0)
-        self.came, self.flight = longer(self.came, room, 0), longer(self.flight, room, 0)
-        self._most_labels = longer(self._most_labels, room, 0)
-        self._most_in_flight = longer(self._most_in_flight, room, 0)
+        self.gold, self.offsets = longer(self.gold, capacity, -1), longer(self.offsets, capacity, 0.0)
+        self.came, self.flight = longer(self.came, capacity, 0), longer(self.flight, capacity, 0)
+        self._most_labels = longer(self._most_labels, capacity, 0)
+        self._most_in_flight = longer(self._most_in_flight, capacity, 0)
 
     def add_worker(self, comes: bool = True) -> int:
         """One more worker; return their number. One who never ``comes`` for a task is a model."""
@@ -451,13 +456,13 @@ class GrowingCrowd(CrowdAllocator):
         self._turned_away.append(0.0)
         if not comes:
             self._models.append(number)
-        room = doubled(len(self.cost), self.people + 1)
-        if room > len(self.cost):
+        capacity = doubled(len(self.cost), self.people + 1)
+        if capacity > len(self.cost):
             campaign, state = self.campaign, self.campaign.state
             self.campaign = grown(
-                campaign, room, channels=campaign.channels[-1], kind=campaign.kind[-1], arrived=0, worked=0, named=1
-            )._replace(state=grown(state, room, counts=0.0))
-            self.cost = longer(self.cost, room, 0.0)
+                campaign, capacity, channels=campaign.channels[-1], kind=campaign.kind[-1], arrived=0, worked=0, named=1
+            )._replace(state=grown(state, capacity, counts=0.0))
+            self.cost = longer(self.cost, capacity, 0.0)
         return number
 
     def know(self, task: int, answer: int) -> None:
@@ -578,9 +583,9 @@ class GrowingCrowd(CrowdAllocator):
 
     def _reserve_entries(self) -> None:
         history = self.campaign.history
-        room = doubled(len(history.task), self.entries)
-        if room > len(history.task):
-            history = grown(history, room, earlier=-1, task=0, worker=0, answer=IN_FLIGHT)
+        capacity = doubled(len(history.task), self.entries)
+        if capacity > len(history.task):
+            history = grown(history, capacity, earlier=-1, task=0, worker=0, answer=IN_FLIGHT)
             self.campaign = self.campaign._replace(history=history)
 
     def _count(self, task: int, worker: int, change: int) -> None:

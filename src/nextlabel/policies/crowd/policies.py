@@ -322,15 +322,15 @@ class RelaxationSolver:
             steps=search.rounds,
         )
 
-    def losses(self, found: CrowdRelaxation) -> Floats:
+    def losses(self, relaxation: CrowdRelaxation) -> Floats:
         """(M, G) what a label of each type at each belief loses against the best that could be done there."""
-        after = np.sum(self.chain.weight * found.values[self.chain.to], axis=2)
-        prices = np.maximum(found.price + found.extra + self.cost, LEAST_PRICE)
-        return np.asarray(np.maximum(found.values[None, :] + prices[:, None] - after, 0.0))
+        after = np.sum(self.chain.weight * relaxation.values[self.chain.to], axis=2)
+        prices = np.maximum(relaxation.price + relaxation.extra + self.cost, LEAST_PRICE)
+        return np.asarray(np.maximum(relaxation.values[None, :] + prices[:, None] - after, 0.0))
 
 
 def crowd_plan(
-    grid: Floats, found: CrowdRelaxation, losses: Floats, reward: Floats, *, finish: bool = False
+    grid: Floats, relaxation: CrowdRelaxation, losses: Floats, reward: Floats, *, finish: bool = False
 ) -> CrowdPlan:
     """The relaxation as the decision core reads it, with room for ``MOST_PLANS`` plans.
 
@@ -338,11 +338,11 @@ def crowd_plan(
     """
     G = losses.shape[1]
     wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
-    wants[: len(found.plans)] = found.plans
+    wants[: len(relaxation.plans)] = relaxation.plans
     chance = np.ones(MOST_PLANS)
-    chance[: len(found.weights)] = np.cumsum(found.weights)
-    surplus = reward if finish else np.maximum(found.values - reward, 0.0)
-    return _ordered(grid, wants, chance, surplus, losses, found.extra.copy())
+    chance[: len(relaxation.weights)] = np.cumsum(relaxation.weights)
+    surplus = reward if finish else np.maximum(relaxation.values - reward, 0.0)
+    return _ordered(grid, wants, chance, surplus, losses, relaxation.extra.copy())
 
 
 def ranked_plan(grid: Floats, rank: Floats) -> CrowdPlan:

@@ -70,10 +70,10 @@ def solve_master(rewards: Floats, labels: Floats, limits: Limits) -> Master:
     """The best prices against the plans known."""
     rows, right = _rows(rewards, labels, limits)
     worth, ends = _objective(limits)
-    found = linprog(worth, A_ub=-rows, b_ub=-right, bounds=ends, method="highs")
-    if found.status != 0:
-        raise SolverError(f"the linear program of the prices was not solved: {found.message}", "Report this.")
-    return Master(np.maximum(found.x[1:], 0.0), float(found.fun), np.maximum(-found.ineqlin.marginals, 0.0))
+    solution = linprog(worth, A_ub=-rows, b_ub=-right, bounds=ends, method="highs")
+    if solution.status != 0:
+        raise SolverError(f"the linear program of the prices was not solved: {solution.message}", "Report this.")
+    return Master(np.maximum(solution.x[1:], 0.0), float(solution.fun), np.maximum(-solution.ineqlin.marginals, 0.0))
 
 
 def prefer_common_price(rewards: Floats, labels: Floats, limits: Limits, value: float) -> Floats | None:
@@ -81,8 +81,10 @@ def prefer_common_price(rewards: Floats, labels: Floats, limits: Limits, value: 
     rows, right = _rows(rewards, labels, limits)
     worth, ends = _objective(limits)
     single = np.concatenate([[0.0, 0.0], np.where(np.isfinite(limits.N), 1.0, 0.0)])
-    found = linprog(single, A_ub=np.vstack([-rows, worth]), b_ub=np.append(-right, value), bounds=ends, method="highs")
-    return np.maximum(found.x[1:], 0.0) if found.status == 0 else None
+    solution = linprog(
+        single, A_ub=np.vstack([-rows, worth]), b_ub=np.append(-right, value), bounds=ends, method="highs"
+    )
+    return np.maximum(solution.x[1:], 0.0) if solution.status == 0 else None
 
 
 def _rows(rewards: Floats, labels: Floats, limits: Limits) -> tuple[Floats, Floats]:

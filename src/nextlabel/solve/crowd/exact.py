@@ -129,13 +129,13 @@ class _Search:
         """Answers of a worker of type m to a task at belief x: their probabilities and where they lead."""
         belief = self._beliefs[x]
         if m not in belief.after:
-            found = []
+            answers = []
             for column in self._types.channel[m].T:
                 joint = belief.law * column
                 chance = float(joint.sum())
                 if chance > 0.0:
-                    found.append((chance, self.belief(joint / chance, belief.kind)))
-            belief.after[m] = found
+                    answers.append((chance, self.belief(joint / chance, belief.kind)))
+            belief.after[m] = answers
         return belief.after[m]
 
 

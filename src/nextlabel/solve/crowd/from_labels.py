@@ -140,22 +140,22 @@ def bound_from_crowd_labels(
         Crowd(sample.beliefs[d], members, few_types(Types(sample.channels[d], coming * share, free))[0])
         for d in range(0, len(sample), every)
     ]
-    found = average_bounds(
+    averaged = average_bounds(
         crowds,
         budget,
         effective=sample.effective,
         interior=data.answers == 2,
         progress=None if progress is None else lambda done: progress(DRAWING + (1.0 - DRAWING) * done),
     )
-    per_task = min(found.limit.value / data.tasks, 1.0)
+    per_task = min(averaged.limit.value / data.tasks, 1.0)
     return BoundFromLabels(
         per_task=per_task,
         value=per_task * data.tasks,
-        mean=float(found.values.mean()) / data.tasks,
+        mean=float(averaged.values.mean()) / data.tasks,
         now=float(sample.beliefs.mean(axis=0).max(axis=1).mean()),
         budget=budget,
         arrivals=coming,
-        price=found.limit.price,
+        price=averaged.limit.price,
         crowds=len(crowds),
         r_hat=sample.r_hat,
         effective=sample.effective,

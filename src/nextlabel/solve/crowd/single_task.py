@@ -86,21 +86,21 @@ def grid_of(answers: int, knots: Floats) -> SimplexGrid:
 def reachable_odds(beliefs: Floats, channel: Floats, most: int) -> Floats:
     """Up to ``most`` log-odds of coordinates of beliefs that the tasks' own lead to, by as few labels as possible."""
     here = np.unique(beliefs, axis=0)
-    found = np.empty(0)
+    reached = np.empty(0)
     while 0 < len(here) <= MOST_BELIEFS:
         with np.errstate(divide="ignore"):
             odds = logit(np.cumsum(here[:, :0:-1], axis=1).ravel())
-        both = _apart(np.concatenate([found, odds[np.abs(odds) < REACH]]))
-        if len(both) > most or len(both) == len(found):
+        both = _apart(np.concatenate([reached, odds[np.abs(odds) < REACH]]))
+        if len(both) > most or len(both) == len(reached):
             break
-        found = both
+        reached = both
         joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
         chance = joint.sum(axis=2, keepdims=True)
         after = np.divide(joint, chance, out=np.zeros_like(joint), where=chance > 0.0)
         after = np.moveaxis(after, 2, 3).reshape(-1, beliefs.shape[1])
         after = after[after.sum(axis=1) > 0.0]
         here = np.unique(np.round(after, 12), axis=0) if len(after) else after
-    return found
+    return reached
 
 
 def _apart(odds: Floats) -> Floats:
@@ -218,8 +218,8 @@ def make_reachable_task(
     C = beliefs.shape[1]
     symmetric = is_symmetric(channel, utility, beliefs)
     most = int(min(points or REACHABLE_POINTS, np.sqrt(COMPARISONS / (max(len(channel), 1) * C))))
-    found = reachable_beliefs(beliefs, members, channel, most, symmetric=symmetric)
-    law = np.concatenate([np.eye(C), found])
+    reached = reachable_beliefs(beliefs, members, channel, most, symmetric=symmetric)
+    law = np.concatenate([np.eye(C), reached])
     stop = (law[:, None, :] * utility).sum(axis=2).max(axis=1)
     ceiling = (law * utility.max(axis=0)).sum(axis=1)
     gain = np.sqrt(np.maximum(ceiling - stop, 0.0))
@@ -249,21 +249,21 @@ def is_symmetric(channel: Floats, utility: Floats, beliefs: Floats) -> bool:
 def reachable_beliefs(beliefs: Floats, members: Floats, channel: Floats, most: int, *, symmetric: bool) -> Floats:
     """Up to ``most`` beliefs that are not decided, level by level; of a level that is too large the most likely."""
     here, likely = _merge(beliefs, members / members.sum(), symmetric)
-    found = here[:0]
-    while len(here) and len(found) < most:
-        known = {tuple(row) for row in np.round(found, DIGITS)}
+    reached = here[:0]
+    while len(here) and len(reached) < most:
+        known = {tuple(row) for row in np.round(reached, DIGITS)}
         new = np.array([tuple(row) not in known for row in np.round(here, DIGITS)])
         new &= here.max(axis=1) <= DECIDED
         here, likely = here[new], likely[new]
-        first = np.argsort(-likely, kind="stable")[: most - len(found)]
+        first = np.argsort(-likely, kind="stable")[: most - len(reached)]
         here, likely = here[first], likely[first]
-        found = np.concatenate([found, here])
+        reached = np.concatenate([reached, here])
         joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
         chance = joint.sum(axis=2)
         after = np.moveaxis(joint, 2, 3)[chance > 0.0]
         weight = (likely[:, None, None] * chance)[chance > 0.0] / max(len(channel), 1)
         here, likely = _merge(after / after.sum(axis=1, keepdims=True), weight, symmetric)
-    return np.ascontiguousarray(found)
+    return np.ascontiguousarray(reached)
 
 
 def _merge(beliefs: Floats, weight: Floats, symmetric: bool) -> tuple[Floats, Floats]:

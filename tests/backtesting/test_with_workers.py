@@ -188,7 +188,7 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
         (["--replay", "timed"], "--replay timed needs to know when every label was begun, and no label has that time"),
         (["--replay", "worker-first", "--policy", "index"], "--replay worker-first is for policies that learn workers"),
         (["--replay", "worker-first", "--policy", "crowd", "--policy", "index"], "index does not look at who is there"),
-        (["--policy", "crowd", "--in-flight", "5"], "crowd is not replayed with labels in flight at a given rate"),
+        (["--policy", "crowd", "--rho", "5"], "crowd is not replayed with labels in flight at a given rate"),
         (["--policy", "crowd", "--order", "file"], "crowd is not replayed with the order 'file'"),
         (["--policy", "crowd", "--tied-answer", "negative"], "crowd is not replayed with ties decided as 'negative'"),
         (["--policy", "crowd", "--readout", "posterior"], "crowd has no read-out by posterior"),

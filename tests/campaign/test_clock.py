@@ -163,10 +163,10 @@ def test_the_command_shows_and_accepts_the_clock(
     flags = ["--db", "labels.db"]
     assert run(["campaign", "clock", "--json", *flags]) == 0
     assert '"refused": [\n    "mine"\n  ]' in capsys.readouterr().out
-    assert run(["campaign", "pause", "mine", *flags]) == 1
+    assert run(["campaign", "change", "mine", "--pause", *flags]) == 1
     assert "nextlabel campaign clock mine --accept" in capsys.readouterr().err
     assert run(["campaign", "clock", *flags]) == 0
     assert "1 campaign of 1 cannot go on" in " ".join(capsys.readouterr().out.split())
     assert run(["campaign", "clock", "mine", "--accept", *flags]) == 0
     assert "1 campaign accepted it" in capsys.readouterr().err
-    assert run(["campaign", "pause", "mine", *flags]) == 0
+    assert run(["campaign", "change", "mine", "--pause", *flags]) == 0

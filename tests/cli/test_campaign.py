@@ -114,13 +114,13 @@ def test_labels_of_no_campaign_are_refused(folder: Path, capsys: pytest.CaptureF
 def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--policy", "index") == 0
     for words, said in (
-        (["pause", "mine"], "mine is paused"),
-        (["resume", "mine"], "mine is open"),
-        (["budget", "mine", "+3"], "may buy 12 labels"),
-        (["budget", "mine", "20"], "may buy 20 labels"),
-        (["deadline", "mine", "2099-01-01T00:00:00Z"], "mine is open"),
-        (["deadline", "mine", "none"], "mine is open"),
-        (["rebuild", "mine"], "Every row follows from them"),
+        (["change", "mine", "--pause"], "mine is paused"),
+        (["change", "mine", "--resume"], "mine is open"),
+        (["change", "mine", "--budget", "+3"], "may buy 12 labels"),
+        (["change", "mine", "--budget", "20"], "may buy 20 labels"),
+        (["change", "mine", "--deadline", "2099-01-01T00:00:00Z"], "mine is open"),
+        (["change", "mine", "--deadline", "none"], "mine is open"),
+        (["verify", "mine", "--repair"], "Every row follows from them"),
     ):
         assert run(["campaign", *words]) == 0
         assert said in capsys.readouterr().err
@@ -132,7 +132,7 @@ def test_status_and_steering(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "can be expected to get past" in " ".join(capsys.readouterr().out.split())
     assert run(["campaign", "status"]) == 0
     assert "0 of 20" in capsys.readouterr().out
-    assert run(["campaign", "events", "mine", "--after", "2"]) == 0
+    assert run(["campaign", "export", "mine", "--rows", "events", "--format", "jsonl", "--after", "2"]) == 0
     kinds = [json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()]
     assert kinds == ["paused", "resumed", "changed", "changed", "changed", "changed"]
     assert run(["campaign", "links", "mine", "ann", "--json"]) == 0
@@ -165,7 +165,7 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
         (["create", "tasks.csv", "--budget", "5", "--id", "A B"], "is not allowed"),
         (["create", "tasks.csv", "--budget", "5", "--prior", "1,1,1"], "has 3 answers"),
         (["status", "none"], "there is no campaign 'none'"),
-        (["budget", "none", "5"], "there is no campaign 'none'"),
+        (["change", "none", "--budget", "5"], "there is no campaign 'none'"),
         (["status", "--db", "no/folder/x.db"], "does not exist"),
     ],
 )
@@ -176,7 +176,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     (folder / "head.csv").write_text("id,text\n")
     (folder / "empty.csv").write_text("")
     open_store("nextlabel.db").close()  # makes the database
-    assert run(["token", "--json"]) == 0 and json.loads(capsys.readouterr().out)["token"]
+    assert run(["token", "create", "--json"]) == 0 and json.loads(capsys.readouterr().out)["token"]
     assert run(["campaign", *words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
@@ -202,7 +202,7 @@ def test_serve_writes_no_token_into_a_log_and_ends_with_ctrl_c(folder: Path) -> 
         return process.returncode, said
 
     code, first = served()
-    assert code == 0 and "make one with nextlabel token" in first and "nl_" not in first and "ended." in first
+    assert code == 0 and "make one with nextlabel token create" in first and "nl_" not in first and "ended." in first
     code, second = served()
     assert code == 0 and "nl_" not in second
 
@@ -211,11 +211,11 @@ def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     from nextlabel.service.access import hashed
     from nextlabel.store.sql import SqlStore
 
-    assert run(["token"]) == 2 and "no database" in capsys.readouterr().err
+    assert run(["token", "create"]) == 2 and "no database" in capsys.readouterr().err
     assert not any(folder.glob("nextlabel.db*"))
     assert run(["campaign", "create", "--budget", "5"]) == 0
     capsys.readouterr()
-    assert run(["token"]) == run(["token"]) == 0
+    assert run(["token", "create"]) == run(["token", "create", "--replace"]) == 0
     first, second = capsys.readouterr().out.split()
     store = SqlStore("nextlabel.db")
     assert first != second and [token.hash for token in store.access.tokens()] == [hashed(second)]
@@ -241,20 +241,20 @@ def test_workers_are_blocked_dropped_and_paid(folder: Path, capsys: pytest.Captu
             assert lease
             campaign.tell(lease, "good")
     assert run(["campaign", "change", "mine", "--most-labels-per-worker", "1"]) == 0
-    assert run(["campaign", "worker", "mine", "eve", "block", "--reason", "guesses"]) == 0
+    assert run(["campaign", "workers", "mine", "block", "eve", "--reason", "guesses"]) == 0
     assert "eve is blocked." in capsys.readouterr().err
-    assert run(["campaign", "worker", "mine", "eve", "drop-labels"]) == 0
+    assert run(["campaign", "workers", "mine", "drop-labels", "eve"]) == 0
     assert "1 label of eve dropped; they stay spent." in capsys.readouterr().err
     assert run(["campaign", "export", "mine", "--rows", "workers"]) == 0
     rows = {row["worker"]: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
     assert (rows["eve"]["standing"], rows["eve"]["dropped"], rows["eve"]["amount"]) == ("blocked", "1", "0.5")
     with Campaign.open("nextlabel.db") as campaign:
         assert [campaign.ask(worker).reason for worker in ("ann", "eve")] == ["quota_reached", "worker_blocked"]  # type: ignore[union-attr]
-    assert run(["campaign", "worker", "mine", "eve", "restore-labels", "--json"]) == 0
+    assert run(["campaign", "workers", "mine", "restore-labels", "eve", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"worker": "eve", "restored": 1, "left": 0}
     assert run(["campaign", "workers", "mine"]) == 0
     assert "blocked" in capsys.readouterr().out
-    assert run(["campaign", "worker", "mine", "bob", "pause"]) == 2
+    assert run(["campaign", "workers", "mine", "pause", "bob"]) == 2
     assert run(["campaign", "change", "mine"]) == 2
 
 
@@ -276,7 +276,7 @@ def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[s
     create = ["campaign", "create", "known.csv", "--id", "k", "--budget", "6", "--labels", "bad,good"]
     assert run([*create, "--policy", "okg-pending", "--gold-column", "truth"]) == 0
     (folder / "more.csv").write_text("task,label\na,bad\nb,bad\n")
-    assert run(["campaign", "gold", "k", "more.csv"]) == 0
+    assert run(["campaign", "add", "k", "--gold", "more.csv"]) == 0
     assert "2 answers new or corrected; k has 2 control questions." in capsys.readouterr().err
     with Campaign.open("nextlabel.db") as campaign:
         while lease := campaign.ask("ann"):
@@ -289,4 +289,4 @@ def test_known_answers_from_a_file(folder: Path, capsys: pytest.CaptureFixture[s
         ("bad", "True"), ("bad", "True"), ("bad", "False"),
     ]  # fmt: skip
     (folder / "wrong.csv").write_text("task,label\na,bad\na,good\n")
-    assert run(["campaign", "gold", "k", "wrong.csv"]) == 2
+    assert run(["campaign", "add", "k", "--gold", "wrong.csv"]) == 2

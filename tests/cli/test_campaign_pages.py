@@ -33,7 +33,7 @@ def test_instructions_and_changes(folder: Path, capsys: pytest.CaptureFixture[st
     change = ["campaign", "change", "mine"]
     assert run([*change, "--question", "Is it?", "--instructions", "none", "--language", "de", "--show", "city"]) == 0
     assert run([*change, "--display-names", "none"]) == 0
-    assert run(["campaign", "rename", "mine", "Kettles"]) == 0
+    assert run(["campaign", "change", "mine", "--name", "Kettles"]) == 0
     with Campaign.open("nextlabel.db") as campaign:
         settings = campaign.status().settings
         assert (settings.question, settings.instructions, settings.language) == ("Is it?", "", "de")

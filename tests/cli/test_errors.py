@@ -70,7 +70,7 @@ def test_files_that_cannot_be_read(command: str, file: str, folder: Path, capsys
     ("words", "said"),
     [
         (["campaign", "status"], "there is no database of nextlabel at nextlabel.db"),
-        (["campaign", "pause", "x"], "there is no database of nextlabel at nextlabel.db"),
+        (["campaign", "change", "x", "--pause"], "there is no database of nextlabel at nextlabel.db"),
         (["campaign", "status", "--db", "other.db"], "belongs to something else: it has a table 'birds'"),
         (["campaign", "create", "--budget", "3", "--db", "other.db"], "belongs to something else"),
         (["serve", "--db", "other.db", "--port", "0"], "belongs to something else"),

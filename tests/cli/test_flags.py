@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 
+from nextlabel.cli import moved
 from nextlabel.cli.app import app, run
 from nextlabel.cli.reference import commands
 
@@ -63,6 +64,20 @@ def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return str(err)
 
 
+@pytest.mark.parametrize("old", moved.COMMANDS)
+def test_whoever_types_an_old_command_is_told_the_new_one(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(old.split(), capsys)
+    assert said == f"error: 'nextlabel {old}' has another name now: nextlabel {moved.COMMANDS[old]}.\n"
+    new = moved.COMMANDS[old].replace(",", " ").replace(";", " ").split()
+    assert any(path.startswith(f"nextlabel {' '.join(new[:many])}") for path in COMMANDS for many in (1, 2))
+    assert f"nextlabel {old}" not in COMMANDS
+
+
+def test_whoever_types_an_old_flag_is_told_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(["backtest", "labels.csv", "--in-flight=3"], capsys)
+    assert said == "error: --in-flight of 'nextlabel backtest' is --rho now.\n"
+
+
 @pytest.mark.parametrize(
     ("words", "path"),
     [
@@ -71,7 +86,7 @@ def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["bound", "extra"], "nextlabel bound"),
         (["bounds"], "nextlabel"),
         (["campaign", "pauze"], "nextlabel campaign"),
-        (["campaign", "pause"], "nextlabel campaign pause"),
+        (["campaign", "change"], "nextlabel campaign change"),
         (["reproduce", "fig9"], "nextlabel reproduce"),
     ],
 )

@@ -206,13 +206,14 @@ class TestTokens:
         assert token not in listed and hashed(token) not in listed
         assert run(["campaign", "links", "demo", "ann", "--json"]) == 0
         before = json.loads(capsys.readouterr().out)
-        assert run(["campaign", "revoke", "demo", "ann"]) == run(["campaign", "links", "demo", "ann", "--json"]) == 0
+        assert run(["campaign", "links", "demo", "--revoke", "ann"]) == 0
+        assert run(["campaign", "links", "demo", "ann", "--json"]) == 0
         after = json.loads(capsys.readouterr().out)
         assert before["workers"] != after["workers"] and before["join"] == after["join"]
-        assert run(["token", "rotate"]) == run(["campaign", "links", "demo", "--json"]) == 0
+        assert run(["token", "revoke", "--links"]) == run(["campaign", "links", "demo", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["join"] != after["join"]
         assert run(["token", "revoke", "ann"]) == 0 and run(["token", "revoke", "ann"]) == 2
-        assert run(["campaign", "revoke", "demo"]) == 2
+        assert run(["campaign", "links", "demo", "--revoke"]) == 2
         capsys.readouterr()
 
 
@@ -293,7 +294,7 @@ SECRET_ADDRESSES = [
 
 class TestSecretsInMessages:
     @pytest.mark.parametrize("address", SECRET_ADDRESSES)
-    @pytest.mark.parametrize("words", [["serve", "--port", "0"], ["campaign", "status"], ["token"]])
+    @pytest.mark.parametrize("words", [["serve", "--port", "0"], ["campaign", "status"], ["token", "create"]])
     def test_no_message_repeats_a_password(
         self, address: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -72,7 +72,7 @@ def test_by_the_command_line(service: Service, folder: Path, capsys: pytest.Capt
     file = folder / "model.csv"
     file.write_text("name,prob\nt0,0.95\nt1,0.1\n", encoding="utf-8")
     db = f"sqlite:///{folder / 'labels.db'}"
-    arguments = ["campaign", "predictions", "shell", str(file), "--model", "m", "--db", db, "--json"]
+    arguments = ["campaign", "add", "shell", "--predictions", str(file), "--model", "m", "--db", db, "--json"]
     assert run(arguments) == 2
     assert "which task" in capsys.readouterr().err
     assert run([*arguments, "--task-column", "name"]) == 0

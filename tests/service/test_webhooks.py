@@ -399,24 +399,24 @@ def test_by_the_command_line(
     id = service.campaign("shell", tasks=1)
     url = service.campaign_service.store.engine.url  # type: ignore[attr-defined]
     db = ["--db", f"sqlite:///{url.database}"]
-    assert run(["webhook", "add", id, receiver.url, *db]) == 2
+    assert run(["campaign", "webhooks", id, "add", receiver.url, *db]) == 2
     assert "would be told without encryption" in capsys.readouterr().err
     monkeypatch.setenv("NEXTLABEL_WEBHOOK_HOSTS", receiver.host)
-    assert run(["webhook", "add", id, receiver.url, "--types", "campaign.closed", *db]) == 0
+    assert run(["campaign", "webhooks", id, "add", receiver.url, "--types", "campaign.closed", *db]) == 0
     secret = capsys.readouterr().out.strip()
-    assert run(["webhook", "list", id, "--json", *db]) == 0
+    assert run(["campaign", "webhooks", id, "--json", *db]) == 0
     (found,) = json.loads(capsys.readouterr().out)["webhooks"]
     assert found["types"] == ["campaign.closed"]
-    assert run(["webhook", "test", id, found["id"], *db]) == 0
+    assert run(["campaign", "webhooks", id, "test", found["id"], *db]) == 0
     assert receiver.acknowledged[0]["type"] == "webhook.test"
     receiver.check_signatures(secret)
     receiver.replies += [500]
-    assert run(["webhook", "test", id, found["id"], *db]) == 1
+    assert run(["campaign", "webhooks", id, "test", found["id"], *db]) == 1
     assert "did not acknowledge the message: status 500" in capsys.readouterr().err
-    assert run(["webhook", "enable", id, found["id"], *db]) == 0
-    assert run(["webhook", "list", id, *db]) == 0
-    assert run(["webhook", "remove", id, found["id"], *db]) == 0
-    assert run(["webhook", "remove", id, found["id"], *db]) == 2
+    assert run(["campaign", "webhooks", id, "enable", found["id"], *db]) == 0
+    assert run(["campaign", "webhooks", id, *db]) == 0
+    assert run(["campaign", "webhooks", id, "remove", found["id"], *db]) == 0
+    assert run(["campaign", "webhooks", id, "remove", found["id"], *db]) == 2
 
 
 def test_in_a_browser(service: Service, receiver: Receiver, chromium: Browser) -> None:

@@ -88,7 +88,7 @@ def test_nothing_is_made_where_something_was_looked_for(tmp_path: Path, capsys: 
     ):
         assert run(["campaign", *words, "--db", str(path)]) == 2
         assert "no database" in capsys.readouterr().err
-    assert run(["token", "--db", str(path)]) == run(["token", "rotate", "--db", str(path)]) == 2
+    assert run(["token", "create", "--db", str(path)]) == run(["token", "revoke", "--links", "--db", str(path)]) == 2
     with pytest.raises(NotFoundError, match="no database"):
         nl.Campaign.open(str(path), "x")
     assert os.listdir(tmp_path) == []

@@ -109,4 +109,4 @@ def checked_types(types: Any) -> tuple[str, ...]:
 
 def no_webhook(id: str) -> NotFoundError:
     """There is no such webhook."""
-    return NotFoundError(f"there is no webhook {id[:60]!r}.", "List them with nextlabel webhook list.")
+    return NotFoundError(f"there is no webhook {id[:60]!r}.", "List them with nextlabel campaign webhooks.")

@@ -18,16 +18,16 @@ from nextlabel.cli.exact import exact
 from nextlabel.cli.guarantee import guarantee
 from nextlabel.cli.index import index
 from nextlabel.cli.label_studio import app as label_studio
+from nextlabel.cli.moved import new_name
 from nextlabel.cli.output import interrupts
 from nextlabel.cli.plan import plan
-from nextlabel.cli.platforms import mturk, prolific
+from nextlabel.cli.platforms import app as platform
 from nextlabel.cli.prior import prior
 from nextlabel.cli.rates import rates
 from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
-from nextlabel.cli.webhook import app as webhook
 from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
@@ -61,10 +61,8 @@ for _command in (
     app.command()(_command)
 app.add_typer(token, name="token")
 app.add_typer(campaign, name="campaign")
-app.add_typer(webhook, name="webhook")
 app.add_typer(label_studio, name="label-studio")
-app.add_typer(prolific, name="prolific")
-app.add_typer(mturk, name="mturk")
+app.add_typer(platform, name="platform")
 
 
 def _show_version(asked: bool) -> None:
@@ -113,6 +111,8 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         _refuse_passwords(arguments)
+        if (moved := new_name(arguments)) is not None:
+            return _complain(moved, 2)
         code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
         sys.stdout.flush()
     except InputError as error:

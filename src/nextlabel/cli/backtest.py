@@ -75,11 +75,9 @@ def backtest(
     completion_rate: Annotated[
         float | None, opt.positive("--completion-rate", "MU", "0.4", "A label takes a time of 1/MU on average.")
     ] = None,
-    in_flight: Annotated[
+    rho: Annotated[
         str | None,
-        opt.text(
-            "--in-flight", "RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once."
-        ),
+        opt.text("--rho", "RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once."),
     ] = None,
     order: Annotated[
         Literal["random", "file", "reversed"], typer.Option(help="The order in which a task's labels arrive.")
@@ -127,7 +125,7 @@ def backtest(
     if labels_per_task and budget:
         raise InputError("--labels-per-task and --budget both set the budgets.", "Give one of them.")
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
-    rates = _rates(arrival_rate, completion_rate, in_flight)
+    rates = _rates(arrival_rate, completion_rate, rho)
     check_outputs(out, report)
     belief = None if prior is None else _prior(prior)
     with working(f"Reading {labels}"):
@@ -172,10 +170,10 @@ def _rates(arrival: float | None, completion: float | None, in_flight: str | Non
 
     if in_flight is not None:
         if arrival is not None or completion is not None:
-            raise InputError("--in-flight is the ratio of the two rates.", "Give it, or the rates, not both.")
-        rho = float(parse_number("labels in flight", in_flight, "Give a number from 0, e.g. --in-flight 25."))
+            raise InputError("--rho is the ratio of the two rates.", "Give it, or the rates, not both.")
+        rho = float(parse_number("labels in flight", in_flight, "Give a number from 0, e.g. --rho 25."))
         if not 0 <= rho < float("inf"):
-            raise InputError(f"labels in flight is {rho:g}, which is not a number from 0.", "Give --in-flight 25.")
+            raise InputError(f"labels in flight is {rho:g}, which is not a number from 0.", "Give --rho 25.")
         return (ARRIVALS, AT_ONCE_RATE) if rho == 0 else (rho, 1.0)
     if arrival is None and completion is None:
         return ARRIVALS, AT_ONCE_RATE

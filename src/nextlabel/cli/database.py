@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli.options import parse_number, refuse_idle, text
-from nextlabel.cli.output import answer, say
+from nextlabel.cli.output import say
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError
 
@@ -94,11 +94,6 @@ def state_of(row: CampaignRow) -> str:
 def fields_of(row: CampaignRow) -> dict[str, Any]:
     """What ``--json`` prints of a campaign."""
     return {**{name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}, "name": row.config.name}
-
-
-def show_change(row: CampaignRow, sentence: str, as_json: bool) -> None:
-    """The campaign after a change."""
-    answer(as_json, fields_of(row), sentence)
 
 
 #: The share of an import that reading and checking the tasks is, for the bar.

@@ -176,4 +176,4 @@ def push_results(
 app.command()(connect)
 
 
-app.command(name="push-results")(push_results)
+app.command(name="push")(push_results)

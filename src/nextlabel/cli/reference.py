@@ -1,11 +1,13 @@
 """The reference page of the command line, made from the commands themselves.
 
 ``python -m nextlabel.cli.reference > docs/reference/cli.md`` writes the page; a test compares it with the commands.
+Options that several commands have with one meaning stand in a table of their own.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
 
@@ -18,29 +20,47 @@ OPENING = """# Command line
 
 <!-- Made by `python -m nextlabel.cli.reference > docs/reference/cli.md`: do not edit by hand. -->
 
-Every command and every option of it, as `nextlabel COMMAND --help` shows them. One name has one meaning wherever it
-appears. `--json` prints one JSON object on stdout; progress and prose go to stderr.
+`nextlabel COMMAND --help` shows the same. Progress and prose go to stderr.
 """
+SHARED = "Options of several commands"
+PROBLEM = "Options that describe the problem"
+#: An option that so many commands have with the same words is described once.
+OFTEN = 2
 
 
 def page() -> str:
     """The whole page as Markdown."""
+    every = list(commands(typer.main.get_command(app), "nextlabel"))
+    options = [_row(p) for _, command in every for p in command.params if _is_option(p) and not _of_problem(p)]
+    uses = Counter(tuple(row) for row in options)
+    shared = [list(row) for row, many in uses.items() if many >= OFTEN]
+    problem = next(
+        [_row(p) for p in command.params if _of_problem(p)] for _, command in every if _takes_problem(command)
+    )
+    takers = ", ".join(f"`{path.removeprefix('nextlabel ')}`" for path, command in every if _takes_problem(command))
     parts = [OPENING, _table(["exit code", "meaning"], [[str(code), text] for code, text in EXIT_CODES.items()])]
-    shared: list[Any] = []
-    for path, command in commands(typer.main.get_command(app), "nextlabel"):
-        problem = [p for p in command.params if getattr(p, "rich_help_panel", None) == PANEL]
-        shared = shared or problem
-        arguments = [p for p in command.params if p.param_type_name == "argument"]
-        usage = [path, *(_argument(p) if p.required else f"[{_argument(p)}]" for p in arguments), "[OPTIONS]"]
-        parts.append(f"## {path}\n\n{' '.join(command.help.split())}\n\n    {' '.join(usage)}")
-        if problem:
-            parts.append("Takes the [options that describe the problem](#options-that-describe-the-problem), and:")
-        own = [p for p in command.params if p not in problem]
-        parts.append(_table(["", "value", "default", "meaning"], [_row(p) for p in own]))
-    intro = f"Of {', '.join(_takers())}. They win over the file of `--problem`."
-    parts += ["## Options that describe the problem", intro]
-    parts.append(_table(["", "value", "default", "meaning"], [_row(p) for p in shared]))
+    parts += [f"## {SHARED}", _table(["", "meaning"], sorted(shared))]
+    parts += [f"## {PROBLEM}", f"Of {takers}. They win over the file of `--problem`.", _table(["", "meaning"], problem)]
+    for path, command in every:
+        parts += _section(path, command, shared)
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _section(path: str, command: Any, shared: list[list[str]]) -> list[str]:
+    """The part of the page on one command."""
+    arguments = [p for p in command.params if not _is_option(p)]
+    named = [_argument(p) if p.required or _argument(p)[0] == "[" else f"[{_argument(p)}]" for p in arguments]
+    parts = [f"## {path}", f"    {' '.join([path, *named, '[OPTIONS]'])}", " ".join(command.help.split())]
+    rows = [_row(p) for p in command.params if not _of_problem(p)]
+    also = sorted(f"`{row[0].strip('`').split()[0]}`" for row in rows if row in shared)
+    if _takes_problem(command):
+        also.append(f"the [problem](#{PROBLEM.lower().replace(' ', '-')})")
+    own = [row for row in rows if row not in shared]
+    if own:
+        parts.append(_table(["", "meaning"], own))
+    if also:
+        parts.append(f"Also {', '.join(also)}.")
+    return parts
 
 
 def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -49,34 +69,40 @@ def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     if inner is None:
         yield path, command
         return
-    if command.invoke_without_command and path != "nextlabel":
-        yield path, command
     for name, sub in inner.items():
         yield from commands(sub, f"{path} {name}")
 
 
-def _takers() -> list[str]:
-    found = commands(typer.main.get_command(app), "nextlabel")
-    return [f"`{path}`" for path, command in found if any(p.name == "problem" for p in command.params)]
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option")
+
+
+def _of_problem(parameter: Any) -> bool:
+    return getattr(parameter, "rich_help_panel", None) == PANEL
+
+
+def _takes_problem(command: Any) -> bool:
+    return any(_of_problem(parameter) for parameter in command.params)
 
 
 def _row(parameter: Any) -> list[str]:
-    """Name, value, default and meaning of an option or argument."""
-    argument = parameter.param_type_name == "argument"
-    name = f"`{_argument(parameter)}`" if argument else " ".join(f"`{one}`" for one in parameter.opts)
+    """Name with its value, and meaning with its default, of an option or argument."""
     annotation = parameter.type_descriptor.annotation
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
-    value = ", ".join(f"`{one}`" for one in choices)
-    if not choices and parameter.metavar and not argument:
-        value = f"`{parameter.metavar}`"
     help, _, default = " ".join((parameter.help or "").split()).partition("Default: ")
-    if parameter.required:
-        default = "required"
-    elif not default and parameter.default is not False and parameter.default not in (None, ""):
-        default = f"`{parameter.default}`"
+    if _is_option(parameter):
+        value = "\\|".join(map(str, choices)) or parameter.metavar or ""
+        names = "/".join([*parameter.opts, *parameter.secondary_opts])
+        name = f"`{names} {value}`" if value else f"`{names}`"
+        if not default and parameter.default is not False and parameter.default not in (None, ""):
+            default = f"`{parameter.default}`."
+        if parameter.required:
+            default = "none, it is required."
+    else:
+        name = f"`{_argument(parameter).strip('[]')}`"
     if parameter.envvar:
-        help += f" Or the environment variable `{parameter.envvar}`."
-    return [name, value, default.removesuffix("."), help.strip()]
+        help = f"{help.strip()} Or the environment variable `{parameter.envvar}`."
+    return [name, f"{help.strip()} Default: {default}" if default else help.strip()]
 
 
 def _argument(parameter: Any) -> str:
@@ -84,10 +110,7 @@ def _argument(parameter: Any) -> str:
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
-    def line(cells: list[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    return "\n".join([line(header), "|" + "---|" * len(header), *map(line, rows)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class Authenticator:
         known = await self._access.find_token(token)
         if known is None:
             self._limits.failed_sign_in(address_of(scope))
-            raise TokenError("the token is unknown or was revoked.", "Create a new one with nextlabel token.")
+            raise TokenError("the token is unknown or was revoked.", "Create a new one with nextlabel token create.")
         return Principal(role=known.role, token=known.name)
 
 

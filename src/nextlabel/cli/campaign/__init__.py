@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from nextlabel.cli.campaign.change import budget, change, clock, deadline, delete, pause, rebuild, rename, resume
-from nextlabel.cli.campaign.create import add, create, gold, predictions
-from nextlabel.cli.campaign.status import audit, events, export, status
-from nextlabel.cli.campaign.workers import links, revoke, worker, workers
+from nextlabel.cli.campaign.add import add
+from nextlabel.cli.campaign.change import change
+from nextlabel.cli.campaign.create import create
+from nextlabel.cli.campaign.maintenance import clock, delete, verify
+from nextlabel.cli.campaign.status import audit, export, status
+from nextlabel.cli.campaign.webhooks import webhooks
+from nextlabel.cli.campaign.workers import links, workers
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
-_COMMANDS = (
-    create, add, gold, audit, predictions, status, pause, resume, budget, deadline, change, rename, workers, worker,
-    links, revoke, export, events, rebuild, clock, delete,
-)  # fmt: skip
-for _command in _COMMANDS:
+for _command in (create, add, status, change, workers, links, export, audit, webhooks, verify, clock, delete):
     app.command()(_command)

@@ -1,10 +1,9 @@
-"""``nextlabel campaign create``, ``add``, ``gold`` and ``predictions``: what comes into a campaign from files."""
+"""``nextlabel campaign create``: a campaign with its first tasks."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,31 +12,23 @@ from nextlabel.cli.campaign.setting_flags import LABELS, setting_flags, typed_se
 from nextlabel.cli.database import (
     TASKS_FILE,
     GoldColumn,
-    Id,
     IdColumn,
     ScoreColumn,
     fields_of,
     import_bar,
-    number_of,
     opened_tasks,
     say_columns,
     service_at,
     state_of,
 )
-from nextlabel.cli.options import DB, Db, Json, LabelColumn, refuse_idle, text
-from nextlabel.cli.output import answer, print_json, say, say_read, working
+from nextlabel.cli.options import DB, Db, Json, refuse_idle, text
+from nextlabel.cli.output import print_json, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, has_password, listed
 
 if TYPE_CHECKING:
     from nextlabel.files.tasks import TaskReader
-
-_FILE = typer.Argument(
-    metavar="PREDICTIONS",
-    help="A file with the columns task and label, or task and probabilities: CSV, TSV, JSON lines, JSON or Parquet.",
-)
-
 
 @setting_flags()
 def create(
@@ -90,82 +81,3 @@ def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str |
     if unknown is not None:
         raise InputError(f"--show: the file has no column {unknown[:60]!r}.", f"It has {listed(columns)}.")
     return show
-
-
-def add(
-    id: Id,
-    tasks: Annotated[str, TASKS_FILE],
-    id_column: IdColumn = None,
-    score_column: ScoreColumn = None,
-    gold_column: GoldColumn = None,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Add tasks, all of them or none."""
-    with (
-        opened_tasks(tasks, id_column, score_column, gold_column) as more,
-        service_at(db) as service,
-        working("Adding tasks") as progress,
-    ):
-        added = service.add_tasks(id, more, progress=import_bar(more, progress))
-        config = service.store.row(id).config
-    read = [*say_read(more.report), *say_columns(config, more, score_column)]
-    answer(
-        as_json,
-        {**asdict(added), "read": read},
-        f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.",
-    )
-
-
-def gold(
-    id: Id,
-    answers: Annotated[
-        str, typer.Argument(metavar="FILE", help="Known answers: columns task and label (CSV, TSV, ...).")
-    ],
-    task_column: Annotated[str, text("--task-column", "NAME", "The column with the tasks.")] = "task",
-    label_column: LabelColumn = "label",
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Make tasks control questions: given among the others, and never shown as such.
-
-    Their labels tell how good each worker is. They are not paid from the budget, unless the campaign was created with
-    --gold-in-budget. An answer can be corrected by giving it again.
-    """
-    from nextlabel.files.labels import read_answers
-
-    found = read_answers(answers, task_column, label_column)
-    if not found:
-        raise InputError(f"{answers} has no answers.", "Give at least one task with its label.")
-    with service_at(db) as service:
-        changed = service.set_gold(id, found)
-        controls = service.store.row(id).controls
-    answer(
-        as_json,
-        {"changed": changed, "controls": controls},
-        f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.",
-    )
-
-
-def predictions(
-    id: Id,
-    file: Annotated[str, _FILE],
-    model: Annotated[str, text("--model", "NAME", "The model's name: its labels are those of worker model:NAME.")],
-    cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
-    task_column: Annotated[str | None, text("--task-column", "NAME", "The column with the tasks.")] = None,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Add what a model predicts: learnt like any worker, so that people go where it is not enough."""
-    with (
-        opened_tasks(file, None, None) as rows,
-        service_at(db) as service,
-        working("Adding predictions") as progress,
-    ):
-        added = service.add_predictions(id, model, rows.rows(), number_of("--cost", cost), task_column, progress)
-    read = say_read(rows.report)
-    if as_json:
-        print_json({**asdict(added), "read": read})
-        return
-    charged = f" They cost {counted(added.charged, 'label')} of the budget." if added.charged else ""
-    say(f"{counted(added.added, 'prediction')} of model {added.model} added, {added.known:,} known before.{charged}")

@@ -1,4 +1,4 @@
-"""``nextlabel campaign status``, ``export``, ``events`` and ``audit``: what a campaign has found out so far."""
+"""``nextlabel campaign status``, ``export`` and ``audit``: what a campaign has found out so far."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -96,8 +97,8 @@ def export(
     context: typer.Context,
     id: Id,
     rows: Annotated[
-        Literal["tasks", "labels", "workers"],
-        typer.Option(help="One row per task, one for each worker's answer to a task, or one per worker."),
+        Literal["tasks", "labels", "workers", "events"],
+        typer.Option(help="One row per task, one for each worker's answer to a task, one per worker, or the log."),
     ] = "tasks",
     unanswered: Annotated[
         bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
@@ -105,8 +106,14 @@ def export(
     dropped: Annotated[
         bool, typer.Option("--dropped", help="With --rows labels: also labels that were dropped.")
     ] = False,
+    after: Annotated[
+        int, whole("--after", "SEQ", 0, "0", "With --rows events: only events after the one with this number.")
+    ] = 0,
+    limit: Annotated[
+        int | None, whole("--limit", "N", 1, "1000", "With --rows events: at most this many. Default: all.")
+    ] = None,
     save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per task or label.")] = "csv",
+    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per row.")] = "csv",
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -114,35 +121,47 @@ def export(
 
     With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
     or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
-    accuracy and what stands out.
+    accuracy and what stands out. With --rows events: the log.
     """
     if as_json and save is None:
         refuse_idle(context, ["form"], "--save, or without --json")
     if rows != "labels":
         refuse_idle(context, ["unanswered", "dropped"], "--rows labels")
+    if rows != "events":
+        refuse_idle(context, ["after", "limit"], "--rows events")
     target = None if save is None else checked_file("--save", save)
     with service_at(db) as service:
         if rows == "labels":
-            header, found = _labels(service, id, unanswered, dropped)
+            header, table = _labels(service, id, unanswered, dropped)
+        elif rows == "workers":
+            header, table = _workers(service, id)
+        elif rows == "events":
+            header, table = _events(service, id, after, limit)
         else:
-            header, found = (
-                _workers(service, id)
-                if rows == "workers"
-                else _results(service, id, "jsonl" if as_json and target is None else form)
-            )
+            header, table = _results(service, id, "jsonl" if as_json and target is None else form)
         if target is not None:
             with whole_file(target) as stream:
-                written = _write(header, found, stream, form)
+                written = _write(header, table, stream, form)
         elif as_json:
-            print_json({rows: list(found)})
+            print_json({rows: list(table)})
             return
         else:
-            written = _write(header, found, sys.stdout, form)
+            written = _write(header, table, sys.stdout, form)
     if as_json:
         print_json({"written": written, "file": save})
     else:
         what = counted(written, "lease" if unanswered else rows.removesuffix("s"))
         say(f"{what} written{'' if save is None else f' to {save}'}.")
+
+
+def _events(service: CampaignService, id: str, after: int, limit: int | None) -> tuple[list[str], Iterator[Row]]:
+    """The columns of the log, and one object per event."""
+    from nextlabel.campaigns.facade import Campaign
+
+    service.store.row(id)
+    events = islice(Campaign(service, id).events(after), limit)
+    columns = ["seq", "at", "kind", "data"]
+    return columns, ({name: getattr(event, name) for name in columns} for event in events)
 
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
@@ -196,28 +215,10 @@ def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Fo
     if form == "csv":
         stream.write(export_text([header]))
     for row in rows:
-        stream.write(export_text([[row[name] for name in header]]) if form == "csv" else json.dumps(row) + "\n")
+        cells = [json.dumps(row[name]) if isinstance(row[name], dict) else row[name] for name in header]
+        stream.write(export_text([cells]) if form == "csv" else json.dumps(row) + "\n")
         written += 1
     return written
-
-
-def events(
-    id: Id,
-    after: Annotated[int, whole("--after", "SEQ", 0, "0", "Only events after the one with this number.")] = 0,
-    limit: Annotated[int, whole("--limit", "N", 1, "1000", "At most this many events.")] = 1000,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Print the log of a campaign, one JSON object per line."""
-    with service_at(db) as service:
-        rows = [
-            {"seq": event.seq, "at": event.at, "kind": event.kind, "data": event.data}
-            for event in service.store.events(id, after, limit)
-        ]
-    if as_json:
-        print_json({"events": rows})
-    else:
-        sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def audit(
@@ -259,8 +260,6 @@ def audit(
         items = service.audits.items(id)
         address, warning = _link(service, id, public_url) if link else (None, "")
         if target is not None:
-            import json
-
             with whole_file(target) as stream:
                 lines: list[list[Any]] = [["task", "label", "payload"]]
                 lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
@@ -274,7 +273,7 @@ def audit(
         return
     if address is not None:
         sys.stdout.write(f"{address}\n")
-        say(f"warning: {warning}" if warning else f"nextlabel campaign revoke {id} --audit ends the link.")
+        say(f"warning: {warning}" if warning else f"nextlabel campaign links {id} --revoke --audit ends the link.")
     say(f"{counted(len(items), 'item')} drawn, {known:,} answered{'' if save is None else f'; written to {save}'}.")
     if certificate is not None and certificate.audit is not None:
         shown = certificate.audit

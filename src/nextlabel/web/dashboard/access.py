@@ -182,7 +182,7 @@ async def sign_in(request: Request) -> Response:
     response = RedirectResponse(back, 303)
     if not await to_thread.run_sync(sessions_of(request).sign_in, token, response):
         app_state(request).limits.failed_sign_in(address_of(request.scope))
-        return _form(back, "This token is unknown, or was revoked. The command nextlabel token makes one.", 403)
+        return _form(back, "This token is unknown, or was revoked. The command nextlabel token create makes one.", 403)
     return response
 
 

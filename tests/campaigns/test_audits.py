@@ -110,7 +110,7 @@ def test_from_the_command_line(
     (tmp_path / "tasks.csv").write_text("id,text\n" + "".join(f"t{k},x\n" for k in range(8)))
     settings = ["--id", "a", "--budget", "8", "--labels", "no,yes", "--policy", "okg-pending"]
     assert run(["campaign", "create", "tasks.csv", *settings]) == 0
-    assert run(["campaign", "audit", "a", "--draw", "3", "--save", "audit.csv"]) == 0
+    assert run(["campaign", "audit", "a", "--audits", "3", "--save", "audit.csv"]) == 0
     lines = (tmp_path / "audit.csv").read_text().splitlines()
     assert lines[0] == "task,label,payload" and len(lines) == 4
     (tmp_path / "audit.csv").write_text("\n".join([lines[0], *(one.replace(",,", ",yes,") for one in lines[1:])]))
@@ -120,9 +120,9 @@ def test_from_the_command_line(
     assert run(["campaign", "audit", "a", "--link", "--public-url", "https://labels.example.org"]) == 0
     assert capsys.readouterr().out.startswith("https://labels.example.org/a/a3.")
     assert run(["campaign", "audit", "a", "--public-url", "https://labels.example.org"]) == 2
-    assert run(["campaign", "revoke", "a", "--audit"]) == 0
+    assert run(["campaign", "links", "a", "--revoke", "--audit"]) == 0
     assert "no longer valid for experts" in capsys.readouterr().err
-    assert run(["campaign", "audit", "a", "--draw", "30"]) == 2
+    assert run(["campaign", "audit", "a", "--audits", "30"]) == 2
 
 
 def test_an_expert_answers_in_the_browser_and_the_certificate_follows(tmp_path: Path) -> None:

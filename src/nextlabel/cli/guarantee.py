@@ -52,7 +52,7 @@ def guarantee(
     labels: Annotated[
         str | None,
         opt.text(
-            "--labels",
+            "--worker-labels",
             "FILE",
             "The workers' labels: task, worker, label. The expert's answers then teach who is good, "
             "and the expert sees fewer items.",

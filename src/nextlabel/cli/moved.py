@@ -32,7 +32,7 @@ COMMANDS = {
     "label-studio push-results": "label-studio push",
 }
 
-FLAGS = {"backtest --in-flight": "--rho"}
+FLAGS = {"backtest --in-flight": "--rho", "campaign audit --draw": "--audits"}
 
 
 def new_name(arguments: list[str]) -> str | None:
@@ -44,8 +44,10 @@ def new_name(arguments: list[str]) -> str | None:
             if any(one in ("--help", "-h") for one in arguments) and old == "token":
                 return None
             return f"'nextlabel {old}' has another name now: nextlabel {COMMANDS[old]}."
-    for argument in arguments:
-        old = f"{' '.join(words[:1])} {argument.partition('=')[0]}"
-        if old in FLAGS:
-            return f"{argument.partition('=')[0]} of 'nextlabel {words[0]}' is {FLAGS[old]} now."
+    for old, new in FLAGS.items():
+        command, _, flag = old.rpartition(" ")
+        if command in (" ".join(words[:1]), " ".join(words)) and any(
+            one.partition("=")[0] == flag for one in arguments
+        ):
+            return f"{flag} of 'nextlabel {command}' is {new} now."
     return None

@@ -599,7 +599,7 @@ class Guarantee:
         if (made.ordered_by or None) != (None if crowd is None else hash_of_labels(crowd)):
             raise InputError(
                 "the workers' labels are not those of the draw.",
-                "Give the same file again with --labels." if made.ordered_by else "Leave --labels out.",
+                "Give the same file again with --worker-labels." if made.ordered_by else "Leave --worker-labels out.",
             )
         made.start(crowd)
         return made

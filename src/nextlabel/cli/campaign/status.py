@@ -224,7 +224,10 @@ def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Fo
 def audit(
     context: typer.Context,
     id: Id,
-    draw: Annotated[int | None, typer.Option(metavar="N", min=1, help="Draw so many more items at random.")] = None,
+    audits: Annotated[
+        int | None,
+        whole("--audits", "K", 1, "60", "Draw so many more items at random for the expert.", show_default=False),
+    ] = None,
     seed: Seed = 0,
     save: Annotated[
         str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
@@ -242,8 +245,8 @@ def audit(
     The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
     see the campaign's results.
     """
-    if draw is None:
-        refuse_idle(context, ["seed"], "--draw")
+    if audits is None:
+        refuse_idle(context, ["seed"], "--audits")
     if not link:
         refuse_idle(context, ["public_url"], "--link")
     target = None if save is None else checked_file("--save", save)
@@ -253,8 +256,8 @@ def audit(
     found = None if answers is None else read_answers(answers)
     with service_at(db) as service:
         row = service.store.row(id)
-        if draw is not None:
-            service.audits.draw(id, draw, seed)
+        if audits is not None:
+            service.audits.draw(id, audits, seed)
         if found is not None:
             service.audits.answer(id, found)
         items = service.audits.items(id)

@@ -19,8 +19,7 @@ SMALL = ["--tasks", "3", "--budget", "4"]
 SAID_DIFFERENTLY = {
     "--answers", "--arrival-rate", "--audits", "--budget", "--label-cost", "--labels-per-task", "--method",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
-    "--strength", "--tasks", "--threshold", "--deadline", "--gold", "--most-labels-per-worker", "--turn-away",
-    "--display-names", "--instructions", "--language", "--show", "--model", "--url", "--completion-code",
+    "--strength", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url",
 }  # fmt: skip
 
 

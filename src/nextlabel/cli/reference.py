@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 from nextlabel.cli.app import EXIT_CODES, app
+from nextlabel.cli.campaign.setting_flags import PANEL as SETTINGS_PANEL
 from nextlabel.cli.problem_options import PANEL
 
 OPENING = """# Command line
@@ -31,7 +32,7 @@ OFTEN = 2
 def page() -> str:
     """The whole page as Markdown."""
     every = list(commands(typer.main.get_command(app), "nextlabel"))
-    options = [_row(p) for _, command in every for p in command.params if _is_option(p) and not _of_problem(p)]
+    options = [_row(p) for _, command in every for p in command.params if _is_option(p) and not _of_group(p)]
     uses = Counter(tuple(row) for row in options)
     shared = [list(row) for row, many in uses.items() if many >= OFTEN]
     problem = next(
@@ -51,13 +52,16 @@ def _section(path: str, command: Any, shared: list[list[str]]) -> list[str]:
     arguments = [p for p in command.params if not _is_option(p)]
     named = [_argument(p) if p.required or _argument(p)[0] == "[" else f"[{_argument(p)}]" for p in arguments]
     parts = [f"## {path}", f"    {' '.join([path, *named, '[OPTIONS]'])}", " ".join(command.help.split())]
-    rows = [_row(p) for p in command.params if not _of_problem(p)]
+    rows = [_row(p) for p in command.params if not _of_group(p)]
     also = sorted(f"`{row[0].strip('`').split()[0]}`" for row in rows if row in shared)
     if _takes_problem(command):
         also.append(f"the [problem](#{PROBLEM.lower().replace(' ', '-')})")
+    settings = [f"`{p.opts[0]}`" for p in command.params if _of_settings(p)]
     own = [row for row in rows if row not in shared]
     if own:
         parts.append(_table(["", "meaning"], own))
+    if settings:
+        parts.append(f"[Settings of the campaign](../settings.md): {', '.join(settings)}.")
     if also:
         parts.append(f"Also {', '.join(also)}.")
     return parts
@@ -79,6 +83,14 @@ def _is_option(parameter: Any) -> bool:
 
 def _of_problem(parameter: Any) -> bool:
     return getattr(parameter, "rich_help_panel", None) == PANEL
+
+
+def _of_settings(parameter: Any) -> bool:
+    return getattr(parameter, "rich_help_panel", None) == SETTINGS_PANEL
+
+
+def _of_group(parameter: Any) -> bool:
+    return _of_problem(parameter) or _of_settings(parameter)
 
 
 def _takes_problem(command: Any) -> bool:

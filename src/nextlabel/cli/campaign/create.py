@@ -30,6 +30,7 @@ from nextlabel.prose import counted, has_password, listed
 if TYPE_CHECKING:
     from nextlabel.files.tasks import TaskReader
 
+
 @setting_flags()
 def create(
     context: typer.Context,

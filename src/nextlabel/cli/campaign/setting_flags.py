@@ -12,6 +12,7 @@ from nextlabel.campaign.declaration import declared, kind, names, offer
 from nextlabel.cli.database import names_of, number_of, text_of
 from nextlabel.cli.options import parse_number, parse_prior
 
+PANEL = "Settings of the campaign"
 #: What takes a setting away that may be left out.
 NONE = "none"
 
@@ -44,9 +45,11 @@ def _flag(name: str, changing: bool) -> Any:
         default = ",".join(LABELS) if name == "labels" else f"{info.default:g}" if kind(name) is float else info.default
         help += f" Default: {default}."
     if kind(name) is bool:
-        return Annotated[bool | None, typer.Option(shown.flag, help=help, show_default=False)]
+        return Annotated[bool | None, typer.Option(shown.flag, help=help, show_default=False, rich_help_panel=PANEL)]
     flag = f"--{name.replace('_', '-')}"
-    return Annotated[str | None, typer.Option(flag, metavar=shown.flag, help=help, show_default=False)]
+    return Annotated[
+        str | None, typer.Option(flag, metavar=shown.flag, help=help, show_default=False, rich_help_panel=PANEL)
+    ]
 
 
 def _kept(name: str) -> bool:

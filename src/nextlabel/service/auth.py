@@ -31,6 +31,7 @@ import re
 from typing import Annotated, NamedTuple
 
 from fastapi import Path
+from pydantic import AfterValidator
 from starlette.types import Scope
 
 from nextlabel.campaign.records import Role, no_campaign
@@ -50,7 +51,6 @@ _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|
 _CAMPAIGN = re.compile(PATTERN)
 _LEASE = re.compile(rf"{PATTERN}-[0-9]{{1,18}}-[0-9a-f]{{1,40}}")
 _HINT = "Send the header 'Authorization: Bearer TOKEN'."
-CampaignId = Annotated[str, Path(description="The campaign's id")]
 LeaseId = Annotated[str, Path(description="The lease's id")]
 
 
@@ -127,6 +127,9 @@ def campaign_id(text: str) -> str:
     return text
 
 
+CampaignId = Annotated[str, Path(description="The campaign's id"), AfterValidator(campaign_id)]
+
+
 def campaign_id_of_lease(lease: str, principal: Principal) -> str:
     """The campaign of a lease; for a worker, leases of other campaigns do not exist."""
     campaign = campaign_of(lease)
@@ -139,7 +142,7 @@ def workable_campaign_id(text: str, principal: Principal) -> str:
     """The campaign in a path, if the sender may work on it."""
     if principal.campaign is not None and principal.campaign != text:
         raise NotAllowedError("the link is for another campaign.", "Ask for a link to this one.")
-    return campaign_id(text)
+    return text
 
 
 class Rights(NamedTuple):

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from nextlabel.campaign.known_answers import check_drawn
 from nextlabel.campaigns.status import AuditLink
 from nextlabel.service.app_state import app_state, link_base, link_warning
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import audit_url
 from nextlabel.service.models import (
     AuditLinkResponse,
@@ -28,14 +28,14 @@ router = APIRouter(tags=["audit"])
 @router.get("/campaigns/{campaign}/audit", responses=problems(404), response_model=AuditResponse)
 def show_audit(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show the items that were drawn, with the answers so far, and without what the campaign believes of them."""
-    items = app_state(request).campaign_service.audits.items(campaign_id(campaign))
+    items = app_state(request).campaign_service.audits.items(campaign)
     return {"items": [to_json(one) for one in items]}
 
 
 @router.post("/campaigns/{campaign}/audit/draw", responses=problems(404, 409), response_model=AuditResponse)
 async def draw_audit(campaign: CampaignId, body: DrawAuditRequest, request: Request) -> dict[str, Any]:
     """Draw items at random, beside those that were drawn before."""
-    audits, id = app_state(request).campaign_service.audits, campaign_id(campaign)
+    audits, id = app_state(request).campaign_service.audits, campaign
     await to_thread.run_sync(audits.draw, id, body.items, body.seed)
     items = await to_thread.run_sync(audits.items, id)
     return {"items": [to_json(one) for one in items]}
@@ -44,7 +44,7 @@ async def draw_audit(campaign: CampaignId, body: DrawAuditRequest, request: Requ
 @router.post("/campaigns/{campaign}/audit/answers", responses=problems(404), response_model=GoldResponse)
 async def answer_audit(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
     """Say what the truth of drawn items is; the certificate follows. Auditors may do this too."""
-    audits, id = app_state(request).campaign_service.audits, campaign_id(campaign)
+    audits, id = app_state(request).campaign_service.audits, campaign
     return {"changed": await to_thread.run_sync(audits.answer, id, body.answers)}
 
 
@@ -54,7 +54,7 @@ async def audit_link(campaign: CampaignId, request: Request) -> AuditLink:
 
     It ends by ``links/revoke`` with ``audit``.
     """
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     row = await to_thread.run_sync(state.campaign_service.store.row, id)
     check_drawn(row)
     base, token = link_base(request), state.links.audit_token(id, len(row.rules.audit))

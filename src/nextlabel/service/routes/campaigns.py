@@ -18,7 +18,7 @@ from nextlabel.campaigns.status import status_of
 from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
 from nextlabel.prose import iso
 from nextlabel.service.app_state import AppState, app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     CampaignResponse,
     CampaignsResponse,
@@ -80,21 +80,21 @@ async def campaigns(request: Request) -> dict[str, Any]:
 @router.get("/campaigns/{campaign}", responses=problems(404), response_model=CampaignResponse)
 async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show a campaign's settings and counters."""
-    return campaign_json(await current_row(app_state(request), campaign_id(campaign)))
+    return campaign_json(await current_row(app_state(request), campaign))
 
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
 async def change(campaign: CampaignId, body: ChangeCampaignRequest, request: Request) -> dict[str, Any]:
     """Change what may change while a campaign runs: budget, deadline, pay, what workers see. The rest stays."""
     changes = body.model_dump(exclude_unset=True)
-    id = campaign_id(campaign)
+    id = campaign
     return campaign_json(await row_after(app_state(request), id, lambda commands: commands.change(**changes)))
 
 
 @router.delete("/campaigns/{campaign}", responses=_DELETE_RESPONSES, response_model=DeletedResponse)
 async def delete(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
-    id, state = campaign_id(campaign), app_state(request)
+    id, state = campaign, app_state(request)
     at = await to_thread.run_sync(_delete, state.campaign_service, id)
     return {"id": id, "deleted_at": iso(at)}
 
@@ -112,13 +112,13 @@ def _delete(campaign_service: CampaignService, id: str) -> float:
 @router.post("/campaigns/{campaign}/pause", responses=problems(404), response_model=CampaignResponse)
 async def pause(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Grant no new leases; workers keep those that they hold."""
-    return campaign_json(await row_after(app_state(request), campaign_id(campaign), Commands.pause))
+    return campaign_json(await row_after(app_state(request), campaign, Commands.pause))
 
 
 @router.post("/campaigns/{campaign}/resume", responses=problems(404), response_model=CampaignResponse)
 async def resume(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Grant leases again."""
-    return campaign_json(await row_after(app_state(request), campaign_id(campaign), Commands.resume))
+    return campaign_json(await row_after(app_state(request), campaign, Commands.resume))
 
 
 async def current_row(state: AppState, id: str) -> CampaignRow:

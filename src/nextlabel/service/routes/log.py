@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import CertificateResponse, EventsResponse, PageQuery, to_json
 from nextlabel.service.openapi import problems
 
@@ -30,7 +30,7 @@ def show_events(
     page: Annotated[PageQuery, Query()],
 ) -> Response:
     """Show the log: all events in order. A page ends early if its events are large."""
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     store = state.campaign_service.store
     events = store.events(id, page.after, page.limit, state.settings.max_page_bytes)
     rows = [to_json(event) for event in events]
@@ -44,7 +44,7 @@ async def show_certificate(campaign: CampaignId, request: Request) -> dict[str, 
 
     With many priors that may take a minute: 503 says that it is being computed, and the next request may have it.
     """
-    certificates, id = app_state(request).campaign_service.certificates, campaign_id(campaign)
+    certificates, id = app_state(request).campaign_service.certificates, campaign
     computed = asyncio.wrap_future(await to_thread.run_sync(certificates.soon, id))
     done, _ = await asyncio.wait([computed], timeout=CERTIFICATE_S)
     if not done:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import API, CampaignId, campaign_id
+from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.limits import address_of
 from nextlabel.service.models import (
     BonusesQuery,
@@ -71,7 +71,7 @@ async def prolific_event(request: Request) -> dict[str, Any]:
 @router.get("/campaigns/{campaign}/visits", responses=problems(404), response_model=VisitsResponse)
 def show_visits(campaign: CampaignId, request: Request, page: Annotated[VisitsQuery, Query()]) -> dict[str, Any]:
     """Show the submissions and assignments by which platforms sent workers, newest first."""
-    store, id = app_state(request).campaign_service.store, campaign_id(campaign)
+    store, id = app_state(request).campaign_service.store, campaign
     store.row(id)
     found = store.visits.of(id, page.platform)[::-1][: page.limit]
     return {"visits": [to_json(one) for one in found]}
@@ -80,7 +80,7 @@ def show_visits(campaign: CampaignId, request: Request, page: Annotated[VisitsQu
 @router.get("/campaigns/{campaign}/bonuses", responses={**problems(404), **_CSV}, response_class=Response)
 def show_bonuses(campaign: CampaignId, request: Request, page: Annotated[BonusesQuery, Query()]) -> Response:
     """Download what workers are owed beyond the platform's reward, as the platform's bulk payment takes it."""
-    return bonus_file(request, campaign_id(campaign), page.platform, page.reward)
+    return bonus_file(request, campaign, page.platform, page.reward)
 
 
 def bonus_file(request: Request, id: str, platform: str, reward: float) -> Response:

@@ -16,7 +16,7 @@ from nextlabel.campaigns import service
 from nextlabel.campaigns.frames import result_table
 from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import LabelsQuery, LabelsResponse, ResultsQuery, ResultsResponse
 from nextlabel.service.openapi import Responses, problems
 
@@ -76,7 +76,7 @@ def results(
     page: Annotated[ResultsQuery, Query()],
 ) -> Response:
     """Show each task's most likely label, its probability, the labels behind it, and the event that closed it."""
-    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
+    campaign_service, id = app_state(request).campaign_service, campaign
     row = campaign_service.store.row(id)
     if page.format != "json":
         table = result_table(campaign_service, id)
@@ -91,7 +91,7 @@ def results(
 @router.get("/campaigns/{campaign}/labels", responses=_LABELS_RESPONSES, response_model=None)
 def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, Query()]) -> Response:
     """Show every worker's answer to every task. All commands that read labels can read the files."""
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     store = state.campaign_service.store
     row = store.row(id)
     if page.format != "json":

@@ -17,7 +17,7 @@ from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.tables import Format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import API, CampaignId, campaign_id
+from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.background import in_background
 from nextlabel.service.models import (
     AddedPredictionsResponse,
@@ -92,7 +92,7 @@ async def add_tasks(
 
     Many tasks are imported in steps (``/imports``), and workers get them when all are there.
     """
-    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
+    campaign_service, id = app_state(request).campaign_service, campaign
     kind = table_format(request)
     batch = columns.batch
     if batch is not None and idempotency_key is not None and batch != idempotency_key:
@@ -129,14 +129,14 @@ async def add_tasks(
 @router.post("/campaigns/{campaign}/gold", responses=problems(404), response_model=GoldResponse)
 async def set_gold(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
     """Make tasks control questions by their known answers, or correct those. Workers cannot tell them from others."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    service, id = app_state(request).campaign_service, campaign
     return {"changed": await to_thread.run_sync(service.set_gold, id, body.answers)}
 
 
 @router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)
 def show_imports(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show the last imports of many tasks, and how far each has got."""
-    store, id = app_state(request).campaign_service.store, campaign_id(campaign)
+    store, id = app_state(request).campaign_service.store, campaign
     store.row(id)
     return {"imports": [to_json(one) for one in imports_of(store, id)]}
 
@@ -146,7 +146,7 @@ def show_import(
     campaign: CampaignId, id: Annotated[str, Path(pattern="^[0-9a-f]{1,32}$")], request: Request
 ) -> dict[str, Any]:
     """Show how far one import has got."""
-    return to_json(find_import(app_state(request).campaign_service.store, campaign_id(campaign), id))
+    return to_json(find_import(app_state(request).campaign_service.store, campaign, id))
 
 
 @router.post(
@@ -163,7 +163,7 @@ async def add_predictions(
     The campaign learns the model like any worker, and people are sent where it is not enough. The same predictions
     again change nothing; another label for a task is a conflict.
     """
-    campaign_service, id = app_state(request).campaign_service, campaign_id(campaign)
+    campaign_service, id = app_state(request).campaign_service, campaign
     kind = table_format(request)
     await to_thread.run_sync(campaign_service.store.row, id)
     file = await saved_body(request)

@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Request
 
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     CreateWebhookRequest,
     NewWebhookResponse,
@@ -27,7 +27,7 @@ WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{24}$", description="The we
 @router.get("/campaigns/{campaign}/webhooks", responses=problems(404), response_model=WebhooksResponse)
 def show_webhooks(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show the webhooks of a campaign, how far each has got, and which of them fail or were disabled."""
-    found = app_state(request).webhooks.of(campaign_id(campaign))
+    found = app_state(request).webhooks.of(campaign)
     return {"webhooks": [webhook_json(one) for one in found]}
 
 
@@ -36,7 +36,7 @@ def show_webhooks(campaign: CampaignId, request: Request) -> dict[str, Any]:
 )
 async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
     """Tell an address what happens from now on. The secret that messages are signed with is shown this once."""
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     url = str(checked_url(body.url, state.settings))
     made = await to_thread.run_sync(state.webhooks.add, id, url, body.types, body.from_start)
     sender = WebhookSender(state.campaign_service.store, state.settings)
@@ -46,20 +46,20 @@ async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, reque
 @router.delete("/campaigns/{campaign}/webhooks/{id}", status_code=204, responses=problems(404), response_model=None)
 async def remove_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> None:
     """Tell an address nothing more."""
-    await to_thread.run_sync(app_state(request).webhooks.remove, campaign_id(campaign), id)
+    await to_thread.run_sync(app_state(request).webhooks.remove, campaign, id)
 
 
 @router.post("/campaigns/{campaign}/webhooks/{id}/enable", responses=problems(404), response_model=WebhookResponse)
 async def enable_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
     """Go on with a webhook that was disabled, or try one that fails at once. It is told all that it has missed."""
-    return webhook_json(await to_thread.run_sync(app_state(request).webhooks.enable, campaign_id(campaign), id))
+    return webhook_json(await to_thread.run_sync(app_state(request).webhooks.enable, campaign, id))
 
 
 @router.post("/campaigns/{campaign}/webhooks/{id}/test", responses=problems(404), response_model=TrialResponse)
 async def test_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
     """Send a message of the type webhook.test now, and show what the receiver says."""
     state = app_state(request)
-    webhook = await to_thread.run_sync(state.webhooks.get, campaign_id(campaign), id)
+    webhook = await to_thread.run_sync(state.webhooks.get, campaign, id)
     store = state.campaign_service.store
     reply = await send_trial(store, state.settings, webhook, state.webhooks.trial(webhook))
     return {"ok": reply.ok, "said": reply.said}

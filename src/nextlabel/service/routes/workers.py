@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, report_of
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import CampaignId, campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     ChangedLabelsResponse,
     DropLabelsRequest,
@@ -32,7 +32,7 @@ _RESPONSES: Responses = {**page_or_file(WorkersResponse), **problems(404)}
 @router.get("/campaigns/{campaign}/workers", responses=_RESPONSES, response_model=None)
 def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> Response:
     """Show what each worker did, is owed and is worth, those with the most labels first; or all as a file."""
-    reports, id = app_state(request).campaign_service.worker_reports, campaign_id(campaign)
+    reports, id = app_state(request).campaign_service.worker_reports, campaign
     if page.format != "json":
         return file_response(f"{id}-workers", page.format, reports.of(id), COLUMNS, cells)
     found = {"workers": [to_json(one) for one in reports.of(id, page.limit)]}
@@ -42,7 +42,7 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
 @router.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
 async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
     """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    service, id = app_state(request).campaign_service, campaign
 
     def run() -> WorkerReport:
         row = service.set_standing(id, body.worker, body.standing, body.reason)
@@ -54,7 +54,7 @@ async def set_standing(campaign: CampaignId, body: StandingRequest, request: Req
 @router.post("/campaigns/{campaign}/workers/drop-labels", responses=problems(404), response_model=ChangedLabelsResponse)
 async def drop_labels(campaign: CampaignId, body: DropLabelsRequest, request: Request) -> dict[str, Any]:
     """Leave the labels of a worker out of the results. They stay spent, and their tasks may get others."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    service, id = app_state(request).campaign_service, campaign
     return to_json(await to_thread.run_sync(service.drop_labels, id, body.worker, body.reason))
 
 
@@ -63,5 +63,5 @@ async def drop_labels(campaign: CampaignId, body: DropLabelsRequest, request: Re
 )
 async def restore_labels(campaign: CampaignId, body: RestoreLabelsRequest, request: Request) -> dict[str, Any]:
     """Take dropped labels in again; ``left`` of them find no room because their tasks have all they can have."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    service, id = app_state(request).campaign_service, campaign
     return to_json(await to_thread.run_sync(service.restore_labels, id, body.worker))

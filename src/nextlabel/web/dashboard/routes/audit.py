@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.service.app_state import link_base, link_warning
-from nextlabel.service.auth import campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import audit_url, revoke_links
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -21,16 +21,16 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 
 @router.get("/campaigns/{campaign}/audit")
-def audit_page(campaign: str, request: Request) -> Response:
+def audit_page(campaign: CampaignId, request: Request) -> Response:
     """How far the audit has got, and the next item."""
-    return _page(request, campaign_id(campaign))
+    return _page(request, campaign)
 
 
 @router.post("/campaigns/{campaign}/audit")
-async def change_audit(campaign: str, request: Request) -> Response:
+async def change_audit(campaign: CampaignId, request: Request) -> Response:
     """Draw items, or take an answer."""
     form = {name: str(value) for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change, request, campaign_id(campaign), form)
+    return await to_thread.run_sync(_change, request, campaign, form)
 
 
 def _change(request: Request, id: str, form: dict[str, str]) -> Response:

@@ -18,7 +18,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import Rights, campaign_id
+from nextlabel.service.auth import CampaignId, Rights
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import labels, results
@@ -75,7 +75,7 @@ def campaigns_redirect() -> Response:
 
 
 @router.get("/campaigns/{campaign}")
-async def campaign_page(campaign: str, request: Request, before: Cursor = None) -> Response:
+async def campaign_page(campaign: CampaignId, request: Request, before: Cursor = None) -> Response:
     """One campaign."""
     row = await _row(request, campaign)
     return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, rights_of(request), before)
@@ -83,7 +83,7 @@ async def campaign_page(campaign: str, request: Request, before: Cursor = None) 
 
 @router.get("/campaigns/{campaign}/live")
 async def live(
-    campaign: str, request: Request, after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, seen: str = ""
+    campaign: CampaignId, request: Request, after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, seen: str = ""
 ) -> Response:
     """What has changed since event ``after``; ``seen`` is the version that the last reply named."""
     row = await _row(request, campaign)
@@ -91,19 +91,19 @@ async def live(
 
 
 @router.get("/campaigns/{campaign}/results.{format}")
-def download(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download all results, in the API's formats."""
     return results(campaign, request, ResultsQuery.model_validate({"format": format}))
 
 
 @router.get("/campaigns/{campaign}/labels.{format}")
-def download_labels(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download_labels(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download every worker's answers, in the API's formats."""
     return labels(campaign, request, LabelsQuery.model_validate({"format": format}))
 
 
 @router.get("/campaigns/{campaign}/workers.{format}")
-def download_workers(campaign: str, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download_workers(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download what each worker did and is owed, in the API's formats."""
     return show_workers(campaign, request, WorkersQuery.model_validate({"format": format}))
 
@@ -137,7 +137,7 @@ def campaign_terms(row: CampaignRow) -> list[str]:
 
 async def _row(request: Request, campaign: str) -> CampaignRow:
     """The campaign's row now; a command runs only if there are leases to expire."""
-    state, dashboard, id = app_state(request), dashboard_state(request), campaign_id(campaign)
+    state, dashboard, id = app_state(request), dashboard_state(request), campaign
 
     def look() -> tuple[CampaignRow, bool]:
         row, now = dashboard.store.row(id), dashboard.now()
@@ -171,9 +171,9 @@ def _seen(version: str, hashes: dict[str, str]) -> str:
 
 
 @router.get("/campaigns/{campaign}/tasks/{number}")
-def task_page(campaign: str, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
+def task_page(campaign: CampaignId, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
     """The task, the current belief, and the labels by worker."""
-    dashboard, id = dashboard_state(request), campaign_id(campaign)
+    dashboard, id = dashboard_state(request), campaign
     row = dashboard.store.row(id)
     task = dashboard.store.tasks_by_number(id, [number]).get(number)
     if task is None:
@@ -208,7 +208,7 @@ def fields_of(payload: Any) -> list[tuple[str, str]]:
 
 @router.get("/campaigns/{campaign}/worker")
 def worker_page(
-    campaign: str,
+    campaign: CampaignId,
     request: Request,
     name: str = "",
     dropped: Count = None,
@@ -222,14 +222,14 @@ def worker_page(
         (left, "not restored: their items have all labels they need"),
     ]
     done = [f"{plural(number, 'label')} {what}." for number, what in parts if number is not None]
-    return _page(request, campaign_id(campaign), name, done=" ".join(done))
+    return _page(request, campaign, name, done=" ".join(done))
 
 
 @router.post("/campaigns/{campaign}/worker")
-async def change_worker(campaign: str, request: Request) -> Response:
+async def change_worker(campaign: CampaignId, request: Request) -> Response:
     """Carry out what the requester chose."""
     form = {name: str(value) for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change, request, campaign_id(campaign), form)
+    return await to_thread.run_sync(_change, request, campaign, form)
 
 
 def _change(request: Request, id: str, form: dict[str, str]) -> Response:

@@ -17,7 +17,7 @@ from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import with_point
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.routes.campaigns import row_after
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -30,22 +30,22 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 
 @router.post("/campaigns/{campaign}/pause")
-async def pause(campaign: str, request: Request) -> Response:
+async def pause(campaign: CampaignId, request: Request) -> Response:
     """Grant no new leases."""
     return await _run(request, campaign, Commands.pause)
 
 
 @router.post("/campaigns/{campaign}/resume")
-async def resume(campaign: str, request: Request) -> Response:
+async def resume(campaign: CampaignId, request: Request) -> Response:
     """Grant leases again."""
     return await _run(request, campaign, Commands.resume)
 
 
 @router.post("/campaigns/{campaign}/settings")
-async def settings(campaign: str, request: Request) -> Response:
+async def settings(campaign: CampaignId, request: Request) -> Response:
     """Change settings; fields left as they were shown change nothing."""
     fields = {name: str(value).strip() for name, value in (await request.form()).items()}
-    row = await to_thread.run_sync(dashboard_state(request).store.row, campaign_id(campaign))
+    row = await to_thread.run_sync(dashboard_state(request).store.row, campaign)
     try:
         changes = changed_settings(current(row, campaign_terms(row)), fields)
     except InputError as error:
@@ -54,7 +54,7 @@ async def settings(campaign: str, request: Request) -> Response:
 
 
 async def _run(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     try:
         await row_after(state, id, command)
     except NotFoundError:
@@ -72,16 +72,16 @@ async def _refused(request: Request, row: CampaignRow, error: InputError) -> Res
 
 
 @router.get("/campaigns/{campaign}/delete")
-def delete_page(campaign: str, request: Request) -> Response:
+def delete_page(campaign: CampaignId, request: Request) -> Response:
     """What will be gone, and the field to confirm it."""
-    return _page(request, campaign_id(campaign))
+    return _page(request, campaign)
 
 
 @router.post("/campaigns/{campaign}/delete")
-async def delete(campaign: str, request: Request) -> Response:
+async def delete(campaign: CampaignId, request: Request) -> Response:
     """Delete the campaign, if its id was typed."""
     typed = str((await request.form()).get("typed", "")).strip()
-    return await to_thread.run_sync(_delete, request, campaign_id(campaign), typed)
+    return await to_thread.run_sync(_delete, request, campaign, typed)
 
 
 def _delete(request: Request, id: str, typed: str) -> Response:
@@ -97,9 +97,9 @@ def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Re
 
 
 @router.post("/campaigns/{campaign}/predictions")
-async def predictions(campaign: str, request: Request) -> Response:
+async def predictions(campaign: CampaignId, request: Request) -> Response:
     """Add what a model predicts."""
-    service, id = app_state(request).campaign_service, campaign_id(campaign)
+    service, id = app_state(request).campaign_service, campaign
     row = await to_thread.run_sync(service.store.row, id)
     async with request.form(max_files=1) as form:
         given, model, cost = form.get("file"), str(form.get("model", "")), str(form.get("cost", ""))

@@ -14,7 +14,7 @@ from nextlabel.campaign.commands import SAMPLE
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.service.auth import campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.setting_form import SettingField, changed_settings, current, offered, setting_field
@@ -26,18 +26,18 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 
 @router.get("/campaigns/{campaign}/edit")
-def edit_page(campaign: str, request: Request, saved: str = "") -> Response:
+def edit_page(campaign: CampaignId, request: Request, saved: str = "") -> Response:
     """The form as the campaign stands."""
-    return _page(request, campaign_id(campaign), saved=bool(saved))
+    return _page(request, campaign, saved=bool(saved))
 
 
 @router.post("/campaigns/{campaign}/edit")
-async def edit(campaign: str, request: Request) -> Response:
+async def edit(campaign: CampaignId, request: Request) -> Response:
     """Save the changes, or show what the instructions will look like."""
     form = await request.form(max_files=0)
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
     shown = [str(value) for value in form.getlist("shown")]
-    return await to_thread.run_sync(_save, request, campaign_id(campaign), fields, shown)
+    return await to_thread.run_sync(_save, request, campaign, fields, shown)
 
 
 def _save(request: Request, id: str, fields: dict[str, str], shown: list[str]) -> Response:

@@ -16,7 +16,7 @@ from nextlabel.integrations import mturk, prolific
 from nextlabel.integrations.platforms import PLATFORMS, PlatformName
 from nextlabel.prose import counted, listed
 from nextlabel.service.app_state import app_state, link_base, link_warning
-from nextlabel.service.auth import campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.web.dashboard.access import GuardedRoute
@@ -34,20 +34,20 @@ SHOWN = 200
 
 
 @router.get("/campaigns/{campaign}/links")
-def links_page(campaign: str, request: Request, made: str = "") -> Response:
+def links_page(campaign: CampaignId, request: Request, made: str = "") -> Response:
     """The link for platforms, and a form for personal links."""
     return _page(request, campaign, new=bool(made))
 
 
 @router.post("/campaigns/{campaign}/links")
-async def make_links(campaign: str, request: Request) -> Response:
+async def make_links(campaign: CampaignId, request: Request) -> Response:
     """Create a link for each name; the same every time."""
     text = str((await request.form()).get("workers", ""))
     return await to_thread.run_sync(_create, request, campaign, text, _names(text))
 
 
 @router.post("/campaigns/{campaign}/links/revoke")
-async def end_links(campaign: str, request: Request) -> Response:
+async def end_links(campaign: CampaignId, request: Request) -> Response:
     """End the links of each name, or the link for platforms."""
     form = await request.form()
     text, join = str(form.get("workers", "")), bool(form.get("join"))
@@ -55,7 +55,7 @@ async def end_links(campaign: str, request: Request) -> Response:
 
 
 def _revoke(request: Request, campaign: str, text: str, join: bool) -> Response:
-    state, id, names = app_state(request), campaign_id(campaign), _names(text)
+    state, id, names = app_state(request), campaign, _names(text)
     state.campaign_service.store.row(id)
     if len(names) > MAX_LINKS or not (names or join):
         return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
@@ -74,7 +74,7 @@ def _names(text: str) -> list[str]:
 
 
 def _create(request: Request, campaign: str, text: str, names: list[str]) -> Response:
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     if not names or len(names) > MAX_LINKS:
         return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
     base = link_base(request)
@@ -95,7 +95,7 @@ def _page(
     new: bool = False,
     status: int = 200,
 ) -> Response:
-    state, id = app_state(request), campaign_id(campaign)
+    state, id = app_state(request), campaign
     row = dashboard_state(request).store.row(id)
     join = join_url(link_base(request), state.links.join_token(id))
     return page(
@@ -106,30 +106,30 @@ def _page(
 
 
 @router.get("/campaigns/{campaign}/platforms")
-def platforms_page(campaign: str, request: Request) -> Response:
+def platforms_page(campaign: CampaignId, request: Request) -> Response:
     """Both platforms."""
-    return _platforms_page(request, campaign_id(campaign))
+    return _platforms_page(request, campaign)
 
 
 @router.post("/campaigns/{campaign}/platforms")
-async def take_export(campaign: str, request: Request) -> Response:
+async def take_export(campaign: CampaignId, request: Request) -> Response:
     """Do what Prolific's webhook would have done, by a file that it exports."""
     async with request.form() as form:  # its file is closed at the end
         file = form.get("file")
         data = await file.read() if isinstance(file, UploadFile) else b""
         name = (file.filename if isinstance(file, UploadFile) else None) or "the file"
-    return await to_thread.run_sync(_take, request, campaign_id(campaign), data, name)
+    return await to_thread.run_sync(_take, request, campaign, data, name)
 
 
 @router.get("/campaigns/{campaign}/bonuses.csv")
 def bonuses(
-    campaign: str,
+    campaign: CampaignId,
     request: Request,
     platform: PlatformName,
     reward: Annotated[float, Query(ge=0, le=100_000, allow_inf_nan=False)] = 0.0,
 ) -> Response:
     """Download what workers are owed beyond the reward."""
-    return bonus_file(request, campaign_id(campaign), platform, reward)
+    return bonus_file(request, campaign, platform, reward)
 
 
 def _take(request: Request, id: str, data: bytes, name: str) -> Response:

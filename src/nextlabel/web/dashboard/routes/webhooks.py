@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError, NextlabelError, NotFoundError
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import campaign_id
+from nextlabel.service.auth import CampaignId
 from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
 from nextlabel.web.dashboard.access import GuardedRoute
 from nextlabel.web.dashboard.formatting import sentence, title_of
@@ -20,15 +20,15 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 
 @router.get("/campaigns/{campaign}/webhooks")
-def webhooks_page(campaign: str, request: Request) -> Response:
+def webhooks_page(campaign: CampaignId, request: Request) -> Response:
     """The webhooks of a campaign, and a form for another one."""
-    return _page(request, campaign_id(campaign))
+    return _page(request, campaign)
 
 
 @router.post("/campaigns/{campaign}/webhooks")
-async def change_webhooks(campaign: str, request: Request) -> Response:
+async def change_webhooks(campaign: CampaignId, request: Request) -> Response:
     """Add a webhook, or try, enable or remove one; a secret is shown on the page that follows, and nowhere else."""
-    id, form = campaign_id(campaign), await request.form()
+    id, form = campaign, await request.form()
     state = app_state(request)
     await to_thread.run_sync(state.campaign_service.store.row, id)
     try:

@@ -1,7 +1,8 @@
-"""The worked examples of CONTRIBUTING.md are followed: a setting and a platform are where it says that they will be."""
+"""The worked examples of CONTRIBUTING.md are followed: setting, platform and command are where it says they will be."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -35,7 +36,7 @@ for model in (CreateCampaignRequest, ChangeCampaignRequest):
     assert model.model_json_schema()["properties"]["thanks"]["maxLength"] == 500
 sections = dict(part.split("\\n", 1) for part in page().split("\\n## "))
 for command in ("create", "change"):
-    assert "`--thanks` | `TEXT`" in sections[f"nextlabel campaign {command}"]
+    assert "`--thanks`" in sections[f"nextlabel campaign {command}"]
 assert "thanks" in offered("workers") and "thanks" in offered("workers", changing=True)
 environment().filters.update({filter.__name__: filter for filter in FILTERS})
 html = environment().get_template("dashboard/macros.html").module.setting(setting_field("thanks", "Well done"))
@@ -89,3 +90,24 @@ def test_a_new_platform_is_one_class(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert visits.status_changed("toloka", StatusChange("a1", "u7", "rejected"), service.clock()) == "rejected"
         worker = next(one for one in service.campaign_service.store.workers(id, 5) if one.worker == "toloka:u7")
         assert worker.standing == "blocked" and worker.reason == "Toloka: submission a1 is rejected"
+
+
+def test_a_new_command_is_one_module(tmp_path: Path) -> None:
+    package = tmp_path / "nextlabel"
+    shutil.copytree(Path(nextlabel.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "cli" / "count.py").write_text(example("nextlabel count"), encoding="utf-8")
+    app = package / "cli" / "app.py"
+    source = app.read_text(encoding="utf-8")
+    source = source.replace("import bound\n", "import bound\nfrom nextlabel.cli.count import count\n")
+    app.write_text(source.replace("    bound,\n", "    bound,\n    count,\n"), encoding="utf-8")
+    (tmp_path / "labels.csv").write_text("task,label\na,1\na,0\nb,1\n", encoding="utf-8")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from nextlabel.cli.app import main; main()", "count", *words]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
+
+    assert json.loads(run("labels.csv", "--json").stdout) == {"tasks": 2, "labels": 3}
+    assert run("labels.csv").stderr.endswith("labels.csv has 3 labels of 2 tasks.\n")
+    refused = run("nothing.csv")
+    assert refused.returncode == 2 and refused.stderr.startswith("error: ") and refused.stderr.count("\n") == 1

@@ -93,7 +93,7 @@ _MOVED = {
     "TooManyRequestsError UnavailableError",
     "results": "Added AddedPredictions Audit AuditItem AuditedAccuracy Backtest Bound BoundFromLabels CampaignStatus "
     "Certificate ChangedLabels CrowdReplayed Event ExactResult IndexTable ItemScores LabelTable LearntCrowd "
-    "LearntPrior LearntWorker Lease NoTask Plan Rates ReadReport Receipt Result Skipped Study WorkerReport",
+    "LearntPrior LearntWorker Lease NoTask Plan Rates LabelSummary Receipt Result Skipped Study WorkerReport",
 }
 
 
@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(module), "estimate_rates" if name == "rates" else name)
         globals()[name] = value
         return value
-    now = {"Told": "Receipt"}.get(name, name)
+    now = {"ReadReport": "LabelSummary", "Told": "Receipt"}.get(name, name)
     for namespace, names in _MOVED.items():
         if now in names.split():
             raise AttributeError(f"nl.{name} has moved: it is nl.{namespace}.{now} now.")

@@ -11,7 +11,7 @@ from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.crowd.audit import Audit
 from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
 from nextlabel.crowd.learn import LearntCrowd, LearntWorker
-from nextlabel.files.labels import LabelTable, ReadReport
+from nextlabel.files.labels import LabelSummary, LabelTable
 from nextlabel.learn.priors import LearntPrior
 from nextlabel.learn.rates import Rates
 from nextlabel.planning.result import Plan
@@ -44,6 +44,7 @@ __all__ = [
     "GuaranteeTerms",
     "IndexTable",
     "ItemScores",
+    "LabelSummary",
     "LabelTable",
     "LearntCrowd",
     "LearntPrior",
@@ -52,7 +53,6 @@ __all__ = [
     "NoTask",
     "Plan",
     "Rates",
-    "ReadReport",
     "Receipt",
     "Result",
     "Skipped",

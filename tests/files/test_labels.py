@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
-from nextlabel.files.labels import Gold, LabelTable, ReadReport, read_gold, read_labels, second_answers
+from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels, second_answers
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.rates import estimate_rates
 from nextlabel.simulation import replay as convert
@@ -28,12 +28,12 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def both(source: Any, **options: Any) -> tuple[LabelTable, ReadReport]:
+def both(source: Any, **options: Any) -> tuple[LabelTable, LabelSummary]:
     table = read_labels(source, **options)
     return table, table.report
 
 
-def read(path: Path, text: str, **options: Any) -> tuple[LabelTable, ReadReport]:
+def read(path: Path, text: str, **options: Any) -> tuple[LabelTable, LabelSummary]:
     return both(write(path / "labels.csv", text), **options)
 
 

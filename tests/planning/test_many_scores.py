@@ -71,7 +71,7 @@ def test_a_plan_of_many_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.sample == 2
     assert found.needed is not None and found.needed_by_any is not None
     assert found.needed_by_any <= found.needed < 900
-    assert (found.index <= found.bound + ROUNDING).all()
+    assert (found.value <= found.bound + ROUNDING).all()
     assert found.money is not None and found.money.stopping_labels < 900
     assert "One in 2 tasks was simulated" in str(found)
 

@@ -49,8 +49,8 @@ def test_promised_accuracy_is_what_a_simulation_of_the_plan_gets(number: int) ->
     patient = upper_bound(replace(alone, horizon=math.inf))  # saves the slow bound of a horizon, which is not needed
     result = simulate(alone, [policy], replications=400, seed=1, bound=patient).results[0]
     error = np.hypot(plan.half_width[k], result.per_task.half_width) / 1.96
-    assert abs(plan.index[k] - result.per_task.mean) <= STANDARD_ERRORS * error + 1e-9
-    assert np.all(plan.index <= plan.bound + 2.5 * plan.half_width + 1e-9)
+    assert abs(plan.value[k] - result.per_task.mean) <= STANDARD_ERRORS * error + 1e-9
+    assert np.all(plan.value <= plan.bound + 2.5 * plan.half_width + 1e-9)
 
 
 def test_both_budgets_for_a_target() -> None:
@@ -87,7 +87,7 @@ def test_money_says_where_to_stop() -> None:
     assert 0.8 * money.best_budget < money.stopping_labels < 1.25 * money.best_budget
     assert money.stopping_net <= money.most_net + 2.5 * money.stopping_half_width
     k = int(np.searchsorted(plan.budgets, money.best_budget))
-    assert money.best_net == pytest.approx(300 * plan.index[k] - 0.02 * money.best_budget)
+    assert money.best_net == pytest.approx(300 * plan.value[k] - 0.02 * money.best_budget)
     assert money.best_net <= money.most_net + STANDARD_ERRORS / 1.96 * 300 * plan.half_width[k]
     assert f"no policy with up to 3,000 labels nets more than {money.most_net:,.2f}." in " ".join(sentences(plan))
     dear = make_plan(Problem.identical(50, 1), most=300, label_cost=0.6, replications=20).money
@@ -102,8 +102,8 @@ def test_money_pays_only_for_labels_that_are_used_before_the_deadline() -> None:
     money = plan.money
     assert money is not None
     assert plan.labels_used[-1] < 30
-    assert money.best_net == pytest.approx(float((30 * plan.index - 0.02 * plan.labels_used).max()))
-    assert money.best_net > 30 * plan.index[-1] - 0.02 * 30
+    assert money.best_net == pytest.approx(float((30 * plan.value - 0.02 * plan.labels_used).max()))
+    assert money.best_net > 30 * plan.value[-1] - 0.02 * 30
 
 
 def test_a_score_that_is_no_probability_is_refused_in_one_sentence(
@@ -126,7 +126,7 @@ def test_what_the_next_labels_buy_is_not_told_past_the_end_of_the_curve() -> Non
             assert row["next_100_labels"] is None
         else:
             assert row["next_100_labels"] == pytest.approx(
-                60 * (np.interp(row["budget"] + 100, plan.budgets, plan.index) - row["index"])
+                60 * (np.interp(row["budget"] + 100, plan.budgets, plan.value) - row["index"])
             )
 
 
@@ -255,8 +255,8 @@ def test_no_policy_is_shown_above_its_bound() -> None:
     # with many tasks the index is as good as at its bound, and a simulation of few campaigns is as often above as below
     plan = make_plan(Problem.identical(2000, 1, (2, 1)), most=6000, label_cost=0.01, replications=20, seed=1)
     assert plan.above_bound > 0
-    assert np.all(plan.index <= plan.bound)
-    assert np.array_equal(plan.index, np.minimum(plan.simulated, plan.bound))
+    assert np.all(plan.value <= plan.bound)
+    assert np.array_equal(plan.value, np.minimum(plan.simulated, plan.bound))
     assert np.all(plan.simulated <= plan.bound + 4 * plan.half_width + 1e-9)
     rows = curve_rows(plan)
     assert all(row["index"] <= row["bound"] for row in rows)

@@ -30,7 +30,7 @@ def test_the_curve_of_auto_is_that_of_its_campaigns() -> None:
     patient = upper_bound(Problem.identical(20, 60))  # any bound will do: means are compared
     alone = simulate(SHORT.with_budget(60), ["auto"], replications=30, seed=3, bound=patient)
     assert found.simulated[-1] == pytest.approx(alone.results[0].per_task.mean, abs=1e-12)
-    assert found.index[0] == 0.5 and np.all(found.index <= found.bound + 1e-9)
+    assert found.value[0] == 0.5 and np.all(found.value <= found.bound + 1e-9)
     assert "auto" in curve_rows(found)[1]
     assert any("The auto policy decides" in line for line in assumptions(found))
     assert not any("without a deadline" in line for line in assumptions(found))

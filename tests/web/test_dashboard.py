@@ -843,7 +843,7 @@ class TestWords:
             replications=20,
         )
         assert list(curve.most) == list(plan.bound)
-        assert list(curve.expected) == list(np.maximum.accumulate(np.minimum(plan.index, plan.bound)))
+        assert list(curve.expected) == list(np.maximum.accumulate(np.minimum(plan.value, plan.bound)))
         assert len(kinds_of([0.1, 0.9, 0.5, 0.0, 1.0, 0.2])) == 5 and kinds_of([]) == ()
 
 

@@ -21,7 +21,7 @@ from nextlabel.errors import ProblemError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.files.tables import TableReport
+    from nextlabel.files.tables import TableSummary
     from nextlabel.problem.problem import Problem
     from nextlabel.problem.tasks import TaskClass
     from nextlabel.problem.workers import WorkerType
@@ -108,7 +108,7 @@ class ProblemFlags:
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         merge_flags(table, self)
-        reports: list[TableReport] = []
+        reports: list[TableSummary] = []
         problem = problem_from_table(table, say, reports)
         found = say_read(*reports)
         if read is not None:

@@ -33,7 +33,7 @@ from nextlabel.crowd.learn import LearntCrowd
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, cell_text, folded
 from nextlabel.files.labels import ResultTable, read_columns, read_results
-from nextlabel.files.tables import Frame, TableReport
+from nextlabel.files.tables import Frame, TableSummary
 from nextlabel.prose import counted
 
 #: Audited tasks up to which, and right and wrong ones below which, the interval is exact.
@@ -183,7 +183,7 @@ def _results(expected: Any, task: str, label: str) -> ResultTable:
             tuple(expected.predict()),
             expected.fit.beliefs.max(axis=1),
             expected.gold >= 0,
-            TableReport(),
+            TableSummary(),
         )
     return read_results(expected, task=task, label=label)
 

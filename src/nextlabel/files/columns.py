@@ -33,7 +33,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.tables import Table, TableReport
+from nextlabel.files.tables import Table, TableSummary
 from nextlabel.prose import listed
 
 #: Cells that hold no label, besides empty ones; in small letters.
@@ -98,7 +98,7 @@ class CodedColumn:
 class LabelColumns:
     """The columns of a file of labels; those that may be missing are None where they are."""
 
-    report: TableReport
+    report: TableSummary
     task: CodedColumn
     label: CodedColumn
     worker: CodedColumn | None = None

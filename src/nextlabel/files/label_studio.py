@@ -25,7 +25,7 @@ import numpy as np
 
 from nextlabel.errors import FileFormatError
 from nextlabel.files.columns import NO_LABEL, CodedColumn, LabelColumns, cell_name, cell_text, folded, seconds
-from nextlabel.files.tables import TableReport
+from nextlabel.files.tables import TableSummary
 from nextlabel.prose import listed
 
 #: Kinds of results that hold a label, and the key of their value.
@@ -58,7 +58,7 @@ def read_export(
     took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
     assigned = submitted - took
     return LabelColumns(
-        report=TableReport(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
+        report=TableSummary(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
         task=CodedColumn.of(name for name, _ in rows),
         label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
         worker=_workers([annotation for _, annotation in rows]),

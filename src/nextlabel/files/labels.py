@@ -1,6 +1,6 @@
 """Labels that were recorded, one row per label: ``LabelTable``, from a table or from Label Studio's JSON export.
 
-Rules, in this order; ``ReadReport`` counts what each of them met.
+Rules, in this order; ``LabelSummary`` counts what each of them met.
 
 1. A blank row is no row. A row without a label (an empty cell, nan, null, a skipped annotation) or without a task is
    left out.
@@ -51,7 +51,7 @@ from nextlabel.files.columns import (
     read_label_columns,
 )
 from nextlabel.files.label_studio import is_export, read_export
-from nextlabel.files.tables import Frame, JsonTable, TableReport, open_table
+from nextlabel.files.tables import Frame, JsonTable, TableSummary, open_table
 from nextlabel.prose import counted, listed
 
 Duplicates = Literal["first", "keep"]
@@ -144,7 +144,7 @@ def _table(found: LabelColumns, positive: Any, rule: Duplicates) -> LabelTable:
         batch=None if found.batch is None else found.batch.codes[kept],
     )
     per_task = table.per_task
-    report = ReadReport(
+    report = LabelSummary(
         table=found.report,
         blank_labels=int(no_label.sum()),
         blank_tasks=int((no_task & ~no_label).sum()),
@@ -195,10 +195,10 @@ def _known(times: Floats | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadReport:
+class LabelSummary:
     """What a file of labels held, what was left out of the table, and by which rule."""
 
-    table: TableReport = field(default_factory=TableReport)
+    table: TableSummary = field(default_factory=TableSummary)
     blank_labels: int = 0
     blank_tasks: int = 0
     gold_marks: int = 0
@@ -308,7 +308,7 @@ class LabelTable:
     assigned_at: Floats | None = None
     submitted_at: Floats | None = None
     batch: Ints | None = None
-    report: ReadReport = field(default_factory=ReadReport)
+    report: LabelSummary = field(default_factory=LabelSummary)
 
     def __len__(self) -> int:
         return len(self.task)
@@ -338,7 +338,7 @@ class Gold:
     known: int
     blank: int = 0
     unknown_tasks: int = 0
-    table: TableReport = field(default_factory=TableReport)
+    table: TableSummary = field(default_factory=TableSummary)
 
     def sentences(self) -> list[str]:
         """What was read, in plain English."""
@@ -416,7 +416,7 @@ class ResultTable:
     labels: tuple[Any, ...]
     probability: Floats
     told: Bools
-    table: TableReport = field(default_factory=TableReport)
+    table: TableSummary = field(default_factory=TableSummary)
 
     def __len__(self) -> int:
         return len(self.tasks)

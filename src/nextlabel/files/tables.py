@@ -87,7 +87,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(slots=True)
-class TableReport:
+class TableSummary:
     """How a table is written and what was left out of it; the counts are complete when its last row has been read."""
 
     name: str = ""
@@ -211,7 +211,7 @@ class DelimitedTable:
         announced = _EXCEL.match(sample)
         self._skip = 0 if announced is None else 1
         delimiter = announced[1] if announced is not None else find_delimiter(sample, len(sample) < SAMPLE)
-        self.report = TableReport(name, "CSV", SHOWN[self._codec], delimiter)
+        self.report = TableSummary(name, "CSV", SHOWN[self._codec], delimiter)
         with self._opened() as text:
             _, header = self._header(self._reader(text))
         self.columns = [cell.strip() for cell in header]
@@ -377,7 +377,7 @@ class FrameTable:
 
     def _open(self, names: list[Any], name: str, format: str) -> None:
         self._names, self.columns = names, [str(column).strip() for column in names]
-        self.report = TableReport(name, format)
+        self.report = TableSummary(name, format)
         if not names:
             raise FileFormatError(f"{name} has no columns.", "Give a table with named columns.")
 

@@ -31,7 +31,7 @@ from nextlabel.files.tables import (
     Format,
     FrameTable,
     Table,
-    TableReport,
+    TableSummary,
     format_of,
     is_frame,
     json_values,
@@ -74,7 +74,7 @@ class TaskReader:
         if kind in ("csv", "parquet"):
             self._tasks = self._from_table(read_table(source, name, kind))
         else:
-            self.report = TableReport(name, JSON_FORMATS[kind])
+            self.report = TableSummary(name, JSON_FORMATS[kind])
             self._tasks = self._from_json(json_values(source, name, kind))
 
     def __iter__(self) -> Iterator[Any]:

@@ -95,7 +95,7 @@ def plan_with_workers(
     return Plan(
         problem=problem,
         budgets=budgets,
-        index=reached,
+        value=reached,
         half_width=curve.half_width,
         bound=bound,
         price=np.append(prices[1], prices[1:]),

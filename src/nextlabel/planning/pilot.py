@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.files.labels import ReadReport, read_labels
+from nextlabel.files.labels import LabelSummary, read_labels
 from nextlabel.files.tables import Frame
 from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
@@ -30,7 +30,7 @@ class Pilot:
     """What a pilot taught."""
 
     learnt: LearntPrior
-    report: ReadReport
+    report: LabelSummary
 
     def sentences(self) -> list[str]:
         """The prior with its standard errors; what was met while reading is in ``report``."""

@@ -239,7 +239,7 @@ def plan(
     return Plan(
         problem=problem,
         budgets=curve.budgets,
-        index=reached,
+        value=reached,
         half_width=curve.half_width,
         bound=limit,
         price=bounds.price(curve.budgets),

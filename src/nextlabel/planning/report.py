@@ -34,7 +34,7 @@ def curve_rows(plan: Plan) -> list[Row]:
         {
             "budget": int(U),
             "labels_per_task": float(U) / K,
-            plan.policy: float(plan.index[k]),
+            plan.policy: float(plan.value[k]),
             "half_width": float(plan.half_width[k]),
             "simulated": float(plan.simulated[k]),
             "bound": float(plan.bound[k]),
@@ -248,7 +248,7 @@ def sentences(plan: Plan) -> list[str]:
             out.append(f"If {plan.model}, no policy gets there with fewer than {plan.needed_by_any:,}.")
     out.append(right_means(plan.problem))
     if plan.problem.finite:
-        value, most = plan.index[-1], plan.bound[-1]
+        value, most = plan.value[-1], plan.bound[-1]
         reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"
         out.append(
             f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; if "
@@ -348,7 +348,7 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
         inside = plan.money.best_budget < plan.budgets[-1]
         boxes.append((f"{plan.money.best_budget:,}", stop if inside else "labels, at least, are worth their cost"))
     if plan.problem.finite:
-        last = plan.index[-1]
+        last = plan.value[-1]
         boxes.append(
             (
                 f"{last:.1%}" if plan.problem.is_accuracy else f"{last:.4f}",
@@ -370,10 +370,10 @@ def plan_figure(plan: Plan) -> Figure:
 def draw_values(axes: Axes, plan: Plan) -> None:
     """Value of the index policy, of fixed overlaps, and the bound, against the budget."""
     K = plan.problem.tasks
-    low, high = plan.index - plan.half_width, np.minimum(plan.index + plan.half_width, plan.bound)
+    low, high = plan.value - plan.half_width, np.minimum(plan.value + plan.half_width, plan.bound)
     axes.plot(plan.budgets, plan.bound, color=INK, linewidth=1, label=f"bound, if {plan.model}")
     axes.fill_between(plan.budgets, low, high, color=BLUE, alpha=0.25, linewidth=0)
-    axes.plot(plan.budgets, plan.index, color=BLUE, label=f"{plan.policy} policy")
+    axes.plot(plan.budgets, plan.value, color=BLUE, label=f"{plan.policy} policy")
     shown = [(m, v) for m, v in zip(plan.overlaps, plan.overlap, strict=True) if m * K <= plan.budgets[-1]]
     axes.plot([m * K for m, _ in shown], [v for _, v in shown], "s", color=RED, label="the same number for every task")
     for m, v in shown:
@@ -393,7 +393,7 @@ def draw_values(axes: Axes, plan: Plan) -> None:
 def draw_prices(axes: Axes, plan: Plan) -> None:
     """What the next labels buy, by the index policy and by the bound's price."""
     gain = "tasks" if plan.problem.is_accuracy else "value"
-    buys = np.diff(plan.index) * plan.problem.tasks / np.diff(plan.budgets) * MORE
+    buys = np.diff(plan.value) * plan.problem.tasks / np.diff(plan.budgets) * MORE
     axes.step(plan.budgets, plan.price * MORE, where="post", color=INK, linewidth=1, label="price of the bound")
     axes.stairs(buys, plan.budgets, color=BLUE, label=f"{plan.policy} policy, simulated")
     if plan.money is not None:

@@ -50,13 +50,13 @@ class LabelsNeeded:
 class Plan:
     """The curve and the answers.
 
-    ``index`` is the simulated value of the ``policy``, but no more than the bound: what the simulation had above it
+    ``value`` is the simulated value of the ``policy``, but no more than the bound: what the simulation had above it
     (``simulated``) was chance.
     """
 
     problem: Problem
     budgets: Ints = field(repr=False)
-    index: Floats = field(repr=False)
+    value: Floats = field(repr=False)
     half_width: Floats = field(repr=False)
     bound: Floats = field(repr=False)
     price: Floats = field(repr=False)
@@ -120,7 +120,7 @@ class Plan:
 
     def value_at(self, budget: float) -> float:
         """The policy's value per task, interpolated."""
-        return float(np.interp(budget, self.budgets, self.index))
+        return float(np.interp(budget, self.budgets, self.value))
 
     def next_labels(self, budget: int, more: int = 100) -> float | None:
         """What ``more`` labels add to ``budget`` under the policy; None if the curve ends before."""
@@ -131,7 +131,7 @@ class Plan:
     def budget_like(self, overlap: int) -> int | None:
         """The budget at which the policy is as good as that overlap; None if the curve does not get there."""
         value = self.overlap[self.overlaps.index(overlap)]
-        return crossing(self.budgets, self.index, float(value))
+        return crossing(self.budgets, self.value, float(value))
 
 
 def crossing(budgets: Ints, values: Floats, target: float) -> int | None:

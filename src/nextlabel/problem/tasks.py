@@ -38,7 +38,7 @@ from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns, probability
-from nextlabel.files.tables import Frame, Table, TableReport, open_table
+from nextlabel.files.tables import Frame, Table, TableSummary, open_table
 
 #: Largest count or budget accepted.
 LARGEST = 10**9
@@ -205,7 +205,7 @@ class ItemScores:
 
     values: Floats
     moved: int
-    report: TableReport = field(default_factory=TableReport)
+    report: TableSummary = field(default_factory=TableSummary)
 
     def note(self, path: str | Path) -> str:
         """What was done to the scores, if anything was."""

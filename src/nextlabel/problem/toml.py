@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.files.tables import TableReport
+from nextlabel.files.tables import TableSummary
 from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.problem.tables import (
     WORKER_KEYS,
@@ -75,7 +75,7 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
 
 
 def problem_from_table(
-    table: dict[str, Any], say: Say = warnings.warn, reports: list[TableReport] | None = None
+    table: dict[str, Any], say: Say = warnings.warn, reports: list[TableSummary] | None = None
 ) -> Problem:
     """The Problem that a table of known keys describes.
 
@@ -99,7 +99,7 @@ def problem_from_table(
     return problem
 
 
-def task_classes(entry: dict[str, Any], say: Say, reports: list[TableReport]) -> Sequence[TaskClass]:
+def task_classes(entry: dict[str, Any], say: Say, reports: list[TableSummary]) -> Sequence[TaskClass]:
     """One [[tasks]] table: a class, or one for each different score of a file."""
     threshold, reward = entry.get("threshold", 0.5), reward_from(entry.get("reward", "accuracy"))
     if "scores" not in entry:

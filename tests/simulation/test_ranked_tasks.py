@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
 from nextlabel.kernels.events import arrival_after
-from nextlabel.kernels.index import gittins
 from nextlabel.kernels.limit_index import least_limit_index, new_workspace
 from nextlabel.kernels.ranked_tasks import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
@@ -48,6 +48,42 @@ def test_the_heap_keeps_the_largest_key_on_top(start: list[float], moves: list[t
 
 def some_priors(count: int, seed: int = 0) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in np.random.default_rng(seed).uniform(0.4, 5.0, (count, 2))]
+
+
+@numba.njit(error_model="numpy")
+def gittins(
+    first: Ints, reward: Floats, prob: Floats, child: Ints, levels: int, S: Floats, labels: Floats, out: Floats
+) -> None:
+    """out[i] = max over stopping times tau >= 1 of E[R_tau - R_i] / E[tau] on the lattice: the index without delay.
+
+    Dinkelbach's iteration: at price lam the best plan that buys at least one label gives the next lam; it climbs to the
+    maximum in a few steps. The last level stops. Nodes of level < ``levels`` are done.
+    """
+    J = prob.shape[1]
+    D = first.shape[0] - 2
+    for m in range(min(levels, D)):
+        for root in range(first[m], first[m + 1]):
+            lam = 0.0
+            for _ in range(100):
+                for i in range(first[D + 1] - 1, first[m + 1] - 1, -1):
+                    S[i] = reward[i]
+                    labels[i] = 0.0
+                    if i < first[D]:
+                        go, bought = -lam, 1.0
+                        for j in range(J):
+                            go += prob[i, j] * S[child[i, j]]
+                            bought += prob[i, j] * labels[child[i, j]]
+                        if go > S[i]:
+                            S[i] = go
+                            labels[i] = bought
+                gain, bought = -lam - reward[root], 1.0
+                for j in range(J):
+                    gain += prob[root, j] * S[child[root, j]]
+                    bought += prob[root, j] * labels[child[root, j]]
+                if gain <= 1e-15:
+                    break
+                lam += gain / bought
+            out[root] = lam
 
 
 def index_of_class(entry: TaskClass, depth: int, flight: int) -> Floats:

@@ -1,6 +1,6 @@
 """One task with a horizon at given prices: a sweep of fourth order in time, and a supersolution, a proved bound.
 
-Notation of ``chain``. For a state of rate q = r + mu w, with G = r max{V(n-1,w), V(n-1,w+1) - lam} + mu w E known at
+Notation of ``priced``. For a state of rate q = r + mu w, with G = r max{V(n-1,w), V(n-1,w+1) - lam} + mu w E known at
 all times before V is (n falls, or w falls), one step of length h is
 
     V_k = e^{-q h} V_{k-1} + int_0^h e^{-q (h-s)} G(s) ds.
@@ -29,7 +29,7 @@ Phi' >= f(Phi) holds as soon as
 
 the trapezoidal rule and a correction of third order per step. Where the advantage A keeps its sign by more than
 (h/4) |c| on both ends, max{c_stay, c_assign} is the c of the better action.
-Guarantee: upper bound for any step (no stability condition), error O(h^2). Cost: twice ``chain``.
+Guarantee: upper bound for any step (no stability condition), error O(h^2). Cost: twice ``priced``.
 """
 
 from __future__ import annotations

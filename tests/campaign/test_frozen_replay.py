@@ -53,7 +53,7 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     monkeypatch.setattr(commands, "RATE_MEMORY", 7)
     monkeypatch.setattr(settings, "MOST_LABELS", 4)
     monkeypatch.setattr(policy_tables, "chance", lambda seed, what, number: 0.5)
-    monkeypatch.setattr(commands, "starting_place", lambda seed, lease, segments: 0.5)
+    monkeypatch.setattr(commands, "starting_place", lambda seed, lease: 0.5)
     forget_scores()
     service.rebuild(id)
     after = everything(service.store, id)

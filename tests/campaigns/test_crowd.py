@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from live_crowds import LABELS, WORKERS, assert_same, assert_same_as_fresh, model_of, say, settings, settled, tasks
-from nextlabel.campaign import crowd_snapshot
+from nextlabel.campaign import crowd_model
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
 from nextlabel.campaigns.certificate import audited_accuracy
@@ -153,13 +153,13 @@ def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
 def test_what_is_expected_is_computed_after_the_campaign_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its many passes over the labels kept everybody who asked waiting, as often as somebody looked at a dashboard."""
     passes: list[int] = []
-    compute = crowd_snapshot.expected_accuracy
+    compute = crowd_model.expected_accuracy
 
     def counted(*values: Any) -> Any:
         passes.append(1)
         return compute(*values)
 
-    monkeypatch.setattr(crowd_snapshot, "expected_accuracy", counted)
+    monkeypatch.setattr(crowd_model, "expected_accuracy", counted)
     service = service_of_store(open_store("memory:"), Clock())
     id = service.create(settings(), tasks=tasks(0, 12)).id
     rng = np.random.default_rng(2)

@@ -15,7 +15,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, declared, names, offer
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns import certificates
+from nextlabel.campaigns import certificate as certificates
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError
 from nextlabel.store.sql import open_store

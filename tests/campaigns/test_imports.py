@@ -68,10 +68,12 @@ def kill() -> None:
 
 
 def contents(service: CampaignService, id: str) -> dict[str, Any]:
-    """All that a campaign is, but for the places of its tasks, which depend on how they came."""
+    """All that a campaign is."""
     row, store = service.store.row(id), service.store
     return {
-        "tasks": [(t.number, t.key, t.payload, t.class_number, t.node, t.w, t.labels) for t in store.tasks(id)],
+        "tasks": [
+            (t.number, t.key, t.payload, t.class_number, t.place, t.node, t.w, t.labels) for t in store.tasks(id)
+        ],
         "groups": service.groups(id),
         "classes": list(store.classes(id)),
         "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.rules.ranked),

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
-from nextlabel.campaigns import certificates
+from nextlabel.campaigns import certificate as certificates
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
 from nextlabel.service.routes import campaigns, log, work

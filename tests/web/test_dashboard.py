@@ -23,7 +23,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
-from nextlabel.campaigns.certificates import Certificates
+from nextlabel.campaigns.certificate import Certificates
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem

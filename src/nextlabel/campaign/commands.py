@@ -23,8 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nextlabel.campaign.controls import choose_control
-from nextlabel.campaign.crowd_model import CORE_LABELS, CrowdModel, adopted, new_model
-from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.crowd_model import CORE_LABELS, CrowdModel, CrowdSnapshot, adopted, new_model
 from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.policy_tables import TableSource, load_of
@@ -225,7 +224,7 @@ class Commands:
             return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
         allocator, how = self._allocator()
         waited = row.config.turn_away and state.crowd is not None and _waited_in_vain(state.crowd, self.now)
-        start = starting_place(row.config.seed, row.given, row.rules.segments)
+        start = starting_place(row.config.seed, row.given)
         must_serve = asks is None or asks <= row.left or waited
         outlook = Outlook(row.given, n, row.spent + row.reserved, start, must_serve)
         task = allocator.choose(state.numbers.get(worker, -1), outlook)

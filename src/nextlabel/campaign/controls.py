@@ -51,7 +51,7 @@ def choose_control(campaign: Commands, worker: str) -> int | None:
         wanted = spaced and row.config.knows_workers and is_worth_it(campaign.crowd(), worker, row.left)
     if not wanted:
         return None
-    return campaign.state.control_for(worker, starting_place(row.config.seed, row.given, row.rules.segments))
+    return campaign.state.control_for(worker, starting_place(row.config.seed, row.given))
 
 
 def is_worth_it(model: CrowdModel, worker: str, left: int) -> bool:

@@ -165,7 +165,7 @@ def add_tasks(campaign: Commands, tasks: Iterable[NewTask], batch: str | None = 
             recorded = bool(new.tasks)
             if recorded:
                 ranked = will_rank(row.config, row.rules.ranked, len(intake.classes))
-                record_tasks(campaign, new.tasks, new.priors, ranked, batch, intake.digest)
+                record_tasks(campaign, new.tasks, publication(new.priors, ranked, batch, intake.digest))
         if batch is not None and not recorded:
             record_batch(campaign, batch, str(intake.digest))
         return Added(intake.added, intake.known, row.tasks)
@@ -214,47 +214,33 @@ def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[N
         yield chunk
 
 
-def record_tasks(
-    campaign: Commands, tasks: list[list[Any]], priors: list[Any], ranked: bool, batch: str | None, digest: str | None
-) -> None:
-    """Add tasks [key, payload, class, gold if known] that ``Intake`` has checked, with the priors that are new."""
+def record_tasks(campaign: Commands, tasks: list[list[Any]], published: dict[str, Any] | None) -> None:
+    """Write tasks [key, payload, class, gold if known] to the log, ``published`` at once or hidden with others."""
     row = campaign.state.row
-    places = [chance(row.config.seed, PLACES, number) for number in range(row.tasks, row.tasks + len(tasks))]
-    tasks, gold = _without_gold(tasks, row.tasks)
-    rules = {"classes": priors, "batch": batch, "digest": digest, "ranked": ranked}
-    campaign.record("tasks_added", {"first": row.tasks, "tasks": tasks, "places": places, **rules})
-    record_gold(campaign, gold)
-    campaign.reopen()
-
-
-def record_hidden_tasks(campaign: Commands, tasks: list[list[Any]], total: int) -> None:
-    """Put tasks of an import of ``total`` new ones into the log, to be published when all of them are there.
-
-    Their places follow one another in an interval of their own.
-    """
-    row = campaign.state.row
-    hidden, segment = row.rules.hidden, row.rules.segments
-    first = row.tasks + hidden
-    places = [segment + (hidden + k + 0.5) / total for k in range(len(tasks))]
-    tasks, gold = _without_gold(tasks, first)
-    campaign.record("tasks_added", {"first": first, "tasks": tasks, "places": places, "hidden": True})
-    if gold:
+    first = row.tasks + row.rules.hidden
+    numbers = range(first, first + len(tasks))
+    places = [chance(row.config.seed, PLACES, number) for number in numbers]
+    gold = [[number, task[3]] for number, task in zip(numbers, tasks, strict=True) if len(task) > 3]
+    new = {"first": first, "tasks": [task[:3] for task in tasks], "places": places}
+    campaign.record("tasks_added", new | ({"hidden": True} if published is None else published))
+    if published is not None:
+        record_gold(campaign, gold)
+        campaign.reopen()
+    elif gold:
         campaign.record("gold_set", {"answers": gold})
 
 
-def publish_tasks(campaign: Commands, priors: list[Any], ranked: bool, batch: str | None, digest: str | None) -> None:
+def publish_tasks(campaign: Commands, published: dict[str, Any]) -> None:
     """All tasks of an import are in the log: from now on they are there."""
     campaign.settle()
     row = campaign.state.row
-    rules = {"classes": priors, "batch": batch, "digest": digest, "ranked": ranked}
-    campaign.record("tasks_published", {"first": row.tasks, "tasks": row.rules.hidden, **rules})
+    campaign.record("tasks_published", {"first": row.tasks, "tasks": row.rules.hidden, **published})
     campaign.reopen()
 
 
-def _without_gold(tasks: list[list[Any]], first: int) -> tuple[list[list[Any]], list[list[Any]]]:
-    """The tasks as the log has them, and the answers that are known: [number, answer]."""
-    gold = [[number, task[3]] for number, task in enumerate(tasks, first) if len(task) > 3]
-    return [task[:3] for task in tasks], gold
+def publication(priors: list[Any], ranked: bool, batch: str | None, digest: str | None) -> dict[str, Any]:
+    """What an event says of tasks that are there from now on: priors that are new, ranking, and their batch."""
+    return {"classes": priors, "ranked": ranked, "batch": batch, "digest": digest}
 
 
 def record_batch(campaign: Commands, batch: str, digest: str) -> None:

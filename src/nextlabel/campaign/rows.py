@@ -50,7 +50,6 @@ _drawn: list[str] = []
 class Rules:
     """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks.
 
-    ``segments``: places of tasks are below it (each import that was published has an interval of length 1 of its own).
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
     from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
     each with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
@@ -61,7 +60,6 @@ class Rules:
 
     rate_memory: int
     ranked: bool = False
-    segments: int = 1
     hidden: int = 0
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()

@@ -575,7 +575,7 @@ class CampaignState:
     def _on_tasks_published(self, event: Event) -> None:
         rules, data = self.row.rules, event.data
         self.changes.large = True
-        self._publish(data["tasks"], data, replace(rules, ranked=data["ranked"], segments=rules.segments + 1, hidden=0))
+        self._publish(data["tasks"], data, replace(rules, ranked=data["ranked"], hidden=0))
 
     def _publish(self, tasks: int, data: dict[str, Any], rules: Rules) -> None:
         """So many tasks are there from now on, some with new priors."""

@@ -34,9 +34,10 @@ from nextlabel.campaign.intake import (
     being_imported,
     check_repeated,
     chunks,
+    publication,
     publish_tasks,
     record_batch,
-    record_hidden_tasks,
+    record_tasks,
     will_rank,
 )
 from nextlabel.campaign.new_tasks import NewTask
@@ -232,7 +233,7 @@ class Imports:
         begun = time.monotonic()
         with self._store.transaction(row.campaign) as state:
             if state.row.rules.hidden == hidden and state.row.tasks == row.first:
-                record_hidden_tasks(Commands(state, self._tables, self._clock()), tasks, row.added)
+                record_tasks(Commands(state, self._tables, self._clock()), tasks, None)
         time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
 
     def _publish_all(self, row: ImportRow) -> None:
@@ -246,7 +247,7 @@ class Imports:
                 return
             priors = json.loads(row.priors)
             ranked = will_rank(state.row.config, state.row.rules.ranked, state.row.classes + len(priors))
-            publish_tasks(campaign, priors, ranked, row.batch, row.digest)
+            publish_tasks(campaign, publication(priors, ranked, row.batch, row.digest))
 
     def _new_tables(self, row: ImportRow) -> Future[PolicyTables] | None:
         """Have the tables made that the campaign needs with new priors, None if it needs none."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands, accept_time, known_worker
-from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.known_answers import answer_audit, draw_audit, set_gold
@@ -32,8 +32,7 @@ from nextlabel.campaign.rows import (
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, restore_labels, set_standing
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.certificates import Certificates
+from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.predictions import add_predictions

@@ -367,9 +367,9 @@ def _mix(x: int) -> int:
     return z ^ (z >> 31)
 
 
-def starting_place(seed: int, lease: int, segments: int) -> float:
-    """Where a lease begins to look for a task of its group; places are below ``segments`` (``campaign.rows.Rules``)."""
-    return chance(seed, STARTS, lease) * segments
+def starting_place(seed: int, lease: int) -> float:
+    """Where a lease begins to look for a task of its group, among the places of the tasks."""
+    return chance(seed, STARTS, lease)
 
 
 @lru_cache(maxsize=4096)

@@ -27,7 +27,7 @@ from statistics import median
 import numpy as np
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.crowd_snapshot import CrowdSnapshot
+from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.results import levels, truths
 from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.settings import CampaignSettings

@@ -16,8 +16,7 @@ from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.certificates import FEWEST_LABELS, MOST_TASKS
+from nextlabel.campaigns.certificate import FEWEST_LABELS, MOST_TASKS, Certificate
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore

@@ -124,7 +124,8 @@ class Runner:
             assert self.server.poll() is None and time.monotonic() < until, f"{command}: the service did not start"
             time.sleep(0.1)
         given = words[words.index("--db") : words.index("--db") + 2] if "--db" in words else []
-        code, token = execute(shlex.join(["nextlabel", "token", "create", "--replace", *given]))  # what is no terminal is not shown one
+        # what is no terminal is not shown a token
+        code, token = execute(shlex.join(["nextlabel", "token", "create", "--replace", *given]))
         assert code == 0
         os.environ["NEXTLABEL_TOKEN"] = token.strip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -29,6 +30,12 @@ def test_keyword_arguments_are_the_declared_settings() -> None:
     assert set(names()) == set(SettingOptions.__annotations__)
     assert {name for name in names() if offer(name).changeable} == set(ChangeOptions.__annotations__)
     assert [name for name in names() if declared(name).is_required()] == ["budget"]
+    created, changed = (
+        inspect.signature(nl.Campaign.create).parameters,
+        inspect.signature(nl.Campaign.change).parameters,
+    )
+    assert set(names()) < set(created) and created["strength"].default == 4.0
+    assert set(changed) == {"self", *ChangeOptions.__annotations__}
 
 
 def test_a_lease_or_its_id() -> None:

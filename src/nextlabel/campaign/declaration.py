@@ -10,14 +10,27 @@ that ``--help`` stays quick; ``campaign.settings`` adds the checks that need a p
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Required, Self, TypedDict, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    Required,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     BaseModel,
@@ -63,6 +76,7 @@ LANGUAGES: Final[dict[str, str]] = {
 TIME_HINT = "Give e.g. 2026-07-01T12:00:00Z, a datetime with a time zone, or seconds since 1970."
 
 
+F = TypeVar("F", bound=Callable[..., Any])
 Name = Annotated[str, Field(max_length=LONGEST_LABEL)]
 
 
@@ -335,6 +349,23 @@ def kind(name: str) -> type:
         return str
     kinds = (bool, int, float, str, tuple)
     return next((one for one in kinds if one in (given, get_origin(given))), object)
+
+
+def spells_settings(*, changing: bool = False) -> Callable[[F], F]:
+    """Spell a function's ``**settings`` out in its signature, with their defaults; or those that may change."""
+
+    def spell(function: F) -> F:
+        signature, keyword = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        settings = []
+        for name in names():
+            default = inspect.Parameter.empty if declared(name).is_required() else declared(name).default
+            if offer(name).changeable or not changing:
+                settings.append(inspect.Parameter(name, keyword, default=... if changing else default))
+        function.__signature__ = signature.replace(parameters=[*own, *settings])  # type: ignore[attr-defined]
+        return function
+
+    return spell
 
 
 def spoken(name: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, Unpack
 
-from nextlabel.campaign.declaration import ChangeOptions, SettingOptions
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import Skipped
 from nextlabel.campaign.new_tasks import row_tables, task_tables
@@ -54,6 +54,7 @@ class Campaign:
         self._service, self.id = campaign_service, id
 
     @classmethod
+    @spells_settings()
     def create(
         cls,
         url: str,
@@ -147,6 +148,7 @@ class Campaign:
         """Hand out tasks again."""
         return status_of(self._service.resume(self.id))
 
+    @spells_settings(changing=True)
     def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
         """Change settings that may change (``campaign.declaration``); None removes those that need not be there."""
         return status_of(self._service.change(self.id, values))

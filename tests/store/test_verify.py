@@ -237,11 +237,11 @@ def test_the_command_checks_and_rebuilds(
         service.table_cache.close()
         damage(store, "UPDATE workers SET labels = labels + 1", "UPDATE leases SET seq = 5 WHERE task = 3")
         damaged = stored(store)
-        words = ["campaign", "rebuild", id, "--db", "labels.db"]
-        assert run([*words, "--check"]) == 1
+        words = ["campaign", "verify", id, "--db", "labels.db"]
+        assert run(words) == 1
         said = capsys.readouterr().err
         assert "7 workers' tallies" in said and "Nothing was written" in said
         assert stored(store) == damaged
-        assert run(words) == 0 and "All of it was rebuilt" in capsys.readouterr().err
-        assert run([*words, "--check", "--json"]) == 0
+        assert run([*words, "--repair"]) == 0 and "All of it was rebuilt" in capsys.readouterr().err
+        assert run([*words, "--json"]) == 0
         assert '"unchanged": true' in capsys.readouterr().out

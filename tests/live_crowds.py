@@ -36,7 +36,7 @@ def say(task: str, worker: str, rng: np.random.Generator) -> str:
 
 def read_anew(state: CampaignState) -> CrowdModel:
     """A model that has read the log alone."""
-    model = CrowdModel(state.row.config, state.row.rules.core)
+    model = CrowdModel(state.row.config)
     model.catch_up(state)
     return model
 

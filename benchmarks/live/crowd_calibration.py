@@ -21,7 +21,6 @@ import numpy as np
 
 import nextlabel as nl
 from nextlabel.arrays import Floats, Ints
-from nextlabel.campaign import commands
 
 ITEMS, BUDGET = 500, 1500
 #: Items in a tenth of the probabilities before it is looked at, and how far off it may be.
@@ -149,10 +148,7 @@ def main() -> None:
     parser.add_argument("--crowd", choices=CROWDS, default="guesser")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--core", type=float, help="labels per truth that the core is worth; 0: no core, as it was")
     given = parser.parse_args()
-    if given.core is not None:
-        commands.CORE_LABELS = given.core  # type: ignore[attr-defined]
     played = [play(given.crowd, seed) for seed in range(given.first, given.first + given.seeds)]
     print(f"crowd {given.crowd}, {given.seeds} campaigns; taken for the worst: {', '.join(one for _, one in played)}")
     by_tenth = list(zip(*(moments for moments, _ in played), strict=True))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.crowd.expected import LearntChannels, expected_accuracy, row_strength, usual_share
+from nextlabel.crowd.expected import expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.prior import CrowdPrior
 
 
 def drawn(seed: int, tasks: int, each: int, answers: int) -> tuple[CrowdLabels, np.ndarray]:
@@ -29,9 +30,7 @@ def test_coverage_on_drawn_crowds(answers: int, each: int) -> None:
     for seed in range(100):
         labels, truth = drawn(seed, 150, each, answers)
         fit = fit_crowd(labels)
-        strength = row_strength(labels, fit.beliefs, fit.prior.pseudo, fit.counts)
-        learnt = LearntChannels(fit.channels, strength, fit.share, 10.0 + labels.tasks)
-        found = expected_accuracy(labels, fit.beliefs, np.zeros_like(fit.beliefs), learnt, labels.tasks)
+        found = expected_accuracy(labels, fit.beliefs, CrowdPrior.default(answers))
         right = float((fit.beliefs.argmax(axis=1) == truth).mean())
         held += found.low <= right <= found.high
         widths.append(found.high - found.low)

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nextlabel.campaign.controls import choose_control
-from nextlabel.campaign.crowd_model import CORE_LABELS, CrowdModel, CrowdSnapshot, adopted, new_model
+from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot, adopted, new_model
 from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.policy_tables import TableSource, load_of
@@ -262,7 +262,7 @@ class Commands:
     def begin(self) -> None:
         """Open the log of a new campaign."""
         config = self.state.row.config.to_dict()
-        self.record("created", {"config": config, "rate_memory": RATE_MEMORY, "core": CORE_LABELS})
+        self.record("created", {"config": config, "rate_memory": RATE_MEMORY})
 
     def settle(self) -> None:
         """Expire what is over and close the campaign if nothing more can happen."""

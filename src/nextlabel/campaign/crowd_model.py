@@ -22,7 +22,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,15 +36,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, lease_number
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.crowd.expected import (
-    DRAWS,
-    MOST_TASKS,
-    ExpectedAccuracy,
-    LearntChannels,
-    expected_accuracy,
-    row_strength,
-    usual_share,
-)
+from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.policies.allocation import Outlook, Refusal
@@ -68,12 +60,6 @@ MOST_POINTS, QUICK_DRAWS = 60, 16
 PATIENCE_S = 20.0
 
 
-#: Labels per row that the first idea of the crowd is worth with two answers. With more, each truth has fewer labels to
-#: learn from; held as firmly, good workers would be taken for worse than they are until the end of a campaign.
-HELD = 120.0
-#: Labels per truth that the way of the many is worth for one of them, in new campaigns, and the answers from which on
-#: there is such a core (decision 43).
-CORE_LABELS, CORE_ANSWERS = 12.0, 3
 #: Nobody is taken to be more accurate than this before a label of theirs is seen.
 MOST_ACCURATE = 0.95
 
@@ -90,8 +76,7 @@ class CrowdSnapshot:
     gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
     tilt     (K, C)     log beliefs without labels, less those of a usual task
-    counts   --         the prior's and the labels' counts of each worker
-    start    (C,)       shares of the truths, learnt from ``strength`` tasks
+    prior    --         what was thought of the crowd before any label
     draws    --         crowds that are drawn for ``expected``
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     stranger (C, C)     the same of somebody who has not come yet
@@ -108,9 +93,7 @@ class CrowdSnapshot:
     gold: Ints
     shares: Floats
     tilt: Floats
-    counts: tuple[Floats, Floats]
-    start: Floats
-    strength: float
+    prior: CrowdPrior
     draws: int
     workers: tuple[str, ...]
     channels: Floats
@@ -126,21 +109,7 @@ class CrowdSnapshot:
 
         It takes ``draws`` passes over the labels, once, and not while the campaign is locked for the snapshot.
         """
-        labels, beliefs, tilt = _asked(self.answers, self.beliefs, self.tilt, self.gold)
-        if not labels.tasks:
-            return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-        people, every = labels.workers, -(-labels.tasks // MOST_TASKS)
-        rows = row_strength(labels, beliefs, *self.counts)
-        learnt = LearntChannels(self.channels, rows, self.start, self.strength)
-        some = np.flatnonzero(labels.task % every == 0)
-        part = CrowdLabels(
-            labels.task[some] // every, labels.worker[some], labels.answer[some], len(beliefs[::every]), people,
-            labels.answers,
-        )  # fmt: skip
-        drawn = expected_accuracy(part, beliefs[::every], tilt[::every], learnt, labels.tasks, self.draws)
-        mean = float(beliefs.max(axis=1).mean())
-        half = 0.5 * (drawn.high - drawn.low)
-        return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), drawn.learnt)
+        return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.tilt, self.draws)
 
     @property
     def expected_accuracy(self) -> float:
@@ -156,8 +125,8 @@ class CrowdSnapshot:
 class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""
 
-    def __init__(self, config: CampaignSettings, core: float = 0.0) -> None:
-        workers = workers_of(config, core)
+    def __init__(self, config: CampaignSettings) -> None:
+        workers = workers_of(config)
         self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers)
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
@@ -482,9 +451,7 @@ class CrowdModel:
             gold=gold,
             shares=shares,
             tilt=tilt,
-            counts=(state.pseudo.copy(), state.counts[:people].copy()),
-            start=crowd.start.copy(),
-            strength=float(TASKS + state.total.sum()),
+            prior=crowd.prior,
             draws=draws,
             workers=tuple(self.workers),
             channels=crowd.channels[:people].copy(),
@@ -496,31 +463,17 @@ class CrowdModel:
         )
 
 
-def _asked(labels: CrowdLabels, beliefs: Floats, tilt: Floats, gold: Ints) -> tuple[CrowdLabels, Floats, Floats]:
-    """The same without control questions, tasks numbered anew."""
-    asked = gold < 0
-    if asked.all():
-        return labels, beliefs, tilt
-    number, some = np.cumsum(asked) - 1, asked[labels.task]
-    task, worker, answer = number[labels.task[some]], labels.worker[some], labels.answer[some]
-    return (
-        CrowdLabels(task, worker, answer, int(asked.sum()), labels.workers, labels.answers),
-        beliefs[asked],
-        tilt[asked],
-    )
-
-
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
     return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
 
 
 def new_model(log: CampaignState) -> CrowdModel:
     """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
-    model = CrowdModel(log.row.config, log.row.rules.core)
+    model = CrowdModel(log.row.config)
     data, last = log.snapshot(), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
     if data is not None and not model.restore(data, most):
-        return CrowdModel(log.row.config, log.row.rules.core)
+        return CrowdModel(log.row.config)
     return model
 
 
@@ -548,23 +501,19 @@ def _thinned(history: list[list[float]]) -> list[list[float]]:
     return history if len(history) < MOST_POINTS else history[::2]
 
 
-def workers_of(config: CampaignSettings, core: float = 0.0) -> CrowdPrior:
+def workers_of(config: CampaignSettings) -> CrowdPrior:
     """What workers are like before any label: as accurate as the requester says, if they do; held like any first idea.
-
-    With three answers or more there may be a ``core`` of workers who are alike.
 
     An accuracy is that of the settings or of a one-coin prior, worth as many labels per worker as the usual idea.
     """
     usual, prior = CrowdPrior.default(config.answers), config.default_prior
     accuracy = prior.accuracy if isinstance(prior, OneCoin) else config.accuracy
-    hold = HELD / (config.answers - 1)
-    core = core if config.answers >= CORE_ANSWERS else 0.0
     if accuracy is None:
-        return replace(usual, hold=hold, core=core)
+        return usual
     accuracy = min(accuracy, MOST_ACCURATE)
     pseudo = np.full_like(usual.pseudo, (1.0 - accuracy) / (config.answers - 1))
     np.fill_diagonal(pseudo, accuracy)
-    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, hold, core)
+    return CrowdPrior(pseudo * usual.pseudo[0].sum(), usual.share, usual.hold)
 
 
 @lru_cache(maxsize=16_384)

@@ -3,8 +3,7 @@
 ============ ===================================================================================================
 kind         data
 ============ ===================================================================================================
-created      config, rate_memory (observations that the rates remember), core (with the policy crowd and three
-             answers or more: labels per truth that the way of the many is worth for one of them; 0: no core)
+created      config, rate_memory (observations that the rates remember)
 tasks_added  first (number), tasks [[key, payload, class], ...], classes [prior, ...] that are new, batch (key, if any),
              places [uniform, ...] of the tasks in their group, ranked (from now on tasks are chosen by a score of
              their own), digest of the batch so far

@@ -53,9 +53,7 @@ class Rules:
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
     from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
     each with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
-    ones (``turned_away_workers``). ``core``: with the policy ``crowd`` and three answers or more, labels per
-    truth that the way of the many is worth for somebody who is one of them (``kernels.crowd_core``); 0: no such core.
-    ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
+    ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
     """
 
     rate_memory: int
@@ -66,7 +64,6 @@ class Rules:
     audit: tuple[tuple[int, int], ...] = ()
     turned_away: int = 0
     turned_away_workers: int = 0
-    core: float = 0.0
     hours: Hours = NOTHING_SEEN
 
 

@@ -559,7 +559,7 @@ class CampaignState:
             self.closed_seq.set_row(task, (NONE,))
 
     def _on_created(self, event: Event) -> None:
-        self.row.rules = Rules(event.data["rate_memory"], core=event.data["core"])
+        self.row.rules = Rules(event.data["rate_memory"])
 
     def _on_tasks_added(self, event: Event) -> None:
         row, data = self.row, event.data

@@ -33,6 +33,7 @@ from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.results import moment
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.states import Standing
+from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.skill import accuracies, flags_by_worker
@@ -177,7 +178,7 @@ class WorkerReports:
 
     def _learn(self, id: str) -> dict[str, Skill]:
         answers = self._service.store.row(id).config.answers
-        rows: list[tuple[int, int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
         dropped: list[tuple[int, str, int]] = []
         names: dict[str, int] = {}
         gold: dict[int, int] = {}
@@ -189,10 +190,10 @@ class WorkerReports:
                 if lease.dropped:
                     dropped.append((lease.task, lease.worker, lease.label))
                 else:
-                    rows.append((lease.task, names.setdefault(lease.worker, len(names)), lease.label))
+                    rows.append((lease.number, lease.task, names.setdefault(lease.worker, len(names)), lease.label))
             tasks = some[-1].number + 1
             gold |= {task.number: task.gold for task in some if task.gold is not None}
-        task, worker, answer = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        _, task, worker, answer = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T
         if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
             return {}
         labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)
@@ -201,7 +202,7 @@ class WorkerReports:
         fit = fit_crowd(labels, truth)
         accuracy, balanced = accuracies(labels, fit)
         copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
-        flags = flags_by_worker(labels, fit, balanced, copiers)
+        flags = flags_by_worker(labels, fit, balanced, copiers, judge_by_truths(labels, fit, truth))
         many = np.bincount(worker, minlength=len(names))
         best = fit.beliefs.argmax(axis=1)
         agreeing = np.bincount(worker, best[task] == answer, len(names))

@@ -18,7 +18,12 @@ def workers(
     context: typer.Context,
     labels: opt.Labels,
     gold: Annotated[
-        str | None, opt.text("--gold", "FILE", "The truth about some tasks: task, label. It is not needed.")
+        str | None,
+        opt.text(
+            "--gold",
+            "FILE",
+            "The truth about some tasks: task, label. Tasks drawn at random also tell how many labels are right.",
+        ),
     ] = None,
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",

@@ -23,18 +23,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, stdtrit
 
 from nextlabel.arrays import Bools, Floats
-from nextlabel.crowd.learn import LearntCrowd
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, cell_text, folded
 from nextlabel.files.labels import ResultTable, read_columns, read_results
 from nextlabel.files.tables import Frame, TableSummary
 from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.crowd.learn import LearntCrowd
 
 #: Audited tasks up to which, and right and wrong ones below which, the interval is exact.
 FEW, LEAST = 100, 10
@@ -177,6 +179,8 @@ def _choose(N: int, k: Any) -> Floats:
 def _results(expected: Any, task: str, label: str) -> ResultTable:
     if isinstance(expected, ResultTable):
         return expected
+    from nextlabel.crowd.learn import LearntCrowd  # it uses ``exact_interval``
+
     if isinstance(expected, LearntCrowd):
         return ResultTable(
             expected.task_names,

@@ -9,7 +9,7 @@ h      --      --       largest chance that the one answers as the other did, ta
 mu     excused (P,)     sum of h
 ====== ======= ======== ==============================================================================
 
-    h_x = max over both workers of max{ P(says the other's answer | belief in x, own channel),
+    h_x = max over both workers of max{ P(says the other's answer | belief in x less half of both labels, own channel),
                                         share of x's other labels with that answer }
     p   = exp( - m KL(s/m || mu/m) )   for s > mu                                            [Hoe63]
 
@@ -21,6 +21,7 @@ Guarantee: the level, given h. Cost: O(sum over tasks of labels squared).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,6 +81,17 @@ def find_copying(labels: CrowdLabels, fit: CrowdFit) -> tuple[tuple[Copying, ...
     return tuple(shown), int(looked.sum())
 
 
+def copying_groups(pairs: Sequence[Copying]) -> list[tuple[int, ...]]:
+    """Workers who are linked by such pairs, three or more together, the largest group first."""
+    group: dict[int, set[int]] = {}
+    for pair in pairs:
+        joined = group.get(pair.one, {pair.one}) | group.get(pair.other, {pair.other})
+        for worker in joined:
+            group[worker] = joined
+    different = {id(members): tuple(sorted(members)) for members in group.values()}
+    return sorted((one for one in different.values() if len(one) > 2), key=lambda one: (-len(one), one))
+
+
 def tail(shared: Ints, alike: Floats, excused: Floats) -> Floats:
     """A bound on P(at least ``alike`` agreements of ``shared``) where ``excused`` are expected."""
     a = alike / shared
@@ -113,8 +125,12 @@ def _excuse(labels: CrowdLabels, fit: CrowdFit, per_task: Ints, first: Ints, sec
     task = labels.task[first]
     out = np.zeros(len(first))
     said = labels.answer[first], labels.answer[second]
+    # what the two say together must not excuse them: half of what each says is taken out of the belief
+    both = fit.channels[labels.worker[first], :, said[0]] * fit.channels[labels.worker[second], :, said[1]]
+    belief = np.maximum(fit.beliefs[task], 1e-12) / np.sqrt(both)
+    belief /= belief.sum(axis=1, keepdims=True)
     for me, my, theirs in ((first, said[0], said[1]), (second, said[1], said[0])):
-        model = np.einsum("ic,ic->i", fit.beliefs[task], fit.channels[labels.worker[me], :, theirs])
+        model = np.einsum("ic,ic->i", belief, fit.channels[labels.worker[me], :, theirs])
         others = votes[task, theirs] - 1 - (my == theirs)
         share = (others + SMOOTHING * model) / (per_task[task] - 2 + SMOOTHING)
         out = np.maximum(out, np.maximum(model, share))

@@ -1,22 +1,16 @@
 """How many labels are right, by the model's own word, with an interval for what the model does not know.
 
-======== =========== ========= =================================================================================
-symbol   code        shape     meaning
-======== =========== ========= =================================================================================
-p_x      beliefs     (K, C)    probability of each truth; the answer a_x is the likeliest one
-A        channels    (W, C, C) P(worker says y | truth c), posterior mean
-S        strength    (W, C)    labels that a row of it is worth, those with doubtful truths counted for less
-pi       --          (C,)      shares of the truths
-======== =========== ========= =================================================================================
+    accuracy = 1/K sum_x 1{truth of x is a_x},    E = mean over draws of 1/K sum_x P(a_x | labels, rest of the draw)
 
-    accuracy = 1/K sum_x 1{truth of x is a_x},     E = 1/K sum_x p_x[a_x]
-    Var = Var over crowds (A, pi) of 1/K sum_x P(a_x | A, pi)  +  1/K^2 sum_x p_x (1 - p_x)
-
-Crowds are drawn from Dirichlet distributions around what was learnt. The interval is E +- 1.96 sqrt(Var), in 0 to 1.
-It covers what chance, few labels per worker and few labels per task leave open, if each worker answers by a channel of
-their own, independently given the truth. Workers who are wrong together are not covered: only an audit tells.
-Of many tasks a part is looked at (``MOST_TASKS``), evenly spread. Guarantee: approximate; the tests hold the coverage
-on drawn crowds. Cost: ``DRAWS`` passes over the labels of that part.
+a_x is the answer given, the likeliest one. Truths, the workers' skill, how much workers differ, what the crowd is
+like on average and which tasks are hard are drawn together from their posterior (``kernels.crowd_gibbs``), so that E
+counts what is not known of any of them; the interval is E +- 1.96 standard deviations of the share right among the
+draws, in 0 to 1. It holds if each worker answers by a channel of their own, independently given the truth and how
+hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a part is drawn
+(``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count as they
+are believed.
+Guarantee: approximate; the tests hold bias and coverage on drawn crowds. Cost: ``DRAWS`` + ``WARM_UP`` sweeps over
+the labels of that part.
 """
 
 from __future__ import annotations
@@ -28,9 +22,12 @@ from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.kernels.crowd_fit import by_task, stiffness
+from nextlabel.kernels.crowd_gibbs import draw_truths
 
-#: Crowds that are drawn, and tasks that are looked at.
-DRAWS, MOST_TASKS = 48, 4000
+#: Draws, sweeps before the first of them, and tasks that are drawn.
+DRAWS, WARM_UP, MOST_TASKS = 64, 24, 4000
 #: Two-sided 95%.
 WIDTH = 1.96
 
@@ -45,65 +42,72 @@ class ExpectedAccuracy(NamedTuple):
     learnt: float
 
 
-class LearntChannels(NamedTuple):
-    """What is known of channels and shares: means (W, C, C), strengths (W, C), shares (C,) and tasks behind them."""
-
-    channels: Floats
-    strength: Floats
-    share: Floats
-    share_strength: float
-
-
 def expected_accuracy(
-    labels: CrowdLabels, beliefs: Floats, tilt: Floats, learnt: LearntChannels, tasks: int, draws: int = DRAWS
+    labels: CrowdLabels,
+    beliefs: Floats,
+    prior: CrowdPrior,
+    gold: Ints | None = None,
+    tilt: Floats | None = None,
+    draws: int = DRAWS,
 ) -> ExpectedAccuracy:
-    """The expected accuracy of ``tasks`` tasks, of which ``beliefs`` (K, C) are all or a part, spread evenly.
+    """The expected accuracy of the likeliest answers to all tasks but gold; ``beliefs`` (K, C) says which they are.
 
-    ``labels`` are those of that part; ``tilt`` (K, C) is what is added to the log shares of a task with a prior of its
-    own. The same ``draws`` crowds are drawn every time.
+    ``prior`` is what was thought of the crowd before any label. ``tilt`` (K, C) is what is added to the log shares of a
+    task with a prior of its own. The same draws are made every time.
     """
-    mean = float(beliefs.max(axis=1).mean())
-    answer = beliefs.argmax(axis=1)
-    right = np.take_along_axis(beliefs, answer[:, None], axis=1)[:, 0]
-    chance = float((right * (1.0 - right)).mean()) / tasks
-    found = _under_drawn_crowds(labels, answer, tilt, learnt, draws)
-    learnt_variance = float(found.var(ddof=1)) if len(labels.task) else 0.0
-    half = WIDTH * float(np.sqrt(learnt_variance + chance))
-    return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), learnt_variance)
+    K, C = beliefs.shape
+    gold = np.full(K, -1, dtype=np.int64) if gold is None else gold
+    tilt = np.zeros((K, C)) if tilt is None else tilt
+    asked, best = gold < 0, beliefs.argmax(axis=1)
+    if not asked.any():
+        return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+    has = np.bincount(labels.task, minlength=K) > 0
+    bare = beliefs.max(axis=1)[asked & ~has]
+    mean, chance, learnt = float(bare.sum()), float((bare * (1.0 - bare)).sum()), 0.0
+    many = int((asked & has).sum())
+    if many:
+        found = _drawn(labels, beliefs, prior, gold, tilt, np.where(asked & has, best, -1), draws)
+        mean += many * float(found[:, 0].mean())
+        learnt = float(found[:, 0].var(ddof=1)) * (many / asked.sum()) ** 2
+        part = min(many, MOST_TASKS)
+        noise = max(float(found[:, 1].var(ddof=1)) - learnt, 0.0) * part / many  # a part has more chance in it
+        chance += (noise + float(found[:, 0].var(ddof=1))) * many**2
+    total = float(asked.sum())
+    half = WIDTH * float(np.sqrt(chance)) / total
+    return ExpectedAccuracy(mean / total, max(mean / total - half, 0.0), min(mean / total + half, 1.0), learnt)
 
 
-def _under_drawn_crowds(labels: CrowdLabels, answer: Ints, tilt: Floats, learnt: LearntChannels, draws: int) -> Floats:
-    """(draws,) mean probability of the answers if the crowd is the one that was drawn."""
-    K, C = tilt.shape
-    chance = np.random.default_rng(0)
-    weights = learnt.channels * learnt.strength[:, :, None]
-    share = np.maximum(learnt.share * learnt.share_strength, 1e-3)
-    place = labels.worker * C + labels.answer
-    out = np.empty(draws)
-    for k in range(draws):
-        drawn = np.maximum(chance.standard_gamma(np.maximum(weights, 1e-3)), 1e-300)
-        logs = np.log(drawn / drawn.sum(axis=2, keepdims=True)).transpose(0, 2, 1).reshape(-1, C)
-        law = tilt + np.log(np.maximum(chance.dirichlet(share), 1e-300))
-        for c in range(C):
-            law[:, c] += np.bincount(labels.task, weights=logs[place, c], minlength=K)
-        odds = np.exp(law - law.max(axis=1, keepdims=True))
-        out[k] = (odds[np.arange(K), answer] / odds.sum(axis=1)).mean()
+def _drawn(
+    labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, gold: Ints, tilt: Floats, answer: Ints, draws: int
+) -> Floats:
+    """(draws, 2) mean chance of the answers, and share of them that is right."""
+    K, C = beliefs.shape
+    code = labels.worker * C + labels.answer
+    answered = np.flatnonzero(answer >= 0)
+    some = np.zeros(K, dtype=np.bool_)
+    some[answered[:: -(-len(answered) // MOST_TASKS)]] = True
+    known = np.flatnonzero(gold >= 0)
+    some[known[:MOST_TASKS]] = True
+    inside = some[labels.task]
+    fixed = np.zeros((labels.workers * C, C))
+    for c in range(C):
+        rest = np.bincount(code[~inside], weights=beliefs[labels.task[~inside], c], minlength=len(fixed))
+        fixed[:, c] = rest
+    labelled = np.bincount(labels.task, minlength=K) > 0
+    number = np.cumsum(some) - 1
+    parts = (number[labels.task[inside]], labels.worker[inside], labels.answer[inside])
+    task, worker, said = (np.ascontiguousarray(part, dtype=np.int64) for part in parts)
+    first, codes = by_task(task, worker, said, len(task), int(some.sum()), C)
+    whole_first = np.concatenate([[0], np.cumsum(np.bincount(labels.task, minlength=K))])
+    firm = prior.share * stiffness(whole_first, gold)
+    idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
+    out = np.zeros((draws, 2))
+    truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
+    draw_truths(
+        first, codes, gold[some], tilt[some], idea, firm, fixed, beliefs[labelled & ~some].sum(axis=0), answer[some],
+        truth.astype(np.int64), WARM_UP, np.random.default_rng(0), out,
+    )  # fmt: skip
     return out
-
-
-def row_strength(labels: CrowdLabels, beliefs: Floats, pseudo: Floats, counts: Floats) -> Floats:
-    """(W, C) labels that each row of a channel is worth: a label counts by how much is known of its task's truth.
-
-    A label whose truth is as doubtful as before says nothing about its worker: it weighs sum_c p_c^2, less what even
-    odds have.
-    """
-    C = labels.answers
-    known = (np.square(beliefs).sum(axis=1) - 1.0 / C) / (1.0 - 1.0 / C)
-    worth = np.bincount(labels.worker, weights=known[labels.task], minlength=labels.workers)
-    many = np.bincount(labels.worker, minlength=labels.workers)
-    part = np.divide(worth, many, out=np.ones(labels.workers), where=many > 0)
-    found: Floats = pseudo.sum(axis=1)[None, :] + counts.sum(axis=2) * part[:, None]
-    return found
 
 
 def usual_share(start: Floats, learnt: Floats, totals: Floats, strength: float) -> Floats:

@@ -3,6 +3,16 @@
 What workers who are known say about tasks that are not: their channels, used on other labels.
 
 P(c | labels of x) is proportional to share_c times the product over its labels of P(worker j says y | c).
+
+How many labels are right. Without a known truth it is what the model expects (``crowd.expected``), which is called
+*agreement*: on the recorded crowds at hand the truth was ``RECORDED`` lower. With known truths each of their tasks is
+judged as if its truth were not known, from its labels, no more of them than a task usually has, and from the workers'
+*other* labels (cross-fitting); x of n are right, and
+
+    accuracy = (x + k e) / (n + k),    e = the expected accuracy less ``TOO_SURE``,  k = ``MODEL_TASKS``,
+
+with the exact interval of drawing n tasks at random (``crowd.audit``), which holds whatever the model. If the known
+tasks contradict the model (``crowd.controls``), the model's word is withheld and e = x / n.
 """
 
 from __future__ import annotations
@@ -16,7 +26,10 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.copying import find_copying
+from nextlabel.crowd.audit import Audit, exact_interval
+from nextlabel.crowd.controls import Contradiction, Controls, judge_by_truths
+from nextlabel.crowd.copying import copying_groups, find_copying
+from nextlabel.crowd.expected import ExpectedAccuracy, expected_accuracy
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, flags_by_worker, intervals, worth
@@ -27,6 +40,10 @@ from nextlabel.files.tables import Frame
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.prose import counted, listed
 
+#: By how much the truth was below what was expected on recorded crowds: the range, and what is taken off with truths.
+RECORDED, TOO_SURE = "1 to 11 points", 0.02
+#: Tasks with known truths that the model's word counts for.
+MODEL_TASKS = 30.0
 #: Workers that a notebook shows.
 MOST_SHOWN = 50
 
@@ -54,9 +71,11 @@ def learn_crowd(
     truth = np.full(data.tasks, -1, dtype=np.int64) if known is None else known.label
     fit = fit_crowd(data, truth, prior)
     copying, pairs = find_copying(data, fit)
+    controls = judge_by_truths(data, fit, truth)
+    expected = expected_accuracy(data, fit.beliefs, CrowdPrior.default(data.answers) if prior is None else prior, truth)
     return LearntCrowd(
         answers=table.labels,
-        workers=_workers(table, data, fit, [(one.one, one.other) for one in copying]),
+        workers=_workers(table, data, fit, {j for one in copying for j in (one.one, one.other)}, controls),
         task_names=table.tasks,
         labels_per_task=table.per_task,
         gold=truth,
@@ -65,13 +84,58 @@ def learn_crowd(
             CopyingPair((_name(table, c.one), _name(table, c.other)), c.shared, c.alike, c.excused, c.p_value)
             for c in copying
         ),
+        groups=tuple(tuple(_name(table, j) for j in group) for group in copying_groups(copying)),
         pairs=pairs,
+        expected=expected,
+        audit=_audit(data, fit, truth, expected, controls.contradiction),
+        contradiction=controls.contradiction,
         notes=tuple(_notes(data, fit, truth, pairs)),
     )
 
 
+def _audit(
+    data: CrowdLabels, fit: CrowdFit, gold: Ints, expected: ExpectedAccuracy, contradiction: Contradiction | None
+) -> Audit | None:
+    """The accuracy as known truths say, each task judged without its truth; None without any."""
+    known = np.flatnonzero((gold >= 0) & (np.bincount(data.task, minlength=data.tasks) > 0))
+    if not len(known):
+        return None
+    beliefs = held_out_beliefs(data, fit, gold)[known]
+    right = beliefs.argmax(axis=1) == gold[known]
+    N, n, x = int((np.bincount(data.task, minlength=data.tasks) > 0).sum()), len(known), int(right.sum())
+    low, high = exact_interval(N, n, x, 0.95)
+    own = x / n if np.isnan(expected.mean) or contradiction is not None else expected.mean - TOO_SURE
+    weight = 0.0 if n == N else MODEL_TASKS
+    accuracy = min(max((x + weight * own) / (n + weight), low), high)
+    said = (float(expected.mean), float(beliefs.max(axis=1).mean()))
+    return Audit(accuracy, low, high, 0.95, *said, N, n, x, "exact, cross-fitted")
+
+
+def held_out_beliefs(data: CrowdLabels, fit: CrowdFit, gold: Ints) -> Floats:
+    """(K, C) beliefs of tasks with gold as if it were not known: from their labels and the workers' other labels.
+
+    A task with more labels than one usually has is judged by that many of them, drawn once and for all.
+    """
+    per_task = np.bincount(data.task, minlength=data.tasks)
+    others = per_task[(gold < 0) & (per_task > 0)]
+    usual = int(np.median(others)) if len(others) else int(per_task.max())
+    order = np.random.default_rng(0).permutation(len(data.task))
+    order = order[np.argsort(data.task[order], kind="stable")]
+    rank = np.arange(len(order)) - np.searchsorted(data.task[order], data.task[order])
+    rows = order[(rank < usual) & (gold[data.task[order]] >= 0)]
+    task, worker, answer = data.task[rows], data.worker[rows], data.answer[rows]
+    seen = fit.prior.pseudo + fit.counts
+    told = (np.arange(data.answers) == gold[task][:, None]).astype(np.float64)
+    said = np.maximum(seen[worker, :, answer] - told, 0.05 * fit.prior.pseudo[:, answer].T)
+    logs = np.log(said / np.maximum(seen[worker].sum(axis=2) - told, said))
+    logp = np.tile(np.log(fit.share), (data.tasks, 1))
+    np.add.at(logp, task, logs)
+    odds = np.exp(logp - logp.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 def _workers(
-    table: LabelTable, data: CrowdLabels, fit: CrowdFit, copying: list[tuple[int, int]]
+    table: LabelTable, data: CrowdLabels, fit: CrowdFit, copiers: set[int], controls: Controls
 ) -> tuple[LearntWorker, ...]:
     """The named workers, those with the most labels first."""
     accuracy, balanced = accuracies(data, fit)
@@ -79,7 +143,7 @@ def _workers(
     many = np.bincount(data.worker, minlength=data.workers)
     bias = fit.channels.mean(axis=1) - 1.0 / data.answers
     information, gain = bits(fit), worth(fit)
-    flags = flags_by_worker(data, fit, balanced, {worker for pair in copying for worker in pair})
+    flags = flags_by_worker(data, fit, balanced, copiers, controls)
     order = np.argsort(-many[: len(table.workers)], kind="stable")
     return tuple(
         LearntWorker(
@@ -93,6 +157,8 @@ def _workers(
             bits=float(information[j]),
             worth=float(gain[j]),
             flags=flags[j],
+            controls=int(controls.answered[j]),
+            controls_right=int(controls.right[j]),
         )
         for j in map(int, order)
     )
@@ -164,6 +230,7 @@ class LearntWorker:
     bits             what a label of theirs says about the truth, in bits
     worth            expected tasks right that one more label of theirs adds, on the task where it adds most
     flags            what stands out (``crowd.skill``)
+    controls         labels on tasks whose truth is known, ``controls_right`` of them right
     ================ ==============================================================================================
     """
 
@@ -177,6 +244,8 @@ class LearntWorker:
     bits: float
     worth: float
     flags: tuple[str, ...]
+    controls: int
+    controls_right: int
 
     def says(self, answer: int, truth: int) -> Estimate:
         """P(says ``answer`` | ``truth``), both by number."""
@@ -213,6 +282,8 @@ class LearntWorker:
             "bits": self.bits,
             "worth": self.worth,
             "flags": list(self.flags),
+            "controls": self.controls,
+            "controls_right": self.controls_right,
         }
 
 
@@ -233,7 +304,9 @@ class LearntCrowd:
 
     ``answers`` are the names of the answers, ``task_names`` those of the tasks, in the order of ``fit.beliefs``;
     ``labels_per_task`` (K,); ``gold`` (K,) is the truth that was given, -1 where none was. ``pairs`` is the number of
-    pairs of workers that were looked at for copying. ``notes`` say what could not be learnt.
+    pairs of workers that were looked at for copying, ``groups`` are workers linked by pairs that copy. ``expected`` is
+    the accuracy by the model's own word, ``audit`` the accuracy as known truths say (None without any),
+    ``contradiction`` says that the two do not fit. ``notes`` say what could not be learnt.
     """
 
     answers: tuple[Any, ...]
@@ -243,7 +316,11 @@ class LearntCrowd:
     gold: Ints
     fit: CrowdFit
     copying: tuple[CopyingPair, ...]
+    groups: tuple[tuple[str, ...], ...]
     pairs: int
+    expected: ExpectedAccuracy
+    audit: Audit | None
+    contradiction: Contradiction | None
     notes: tuple[str, ...]
 
     @property
@@ -279,9 +356,8 @@ class LearntCrowd:
 
     @property
     def expected_accuracy(self) -> float:
-        """Mean over the tasks without gold of the probability of the answer given: the model's own word."""
-        unknown = self.gold < 0
-        return float(self.fit.beliefs.max(axis=1)[unknown].mean()) if unknown.any() else 1.0
+        """The share of labels that is expected to be right: as known truths say, else by the model's own word."""
+        return float(self.expected.mean if self.audit is None else self.audit.accuracy)
 
     def tasks(self) -> Iterator[dict[str, Any]]:
         """One row for each task, as files have it: task, label, probability, labels, gold."""

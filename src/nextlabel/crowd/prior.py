@@ -6,15 +6,14 @@ symbol code    shape    meaning
 a      pseudo  (C, C)   Dirichlet pseudo-counts of a channel: row = truth
 b      share   (C,)     pseudo-tasks of each truth
 k      hold    --       labels that each row's mean is worth while the crowd is learnt; inf: the crowd is known
-S      core    --       labels per truth that the way of the many is worth for one of them; 0: there is no core
 ====== ======= ======== ===========================================================
 
     row c of a channel ~ Dirichlet(a[c, :]),        shares of the truths ~ Dirichlet(b)
 
 The default is weak and says that people are right more often than not: each row is worth six labels, four of them
 right. Far weaker, and few labels make saints and liars of strangers; far stronger, and good workers go unnoticed.
-A fit learns the mean of each row, what this crowd is like, held to the default as if that had been seen in ``hold``
-labels: 60 for each free number of a channel.
+A fit learns the mean of each row, what this crowd is like, held to the default as if that had been seen in ``hold`` =
+60 labels. A worker's rows are shrunk towards the worker's own coin and towards that mean (``kernels.crowd_fit``).
 """
 
 from __future__ import annotations
@@ -36,14 +35,12 @@ RIGHT, WRONG, TASKS = 4.0, 2.0, 10.0
 class CrowdPrior:
     """Dirichlet weights of a channel's rows (``pseudo``) and of the shares of the truths (``share``).
 
-    A prior of one's own is taken as known unless ``hold`` says how many labels it is worth. ``core`` is for live
-    campaigns alone (``kernels.crowd_core``); ``fit_crowd`` does not look at it.
+    A prior of one's own is taken as known unless ``hold`` says how many labels it is worth.
     """
 
     pseudo: Floats
     share: Floats
     hold: float = math.inf
-    core: float = 0.0
 
     def __post_init__(self) -> None:
         pseudo, share = np.asarray(self.pseudo, dtype=np.float64), np.asarray(self.share, dtype=np.float64)
@@ -71,7 +68,7 @@ class CrowdPrior:
             raise InputError(f"there is one answer to learn from: {answers}.", "Give labels with two answers or more.")
         pseudo = np.full((answers, answers), WRONG / (answers - 1))
         np.fill_diagonal(pseudo, RIGHT)
-        return cls(pseudo, np.full(answers, TASKS / answers), HOLD * answers * (answers - 1))
+        return cls(pseudo, np.full(answers, TASKS / answers), HOLD)
 
     @property
     def answers(self) -> int:

@@ -5,7 +5,7 @@ symbol    code         shape     meaning
 ========= ============ ========= =============================================================================
 m         channels     (W, C, C) P(worker says y | truth c), posterior mean
 S         strength     (W, C)    labels behind a row of it, pseudo-counts included
-w         weights      (C,)      weights of the truths in an accuracy, sum_c w_c m[c, c]
+w         weights      (W, C)    weights of the truths in an accuracy, sum_c w_c m[c, c]
 g         --           (n, C)    how far a label moves the number if its task's truth is c
 V         variance     --        posterior variance of the number
 ========= ============ ========= =============================================================================
@@ -15,9 +15,10 @@ V         variance     --        posterior variance of the number
     V    = V0 / (1 - V1 / V0)
 
 The last line is the missing-information principle [Lou82]: V1 / V0 is the share of the information that went missing
-with the truths. Intervals are those of the Beta distribution with this mean and variance. Guarantee: approximate; the
-tests hold the coverage on drawn crowds near its level. Where workers are wrong together, which no label shows, gold
-alone helps. Cost: O(n C + W C^2).
+with the truths. An accuracy is that on tasks like the worker's own, and workers who are wrong together, which no label
+shows, are allowed for: ``TOGETHER`` squared is added to its variance. Intervals are those of the Beta distribution with
+this mean and variance. Guarantee: approximate; the tests hold the coverage on drawn crowds near its level, and
+``python -m benchmarks.recorded_crowds`` measures it on recorded ones. Cost: O(n C + W C^2).
 
 A label of worker j on task x is worth  sum_y max_c p_x[c] A_j[c, y] - max_c p_x[c]  tasks right: one step ahead, at no
 price.
@@ -33,9 +34,13 @@ against the grain       the whole interval of the balanced accuracy is below cha
 always the same answer  one answer throughout, where an average worker would have given it throughout with a
                         chance below 1% for the whole crowd
 copying                 see ``copying``
+fails controls          see ``controls``; so are the next two
+good on controls, at chance elsewhere
+changed                 right at first, then not
 ======================= ===================================================================================
 
-Intervals are 95%; who has given few labels has wide ones and is not flagged.
+Intervals are 95%; who has given few labels has wide ones and is not flagged. Somebody who passes the known tasks is
+neither at chance nor against the grain, whatever others say.
 """
 
 from __future__ import annotations
@@ -47,6 +52,7 @@ import numpy as np
 from scipy.special import betaincinv, xlogy
 
 from nextlabel.arrays import Bools, Floats
+from nextlabel.crowd.controls import NEAR, Controls
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 
 #: Two-sided level of every interval of a worker.
@@ -58,9 +64,18 @@ MOST_MISSING = 0.9
 #: Tasks among which the one is looked for where a label helps most: the least certain ones, fewer with many answers.
 MOST_LOOKED_AT = 8000
 AT_CHANCE, AGAINST, SAME, COPYING = "at chance", "against the grain", "always the same answer", "copying"
+FAILS, ONLY_CONTROLS, CHANGED = "fails controls", "good on controls, at chance elsewhere", "changed"
 
-#: How far from chance to perfect a worker at chance may be at best.
-NEAR = 0.3
+#: How far off all beliefs together may put an accuracy (a standard deviation), and the tasks that the shares of all
+#: truths are worth beside a worker's own.
+TOGETHER, USUAL_TASKS = 0.035, 10.0
+#: By how much variances are larger because a worker's coin is an estimate too.
+COIN_DOUBT = 1.2
+#: Labels per truth that a worker's channel is worth for their accuracy, beside the labels themselves.
+CHANNEL_LABELS = 6.0
+
+#: With fewer labels nobody is said to be at chance or against the grain.
+NOBODY = 10
 
 #: Chance, for a whole crowd, of calling an average worker one who always gives the same answer.
 CONSTANT_LEVEL = 0.01
@@ -83,19 +98,17 @@ def channel_variance(labels: CrowdLabels, fit: CrowdFit) -> Floats:
     for c in range(C):
         by_answer[:, c] = _summed(labels, p[:, c] * (1.0 - p[:, c]))
     others = by_answer.sum(axis=2, keepdims=True) - by_answer
-    known = m * (1.0 - m) / (strength + 1.0)
+    known = COIN_DOUBT * m * (1.0 - m) / (strength + 1.0)
     return _with_missing(known, (by_answer * (1.0 - m) ** 2 + others * m**2) / strength**2)
 
 
-def _accuracy_variance(labels: CrowdLabels, fit: CrowdFit, weights: Floats) -> Floats:
-    """(W,) posterior variance of each worker's accuracy with these weights of the truths."""
-    m = np.diagonal(fit.channels, axis1=1, axis2=2)
-    strength = (fit.prior.pseudo + fit.counts).sum(axis=2)
+def _accuracy_variance(labels: CrowdLabels, fit: CrowdFit, weights: Floats, m: Floats, strength: Floats) -> Floats:
+    """(W,) posterior variance of each worker's accuracy with these weights (W, C) of the truths."""
     said = labels.answer[:, None] == np.arange(labels.answers)
-    g = weights * (said - m[labels.worker]) / strength[labels.worker]
+    g = weights[labels.worker] * (said - m[labels.worker]) / strength[labels.worker]
     p = fit.beliefs[labels.task]
     doubt = (p * g**2).sum(axis=1) - (p * g).sum(axis=1) ** 2
-    known = (m * (1.0 - m) / (strength + 1.0)) @ weights**2
+    known = COIN_DOUBT * (m * (1.0 - m) / (strength + 1.0) * weights**2).sum(axis=1)
     return _with_missing(known, _summed(labels, doubt).sum(axis=1))
 
 
@@ -122,11 +135,20 @@ def intervals(mean: Floats, variance: Floats) -> Intervals:
 
 
 def accuracies(labels: CrowdLabels, fit: CrowdFit) -> tuple[Intervals, Intervals]:
-    """Accuracy on tasks like these, and on tasks with all truths equally frequent (the balanced accuracy)."""
-    right = np.diagonal(fit.channels, axis1=1, axis2=2)
-    equal = np.full(labels.answers, 1.0 / labels.answers)
-    shown = [intervals(right @ w, _accuracy_variance(labels, fit, w)) for w in (fit.share, equal)]
-    return shown[0], shown[1]
+    """Accuracy on tasks like theirs, and on tasks with all truths equally frequent (the balanced accuracy)."""
+    given, right = np.zeros((labels.workers, labels.answers)), np.zeros((labels.workers, labels.answers))
+    for c in range(labels.answers):  # labels on hard tasks count in full: they are labels too
+        p = fit.beliefs[labels.task, c]
+        given[:, c] = np.bincount(labels.worker, p, labels.workers)
+        right[:, c] = np.bincount(labels.worker, p * (labels.answer == c), labels.workers)
+    held = np.minimum(fit.prior.pseudo.sum(axis=1), CHANNEL_LABELS)
+    strength = given + held
+    m = (right + held * np.diagonal(fit.channels, axis1=1, axis2=2)) / strength
+    own = given + USUAL_TASKS * fit.share
+    own /= own.sum(axis=1, keepdims=True)
+    accuracy = intervals((m * own).sum(axis=1), _accuracy_variance(labels, fit, own, m, strength) + TOGETHER**2)
+    equal = np.full_like(own, 1.0 / labels.answers)
+    return accuracy, intervals(m.mean(axis=1), _accuracy_variance(labels, fit, equal, m, strength))
 
 
 def bits(fit: CrowdFit) -> Floats:
@@ -160,14 +182,19 @@ def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
 
 
 def flags_by_worker(
-    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int]
+    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int], controls: Controls
 ) -> list[tuple[str, ...]]:
     """What stands out about each worker."""
-    at_chance, against = skill_flags(labels.answers, balanced)
+    somebody = np.bincount(labels.worker, minlength=labels.workers) >= NOBODY
+    free = somebody & ~controls.passes
+    at_chance, against = (flag & free for flag in skill_flags(labels.answers, balanced))
     same = always_same(labels, fit)
     out = []
     for j in range(labels.workers):
-        said = ((at_chance[j], AT_CHANCE), (against[j], AGAINST), (same[j], SAME), (j in copiers, COPYING))
+        said = (
+            (controls.fails[j], FAILS), (controls.only_controls[j], ONLY_CONTROLS), (at_chance[j], AT_CHANCE),
+            (against[j], AGAINST), (controls.changed[j], CHANGED), (same[j], SAME), (j in copiers, COPYING),
+        )  # fmt: skip
         out.append(tuple(name for true, name in said if true))
     return out
 

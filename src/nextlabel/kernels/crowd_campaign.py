@@ -520,7 +520,8 @@ def reopen(campaign: CrowdCampaign, plan: CrowdPlan, entry: int, start: Floats, 
     elif answer >= 0:
         C = start.shape[0]
         for c in range(C):
-            state.counts[j, c, answer] = max(state.counts[j, c, answer] - state.belief[x, c], 0.0)
+            less = state.counts[j, c, answer] - state.belief[x, c]
+            state.counts[j, c, answer] = max(less, 1e-3 - state.pseudo[c, answer])
             state.logp[x, c] = start[c]
         channel_of(state, j, campaign.channels[j])
         history.answer[entry] = IN_FLIGHT

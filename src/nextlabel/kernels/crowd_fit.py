@@ -7,46 +7,50 @@ symbol code         shape     meaning
 --     gold         (K,)      the truth where it is known, else -1
 p      belief       (K, C)    q(truth of task x)
 n      seen         (W C, C)  expected counts, a row for each worker and answer
+a_j    prior        (W C, C)  pseudo-counts of each worker's channel, laid out like ``seen``
 E log A weight      (W C, C)  expected log channel, laid out like ``seen``
 --     first        (K + 1,)  where each task's labels begin in ``code``
 --     code         (n,)      worker * C + answer of each label, grouped by task
 --     many         (W C,)    number of labels with each code
-a      pseudo       (C, C)    pseudo-counts of a channel; a[c, :] = s_c m_c with the strength s_c fixed
+S m    pseudo       (C, C)    the crowd's mean channel m as pseudo-counts; S labels per truth
+d      skill        (W,)      how much better than the mean worker j is, in log-odds of being right
 m0     base         (C, C)    the prior idea of m, as pseudo-counts
-k      hold         --        labels that each row of m0 is worth
-r      part         (W,)      how far each worker is one of those whose mean m is; 1 where all are
+k      hold         --        labels that each row of m0 is worth; inf: the crowd is known
 ====== ============ ========= ==============================================================================
 
+    A_j[c, :] ~ Dirichlet(a_j[c, :]),     a_j[c, :] = S ( (1 - COIN) m_c + COIN t_c(d_j) ),   share ~ Dirichlet(b)
+    t_c(d)    : m_c with the log-odds of the right answer raised by d, the wrong ones in proportion
     p_x[c]    ~ exp( E log share_c + sum over labels of E log A_j[c, y] )        (q of the truths: ``sweep``)
-    A_j[c, :] ~ Dirichlet(a[c, :] + n_j[c, :]),   share ~ Dirichlet(b + N)        (q of the channels)
     evidence  = sum_x log sum_c exp(...) - sum_j,c KL(A_j[c, :]) - KL(share)  <=  log P(labels | a)
 
-plus, where the crowd's pseudo-counts a are learnt too, the log prior density of where they stand. Each sweep sets one
-factor to its optimum given the others, so the evidence bound never falls. The fit starts from the votes: started
-elsewhere it may end with two truths exchanged or with every task in one class. The last ``SETTLING`` sweeps weigh each
-label by its worker's *other* labels (``settle``, collapsed variational Bayes of order zero),
+So a row of a worker's channel is shrunk towards the worker's own coin and towards the crowd's mean, by evidence: with
+many answers a worker shows little of each row, but a spammer's coin is soon known. The coin d_j solves 'right answers
+expected = right answers seen' with ``ABILITY`` labels at the mean; m follows [Min00]'s fixed point, held to ``base``
+whose mean accuracy is moved first (``learn_crowd``). With a crowd that is known (hold = inf) there is no coin, and each
+sweep sets one factor to its optimum, so that the evidence bound never falls; while the crowd is learnt it may dip
+on the way.
 
-    p_x[c] ~ (b_c + N_c - p_x[c]) prod over labels of (a[c, y] + n_j[c, y] - p_x[c]) / (... summed over y),
+The last ``SETTLING`` sweeps (``settle``) weigh each label by its worker's *other* labels (collapsed variational Bayes
+of order zero), because a label that helps to judge itself makes beliefs too sure, and let tasks differ in difficulty:
 
-because a label that helps to judge itself makes beliefs too sure; these beliefs are what is kept, and the bound is that
-of the fit. Where the crowd is learnt, the shares are held more firmly while few tasks have two labels (``stiffness``).
+    P(y | j, c, easy) = A_j[c, y],    P(y | j, c, hard) = CLEAR A_j[c, y] + (1 - CLEAR) u_j[y],
 
-What the crowd is like on average is learnt from the expected counts of all workers (``learn_crowd_mean``):
+u_j being how often j gives each answer at all, P(hard | c) learnt. A label on a hard task counts ``CLEAR`` in its
+worker's counts. Where the crowd is learnt, the shares are held more firmly while few tasks have two labels
+(``stiffness``).
 
-    F(m_c) = sum_j r_j log [ B(a_c + n_jc) / B(a_c) ] + k sum_y m0_cy log(m_cy / m0_cy),
-
-B being the multivariate beta function, is the evidence bound as a function of m_c, the channels being at their optimum.
-One step of the fixed point m_cy ~ k m0_cy + sum_j r_j a_cy [ psi(a_cy + n_jcy) - psi(a_cy) ] of [Min00] is proposed and
-taken as far as F does not fall, within m_cc >= m0_cc: a crowd may turn out better than thought, not worse. Where labels
-are few, a row at chance with nearly all tasks in its class explains random answers better than the truth does, and a
-fit that may go there does (docs/decisions/0027).
-Guarantee: the bound never falls; deterministic. Cost: about 5 ns per sweep and label for two answers, and O(W C^2)
-digamma and log Gamma.
+Gold counts for what it is. The fit is started from the votes and, where there is gold, from what gold says of the
+workers: the start with the greater evidence wins, so that a majority that fails its controls is not believed for
+being many. With ``TOLD`` gold tasks or more the worker model itself is judged: if 'nearly one coin per worker',
+'workers nearly alike' or 'what gold alone says of them' predicts the gold (each task from its labels and the workers'
+other labels) by ``BETTER`` nats more, it is used.
+Cost: about 5 ns per sweep and label for two answers, 50 ns per label to settle, and O(W C^2) digamma and log Gamma.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +58,21 @@ from numpy.typing import NDArray
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_state import CrowdState, channel_of, clamp, new_state, normalise, stream_label
 from nextlabel.kernels.jit import jit
+
+#: Share of a worker's prior that is the worker's own coin, and labels at the crowd's mean that hold the coin.
+COIN, ABILITY = 2.0 / 3.0, 10.0
+#: What is left of a channel on a hard task; tasks that are hard at first, and the tasks that this idea is worth.
+CLEAR, HARD, HARD_TASKS = 0.3, 0.05, 20.0
+#: Labels that the crowd's way to answer is worth in how often a worker gives each answer.
+ANSWERS = 6.0
+#: Gold tasks with labels from which on they judge the worker model, and the nats by which another must be better.
+TOLD, BETTER = 10, 3.0
+#: Other worker models: factors of S and of ``ABILITY``; the last one learns workers from gold alone.
+OTHERS = ((50.0, 1.0, False), (50.0, 30.0, False), (1.0, 1.0, True))
+#: The least and the most that the mean accuracy of a crowd is taken for, from chance (0) to perfect (1).
+LEAST_SKILL, MOST_SKILL = 0.1, 0.97
+#: Steps to the difficulty of the tasks in one settling sweep; the least chance that gold is scored with.
+DIFFICULTY_STEPS, LEAST_CHANCE = 6, 1e-4
 
 
 @jit
@@ -68,69 +87,80 @@ def digamma(x: float) -> float:
     return math.log(x) - 0.5 / x - tail - down
 
 
-#: A step that would lower F is halved so many times before it is left out.
-HALVINGS = 4
-
-
 @jit
-def learn_crowd_mean(seen: Floats, base: Floats, hold: float, pseudo: Floats, part: Floats) -> float:
-    """One step for each row of ``pseudo``; returns the log prior density of where it stands, relative to ``base``."""
-    if hold == math.inf:
-        return 0.0
+def learn_crowd(
+    seen: Floats, share: Floats, state: CrowdState, ability: float, anchored: bool, skill: Floats, prior: Floats
+) -> None:
+    """The crowd's mean (``state.pseudo``), the workers' coins and their priors, from the expected counts.
+
+    ``share`` (C,) are the shares of the truths. Without gold (``anchored``) a crowd is never taken to be below chance.
+    """
+    pseudo, base, hold = state.pseudo, state.base, state.hold
     C = base.shape[0]
-    away = 0.0
-    wish, trial = np.empty(C), np.empty(C)
+    add = np.zeros((C, C))
     for c in range(C):
-        strength = base[c].sum()
-        whole = 0.0
         for y in range(C):
             level = digamma(pseudo[c, y])
-            wish[y] = hold * base[c, y] / strength
             for k in range(y, seen.shape[0], C):
                 if seen[k, c] > 0.0:
-                    wish[y] += part[k // C] * (pseudo[c, y] * (digamma(pseudo[c, y] + seen[k, c]) - level))
-            whole += wish[y]
-        now = _bound(seen, c, pseudo[c], base[c], hold, part)
-        scale = strength / whole
+                    add[c, y] += pseudo[c, y] * (digamma(pseudo[c, y] + seen[k, c]) - level)
+    right, thought = 0.0, 0.0
+    for c in range(C):
+        right += add[c, c]
+        thought += base[c, c] / base[c].sum() / C
+    accuracy = (hold * thought + right) / (hold + add.sum())
+    low = 1.0 / C + (0.0 if anchored else LEAST_SKILL) * (1.0 - 1.0 / C)
+    high = 1.0 / C + MOST_SKILL * (1.0 - 1.0 / C)
+    accuracy = min(max(accuracy, 0.02 if anchored else low), high)
+    for c in range(C):
+        strength, whole = pseudo[c].sum(), base[c].sum()
+        diagonal = base[c, c] / whole
+        moved = min(max(diagonal + accuracy - thought, 0.02), 0.98)
+        total = 0.0
         for y in range(C):
-            wish[y] *= scale
-        if wish[c] < base[c, c]:
-            for y in range(C):
-                wish[y] = base[c, y]
-        step = 1.0
-        for _ in range(HALVINGS + 1):
-            for y in range(C):
-                trial[y] = (1.0 - step) * pseudo[c, y] + step * wish[y]
-            if _bound(seen, c, trial, base[c], hold, part) >= now:
-                pseudo[c] = trial
-                break
-            step *= 0.5
+            idea = moved if y == c else base[c, y] / whole * (1.0 - moved) / (1.0 - diagonal)
+            pseudo[c, y] = hold * idea + add[c, y]
+            total += pseudo[c, y]
         for y in range(C):
-            away += hold * base[c, y] / strength * math.log(pseudo[c, y] / base[c, y])
-    return away
+            pseudo[c, y] *= strength / total
+    _learn_skill(seen, share, pseudo, ability, skill, prior)
 
 
 @jit
-def _bound(seen: Floats, c: int, row: Floats, base: Floats, hold: float, part: Floats) -> float:
-    """F of one row."""
-    C = row.shape[0]
-    strength = 0.0
-    for y in range(C):
-        strength += row[y]
-    start = math.lgamma(strength)
-    found = 0.0
-    for y in range(C):
-        found += hold * base[y] / strength * math.log(row[y] / base[y])
-    for j in range(seen.shape[0] // C):
-        said = 0.0
-        for y in range(C):
-            n = seen[j * C + y, c]
-            if n > 0.0:
-                said += n
-                found += part[j] * (math.lgamma(row[y] + n) - math.lgamma(row[y]))
-        if said > 0.0:
-            found += part[j] * (start - math.lgamma(strength + said))
-    return found
+def _learn_skill(seen: Floats, share: Floats, pseudo: Floats, ability: float, skill: Floats, prior: Floats) -> None:
+    """Every worker's coin, by three Newton steps, and the prior of their rows."""
+    C = pseudo.shape[0]
+    mean, log_odds, rows = np.empty(C), np.empty(C), np.empty(C)
+    expected = 0.0
+    for c in range(C):
+        mean[c] = min(max(pseudo[c, c] / pseudo[c].sum(), 1e-3), 1.0 - 1e-3)
+        log_odds[c] = math.log(mean[c] / (1.0 - mean[c]))
+        expected += ability * share[c] * mean[c]
+    for j in range(skill.shape[0]):
+        right, labels = 0.0, 0.0
+        for c in range(C):
+            rows[c] = 0.0
+            for y in range(C):
+                rows[c] += seen[j * C + y, c]
+            labels += rows[c]
+            right += seen[j * C + c, c]
+        if labels <= 0.0:
+            skill[j] = 0.0
+        else:
+            for _ in range(3):
+                apart, slope = -(right + expected), 1e-6
+                for c in range(C):
+                    p = 1.0 / (1.0 + math.exp(-(log_odds[c] + skill[j])))
+                    apart += (rows[c] + ability * share[c]) * p
+                    slope += (rows[c] + ability * share[c]) * p * (1.0 - p)
+                skill[j] = min(max(skill[j] - min(max(apart / slope, -1.0), 1.0), -6.0), 6.0)
+        for c in range(C):
+            p = mean[c] if labels <= 0.0 else 1.0 / (1.0 + math.exp(-(log_odds[c] + skill[j])))
+            p = (1.0 - COIN) * mean[c] + COIN * p
+            strength = pseudo[c].sum()
+            wrong = (1.0 - p) * strength / (strength - pseudo[c, c])
+            for y in range(C):
+                prior[j * C + y, c] = strength * p if y == c else wrong * pseudo[c, y]
 
 
 #: Without a sign, an index needs no check for counting from the end.
@@ -250,63 +280,149 @@ def _sweep_two(
     return float(found)
 
 
+class Settling(NamedTuple):
+    """Arrays of ``settle``: what each task counts for its workers, its likelihoods, how often answers are given."""
+
+    own: Floats
+    easy: Floats
+    hard: Floats
+    often: Floats
+    difficulty: Floats
+
+
 @jit
-def settle(first: Ints, code: Codes, gold: Ints, state: CrowdState, seen: Floats) -> None:
-    """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow."""
+def settle(
+    first: Ints,
+    code: Codes,
+    gold: Ints,
+    state: CrowdState,
+    seen: Floats,
+    prior: Floats,
+    work: Settling,
+    gold_alone: bool,
+) -> float:
+    """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow.
+
+    Returns the log probability of the gold, each gold task judged by its labels alone. With ``gold_alone`` no other
+    task counts for its workers.
+    """
     K, C = state.belief.shape
-    table = np.empty((seen.shape[0], 2 * C))  # of each code: counts of the answer, counts of all answers, by truth
-    for j in range(seen.shape[0] // C):
+    own, easy, hard, often = work.own, work.easy, work.hard, work.often
+    learnt = state.hold < math.inf
+    whole = np.empty((seen.shape[0] // C, C))
+    for j in range(whole.shape[0]):
         for c in range(C):
-            row = 0.0
+            whole[j, c] = 0.0
             for y in range(C):
-                table[j * C + y, c] = seen[j * C + y, c] + state.pseudo[c, y]
-                row += table[j * C + y, c]
-            for y in range(C):
-                table[j * C + y, C + c] = row
+                seen[j * C + y, c] += prior[j * C + y, c]
+                whole[j, c] += seen[j * C + y, c]
     shares = state.share_pseudo + state.total
-    seen[:] = 0.0
-    state.total[:] = 0.0
+    clear = CLEAR if learnt else 1.0
     for x in range(K):
         begin, end = first[x], first[x + 1]
-        p, q = state.belief[x], state.logp[x]
-        if gold[x] >= 0:
-            for c in range(C):
-                q[c] = 0.0 if c == gold[x] else -math.inf
-        else:
-            own = 0.0 if begin == end else 1.0
-            if C == 2:
-                odds = (shares[1] - own * p[1]) / (shares[0] - own * p[0])
-                q[0], q[1] = 0.0, _odds_from_others(table, code, begin, end, p, odds)
-            else:
-                for c in range(C):
-                    q[c] = math.log(shares[c] - own * p[c])
-                for i in range(begin, end):
-                    row_of = table[code[i]]
-                    for c in range(C):
-                        q[c] += math.log((row_of[c] - p[c]) / (row_of[C + c] - p[c]))
-        normalise(q, p)
-        if begin == end and gold[x] < 0:
+        if begin == end:
             continue
+        top = -math.inf
         for c in range(C):
-            state.total[c] += p[c]
-        for i in range(begin, end):
-            row_of = seen[code[i]]
-            for c in range(C):
-                row_of[c] += p[c]
+            mine, low, low_hard, product, product_hard = own[x, c], 0.0, 0.0, 1.0, 1.0
+            if gold_alone and gold[x] < 0:
+                mine = 0.0
+            for i in range(begin, end):
+                k = code[i]
+                chance = (seen[k, c] - mine) / (whole[k // C, c] - mine)
+                product *= chance
+                product_hard *= clear * chance + (1.0 - clear) * often[k]
+                if product < 1e-200:
+                    low += math.log(product)
+                    product = 1.0
+                if product_hard < 1e-200:
+                    low_hard += math.log(product_hard)
+                    product_hard = 1.0
+            share = math.log(shares[c] - state.belief[x, c])
+            easy[x, c] = share + low + math.log(product)
+            hard[x, c] = share + low_hard + math.log(product_hard) if learnt else -math.inf
+            top = max(top, max(easy[x, c], hard[x, c]))
+        for c in range(C):
+            easy[x, c] = math.exp(easy[x, c] - top)
+            hard[x, c] = math.exp(hard[x, c] - top)
+    if learnt:
+        for _ in range(DIFFICULTY_STEPS):
+            _learn_difficulty(first, gold, easy, hard, work.difficulty)
+    return _believe(first, code, gold, state, seen, work, clear, gold_alone)
 
 
 @jit
-def _odds_from_others(table: Floats, code: Codes, begin: int, end: int, p: Floats, odds: float) -> float:
-    """Log-odds after a task's labels for two answers, one logarithm for all of them."""
-    zero, one = p[0], p[1]
-    low = 0.0
-    for i in range(begin, end):
-        row = table[code[i]]
-        odds *= (row[1] - one) * (row[2] - zero) / ((row[0] - zero) * (row[3] - one))
-        if odds > 1e200 or odds < 1e-200:
-            low += math.log(odds)
-            odds = 1.0
-    return low + math.log(odds)
+def _learn_difficulty(first: Ints, gold: Ints, easy: Floats, hard: Floats, difficulty: Floats) -> None:
+    """``difficulty`` (C,): the share of the tasks of each truth that is hard, one step of EM."""
+    K, C = easy.shape
+    of_hard, of_all = np.zeros(C), np.zeros(C)
+    for x in range(K):
+        if first[x] == first[x + 1]:
+            continue
+        whole = 0.0
+        for c in range(C):
+            if gold[x] < 0 or gold[x] == c:
+                whole += easy[x, c] * (1.0 - difficulty[c]) + hard[x, c] * difficulty[c]
+        for c in range(C):
+            if (gold[x] < 0 or gold[x] == c) and whole > 0.0:
+                of_hard[c] += hard[x, c] * difficulty[c] / whole
+                of_all[c] += (easy[x, c] * (1.0 - difficulty[c]) + hard[x, c] * difficulty[c]) / whole
+    mean = (HARD_TASKS * HARD + of_hard.sum()) / (HARD_TASKS + of_all.sum())
+    for c in range(C):
+        difficulty[c] = (HARD_TASKS * mean + of_hard[c]) / (HARD_TASKS + of_all[c])
+
+
+@jit
+def _believe(
+    first: Ints,
+    code: Codes,
+    gold: Ints,
+    state: CrowdState,
+    seen: Floats,
+    work: Settling,
+    clear: float,
+    gold_alone: bool,
+) -> float:
+    """Beliefs, totals and counts from the likelihoods of the tasks; returns the log probability of the gold."""
+    K, C = state.belief.shape
+    own, easy, hard, difficulty = work.own, work.easy, work.hard, work.difficulty
+    shares = state.share_pseudo + state.total
+    usual = np.log(shares / shares.sum())
+    seen[:] = 0.0
+    state.total[:] = 0.0
+    told = 0.0
+    for x in range(K):
+        begin, end, known = first[x], first[x + 1], gold[x]
+        p, q = state.belief[x], state.logp[x]
+        if begin == end:
+            for c in range(C):
+                q[c] = usual[c] if known < 0 else (0.0 if c == known else -math.inf)
+            normalise(q, p)
+            if known >= 0:
+                state.total[known] += 1.0
+            continue
+        whole = 0.0
+        for c in range(C):
+            p[c] = easy[x, c] * (1.0 - difficulty[c]) + hard[x, c] * difficulty[c]
+            whole += p[c]
+        if known >= 0:
+            told += math.log(max(p[known] / whole, LEAST_CHANCE))
+            whole = max(p[known], 1e-300)
+        for c in range(C):
+            if known < 0 or known == c:
+                own[x, c] = (easy[x, c] * (1.0 - difficulty[c]) + clear * hard[x, c] * difficulty[c]) / whole
+                p[c] = 1.0 if known == c else p[c] / whole
+                q[c] = 0.0 if known == c else math.log(max(p[c], 1e-300))
+            else:
+                own[x, c], p[c], q[c] = 0.0, 0.0, -math.inf
+            state.total[c] += p[c]
+        if gold_alone and known < 0:
+            continue
+        for i in range(begin, end):
+            row = seen[code[i]]
+            for c in range(C):
+                row[c] += own[x, c]
+    return told
 
 
 __all__ = ["CrowdState", "channel_of", "clamp", "new_state", "refit", "stiffness", "stream_label"]
@@ -333,40 +449,136 @@ def refit(
     """Fit the first ``n`` labels; ``state`` gets beliefs, counts and totals. Returns (sweeps made, converged).
 
     It starts from the votes, or with ``warm`` from the state's counts. ``bounds`` (sweeps,) gets the evidence bound of
-    each sweep; the climb has converged once a sweep raises it by at most ``tolerance`` per label.
+    each sweep; the fit has converged once a sweep changes it by at most ``tolerance`` per label.
     """
-    logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
-    K, C = belief.shape
-    W = counts.shape[0]
+    K, C = state.belief.shape
     first, code = by_task(task, worker, answer, n, K, C)
+    if state.hold < math.inf:
+        firm = state.share_pseudo * stiffness(first, gold)
+        state = CrowdState(
+            state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, state.hold
+        )
+    told = 0
+    for x in range(K):
+        if gold[x] >= 0 and first[x + 1] > first[x]:
+            told += 1
+    made, converged, score = _fit(state, first, code, gold, 1.0, ABILITY, FROM_COUNTS if warm else FROM_VOTES, sweeps,
+                                  tolerance, bounds)  # fmt: skip
+    if told == 0 or state.hold == math.inf:
+        return made, converged
+    start, other, trace = FROM_VOTES, _copy(state), np.zeros(bounds.shape[0])
+    again = _fit(other, first, code, gold, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
+    if trace[again[0] - 1] > bounds[made - 1]:
+        start = FROM_GOLD
+        made, converged, score = again
+        _overwrite(state, other)
+        bounds[:] = trace
+    if told >= TOLD:
+        best = score + BETTER
+        for factor, firmer, gold_alone in OTHERS:
+            how = GOLD_ALONE if gold_alone else start
+            again = _fit(other, first, code, gold, factor, firmer * ABILITY, how, sweeps, tolerance, trace)
+            if again[2] > best:
+                best = again[2]
+                made, converged = again[0], again[1]
+                _overwrite(state, other)
+                bounds[:] = trace
+    return made, converged
+
+
+#: Where a fit starts; with the last one, workers are learnt from gold and from nothing else.
+FROM_VOTES, FROM_COUNTS, FROM_GOLD, GOLD_ALONE = 0, 1, 2, 3
+
+
+@jit
+def _fit(
+    state: CrowdState,
+    first: Ints,
+    code: Codes,
+    gold: Ints,
+    factor: float,
+    ability: float,
+    start: int,
+    sweeps: int,
+    tolerance: float,
+    bounds: Floats,
+) -> tuple[int, bool, float]:
+    """One fit, S being ``factor`` times that of ``base``; returns sweeps made, converged, and the score of the gold."""
+    logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
+    C, W = belief.shape[1], counts.shape[0]
     many = np.bincount(code, minlength=W * C)
-    seen, weight = np.zeros((W * C, C)), np.zeros((W * C, C))
-    if warm:
+    seen, weight, prior = np.zeros((W * C, C)), np.zeros((W * C, C)), np.zeros((W * C, C))
+    if start == FROM_COUNTS:
         for j in range(W):
             for c in range(C):
                 for y in range(C):
-                    seen[j * C + y, c] = counts[j, c, y]
+                    seen[j * C + y, c] = max(counts[j, c, y], 0.0)
     else:
-        pseudo[:] = base
-        start_from_votes(first, code, gold, belief, seen, total)
-    if hold < math.inf:
-        share_pseudo = share_pseudo * stiffness(first, gold)
-        state = CrowdState(logp, belief, counts, total, pseudo, share_pseudo, base, hold)
-    share, all_of_them = np.zeros(C), np.ones(W)
+        pseudo[:] = base * factor
+        start_from_votes(first, code, gold, start >= FROM_GOLD, belief, seen, total)
+    for k in range(W * C):
+        for c in range(C):
+            prior[k, c] = pseudo[c, k % C]
+    share, skill, usual = np.zeros(C), np.zeros(W), np.zeros(C)
+    anchored = bool((gold >= 0).any())
     made, converged = 0, False
     while made < sweeps and not converged:
-        away = learn_crowd_mean(seen, base, hold, pseudo, all_of_them)
-        gap = _expected_logs(seen, total, pseudo, share_pseudo, weight, share)
-        bounds[made] = sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap + away
+        if hold < math.inf:
+            usual[:] = share_pseudo + total
+            learn_crowd(seen, usual / usual.sum(), state, ability, anchored, skill, prior)
+        gap = _expected_logs(seen, total, prior, share_pseudo, weight, share)
+        bounds[made] = sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap
         made += 1
-        converged = made > 1 and bounds[made - 1] - bounds[made - 2] <= tolerance * n
+        if start == GOLD_ALONE:
+            converged = True
+            break
+        converged = made > 1 and abs(bounds[made - 1] - bounds[made - 2]) <= tolerance * len(code)
+    score, work = 0.0, _settling(state, many)
+    if start == GOLD_ALONE:
+        seen[:] = 0.0
+        start_from_votes(first, code, gold, True, work.own, seen, share)
     for _ in range(SETTLING):
-        settle(first, code, gold, state, seen)
+        score = settle(first, code, gold, state, seen, prior, work, start == GOLD_ALONE)
     for j in range(W):
         for c in range(C):
             for y in range(C):
-                counts[j, c, y] = seen[j * C + y, c]
-    return made, converged
+                counts[j, c, y] = seen[j * C + y, c] + prior[j * C + y, c] - pseudo[c, y]
+    return made, converged, score
+
+
+@jit
+def _settling(state: CrowdState, many: Ints) -> Settling:
+    """Room to settle in, with how often each worker gives each answer."""
+    C = state.belief.shape[1]
+    shares = state.share_pseudo + state.total
+    usual = np.zeros(C)
+    for c in range(C):
+        for y in range(C):
+            usual[y] += shares[c] / shares.sum() * state.pseudo[c, y] / state.pseudo[c].sum()
+    often = np.empty(len(many))
+    for j in range(len(many) // C):
+        labels = 0
+        for y in range(C):
+            labels += many[j * C + y]
+        for y in range(C):
+            often[j * C + y] = (many[j * C + y] + ANSWERS * usual[y]) / (labels + ANSWERS)
+    difficulty = np.full(C, HARD if state.hold < math.inf else 0.0)
+    easy, hard = np.zeros_like(state.belief), np.zeros_like(state.belief)
+    return Settling(state.belief.copy(), easy, hard, often, difficulty)
+
+
+@jit
+def _copy(state: CrowdState) -> CrowdState:
+    return CrowdState(
+        state.logp.copy(), state.belief.copy(), state.counts.copy(), state.total.copy(), state.pseudo.copy(),
+        state.share_pseudo, state.base, state.hold,
+    )  # fmt: skip
+
+
+@jit
+def _overwrite(state: CrowdState, other: CrowdState) -> None:
+    state.logp[:], state.belief[:], state.counts[:] = other.logp, other.belief, other.counts
+    state.total[:], state.pseudo[:] = other.total, other.pseudo
 
 
 @jit
@@ -405,8 +617,10 @@ def by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> t
 
 
 @jit
-def start_from_votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen: Floats, total: Floats) -> None:
-    """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow."""
+def start_from_votes(
+    first: Ints, code: Codes, gold: Ints, gold_alone: bool, belief: Floats, seen: Floats, total: Floats
+) -> None:
+    """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow (of gold alone)."""
     K, C = belief.shape
     total[:] = 0.0
     for x in range(K):
@@ -418,6 +632,8 @@ def start_from_votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen:
         if gold[x] < 0:
             for i in range(first[x], first[x + 1]):
                 belief[x, code[i] % C] += 1.0 / n
+            if gold_alone:
+                continue
         for c in range(C):
             total[c] += belief[x, c]
         for i in range(first[x], first[x + 1]):
@@ -427,17 +643,17 @@ def start_from_votes(first: Ints, code: Codes, gold: Ints, belief: Floats, seen:
 
 @jit
 def _expected_logs(
-    seen: Floats, total: Floats, pseudo: Floats, share_pseudo: Floats, weight: Floats, share: Floats
+    seen: Floats, total: Floats, prior: Floats, share_pseudo: Floats, weight: Floats, share: Floats
 ) -> float:
     """``weight`` gets E log A, ``share`` E log share; returns the divergence of both from their priors."""
-    C = pseudo.shape[0]
+    C = seen.shape[1]
     gap = expected_row(total, share_pseudo, share)
-    counts, row = np.empty(C), np.empty(C)
+    counts, before, row = np.empty(C), np.empty(C), np.empty(C)
     for j in range(seen.shape[0] // C):
         for c in range(C):
             for y in range(C):
-                counts[y] = seen[j * C + y, c]
-            gap += expected_row(counts, pseudo[c], row)
+                counts[y], before[y] = seen[j * C + y, c], prior[j * C + y, c]
+            gap += expected_row(counts, before, row)
             for y in range(C):
                 weight[j * C + y, c] = row[y]
     return gap

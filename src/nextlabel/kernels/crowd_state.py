@@ -5,9 +5,10 @@ symbol code         shape     meaning
 ====== ============ ========= ==============================================================================
 --     logp         (K, C)    log belief of each truth, up to a constant; -inf where gold excludes it
 p      belief       (K, C)    belief of each truth
-n      counts       (W, C, C) expected number of times that worker j said y when the truth was c
+n      counts       (W, C, C) expected number of times that worker j said y when the truth was c, and by how much the
+                              worker's own prior is above or below a stranger's (that sums to 0 in each row)
 N      total        (C,)      expected number of labelled or gold tasks with truth c, at the last refit
-a      pseudo       (C, C)    Dirichlet pseudo-counts of a channel's rows: what the crowd is like, as learnt so far
+a      pseudo       (C, C)    Dirichlet pseudo-counts of a stranger's channel: what the crowd is like, as learnt so far
 b      share_pseudo (C,)      pseudo-tasks of the truths
 a0     base         (C, C)    what the crowd was thought to be like before any label
 k      hold         --        labels that each row of ``base`` is worth while the crowd is learnt; inf: it is known
@@ -32,7 +33,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
 
-#: Labels per free number of a channel that the prior idea of the crowd is worth while the crowd is learnt.
+#: Labels that each row of the prior idea of the crowd is worth while the crowd is learnt.
 HOLD = 60.0
 
 
@@ -58,7 +59,7 @@ def new_state(tasks: int, workers: int, pseudo: Floats, share_pseudo: Floats, ho
     for c in range(C):
         logp[:, c] = math.log(share_pseudo[c] / whole)
         belief[:, c] = share_pseudo[c] / whole
-    counts, held = np.zeros((workers, C, C)), HOLD * C * (C - 1) if hold < 0.0 else hold
+    counts, held = np.zeros((workers, C, C)), HOLD if hold < 0.0 else hold
     return CrowdState(logp, belief, counts, np.zeros(C), pseudo.copy(), share_pseudo.copy(), pseudo.copy(), held)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.crowd.learn import Estimate, LearntCrowd, LearntWorker
-from nextlabel.crowd.skill import AGAINST, AT_CHANCE, COPYING, SAME
+from nextlabel.crowd.learn import RECORDED, Estimate, LearntCrowd, LearntWorker
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, CHANGED, COPYING, FAILS, ONLY_CONTROLS, SAME
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Colour and marker of a worker by the first flag that applies; without one, blue dots.
-LOOKS = {COPYING: (PINK, "D"), AGAINST: (ORANGE, "v"), AT_CHANCE: (RED, "X"), SAME: (INK, "s")}
+LOOKS = {
+    FAILS: (RED, "P"),
+    ONLY_CONTROLS: (RED, "*"),
+    COPYING: (PINK, "D"),
+    AGAINST: (ORANGE, "v"),
+    AT_CHANCE: (RED, "X"),
+    CHANGED: (ORANGE, "h"),
+    SAME: (INK, "s"),
+}
 PLAIN = (BLUE, "o")
 
 #: Workers with an interval of their own on the left: those with the most labels.
@@ -60,6 +68,7 @@ def worker_rows(found: LearntCrowd) -> list[dict[str, Any]]:
         for name, estimate in named.items():
             row |= {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         row |= {"bits": one.bits, "worth": one.worth, "flags": "; ".join(one.flags)}
+        row |= {"controls": one.controls, "controls_right": one.controls_right}
         rows.append(row)
     return to_eight_digits(rows)
 
@@ -89,11 +98,31 @@ def sentences(found: LearntCrowd) -> list[str]:
             f"{counted(found.pairs, 'pair')} of workers with 10 shared tasks or more looked at for copying{result}; "
             "the chance of one false alarm or more is at most 1%."
         )
-    out.append(
-        f"Expected accuracy {found.expected_accuracy:.1%}: the model's own word, which tends to be too high. "
-        "'nextlabel audit' corrects it with a few tasks whose truth is found out."
-    )
-    return [*out, *found.notes]
+    for group in found.groups:
+        out.append(f"{listed(group)} agree too well, pair by pair: they may be one person, or copy from one.")
+    return [*out, *accuracy_sentences(found), *found.notes]
+
+
+def accuracy_sentences(found: LearntCrowd) -> list[str]:
+    """How many labels are right: as known truths say, or what agreement alone suggests."""
+    out = [] if found.contradiction is None else found.contradiction.sentences()
+    known, own = found.audit, found.expected
+    if known is not None:
+        one = (
+            f"{known.right:,} of {counted(known.audited, 'task')} with a known truth would be right if it were not "
+            "known (cross-fitted: each is judged by its labels and its workers' other labels). "
+            f"Accuracy {known.accuracy:.1%}, with a 95% interval from {known.low:.1%} to {known.high:.1%}, if these "
+            "tasks were drawn at random."
+        )
+        if found.contradiction is None and known.audited < known.tasks:
+            one += f" From agreement alone the model expected {own.mean:.1%}."
+        return [*out, one]
+    return [
+        *out,
+        f"Agreement {own.mean:.1%} ({own.low:.1%} to {own.high:.1%}): the accuracy that the model expects from how "
+        f"workers agree. No truth is known; on recorded crowds the truth was {RECORDED} lower. Find out the truth of "
+        "30 to 60 tasks drawn at random and give it (--gold, or 'nextlabel audit').",
+    ]
 
 
 def workers_report(
@@ -116,7 +145,12 @@ def workers_report(
         heading="Who the workers are",
         lead=f"{', '.join(counts)}.",
         facts=[
-            (f"{found.expected_accuracy:.1%}", "of the labels are right, by the model's own word"),
+            (
+                f"{found.expected_accuracy:.1%}",
+                "agreement: no truth is known"
+                if found.audit is None
+                else "of the labels are right, as known truths say",
+            ),
             (f"{flagged:,}", "workers stand out"),
         ],
         figures=[
@@ -144,6 +178,15 @@ def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
         "share": found.fit.share.tolist(),
         "crowd": found.fit.prior.pseudo.tolist(),
         "expected_accuracy": found.expected_accuracy,
+        "expected": dict(zip(("mean", "low", "high"), map(float, found.expected[:3]), strict=True)),
+        "audit": None
+        if found.audit is None
+        else {
+            name: getattr(found.audit, name)
+            for name in ("accuracy", "low", "high", "tasks", "audited", "right", "method")
+        },
+        "contradiction": None if found.contradiction is None else found.contradiction.sentences(),
+        "groups": [list(group) for group in found.groups],
         "copying": [
             {
                 "workers": list(one.workers),

@@ -62,7 +62,6 @@ from nextlabel.kernels.crowd_campaign import (
     rebin_all,
     reopen,
 )
-from nextlabel.kernels.crowd_core import refit_with_core
 from nextlabel.kernels.crowd_fit import refit
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.base import Policy
@@ -241,13 +240,7 @@ class CrowdAllocator:
         if not self.learnt or not len(came):
             return
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        if self.prior.core > 0:
-            bounds = np.zeros(SWEEPS)
-            refit_with_core(
-                state, task, worker, answer, len(came), self.gold, float(self.prior.core), SWEEPS, RISE, bounds
-            )
-        else:
-            refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
         if np.ptp(self.offsets, axis=0).any():
@@ -408,7 +401,7 @@ class GrowingCrowd(CrowdAllocator):
             FIRST_ROWS,
             CrowdSettings(rule=rule, seed=seed),
             workers=WORKERS,
-            prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold, usual.core),
+            prior=CrowdPrior(usual.pseudo, TASKS * start, usual.hold),
         )
         self.people = 0
         #: (C,) what was believed of a usual task before any label.

@@ -27,8 +27,8 @@ def levels(lattice: Lattice) -> np.ndarray:
 
 def no_delay_value(lattice: Lattice, lam: float) -> tuple[float, float]:
     """Value and labels of the no-delay problem at the root."""
-    out = np.empty((1, 4))
-    one = Lattices(lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None])
+    out, own = np.empty((1, 4)), np.arange(lattice.nodes)
+    one = Lattices(lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], own)
     no_delay(one, lam, np.zeros(lattice.depth + 1), np.empty((3, lattice.nodes)), out)
     return float(out[0, 0]), float(out[0, 1])
 

@@ -63,7 +63,7 @@ def learn_crowd(
     >>> rows = [("a", "ann", 1), ("a", "bob", 1), ("b", "ann", 0), ("b", "bob", 0), ("c", "ann", 1), ("c", "bob", 0)]
     >>> crowd = learn_crowd(dict(zip(["task", "worker", "label"], zip(*rows, strict=True), strict=True)))
     >>> crowd.predict()[:2], [worker.name for worker in crowd.workers]
-    (['1', '0'], ['ann', 'bob'])
+    ([1, 0], ['ann', 'bob'])
     """
     table = as_label_table(labels)
     known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)

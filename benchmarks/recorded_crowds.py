@@ -28,8 +28,7 @@ from nextlabel.crowd.fit import CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.learn import _audit
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.skill import accuracies, flags_by_worker
-from nextlabel.files.gold import read_gold
-from nextlabel.files.labels import read_labels
+from nextlabel.files.labels import read_gold, read_labels
 
 DATA = Path(os.environ.get("NEXTLABEL_DATA", "../shared/data"))
 SETS = ("rte", "temp", "mre", "labelme")

@@ -32,7 +32,7 @@ def test_workers_show_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) 
     out, err = capsys.readouterr()
     assert "6 workers in labels.csv" in out
     assert "Workers who stand out: at chance (1), against the grain (1)." in " ".join(out.split())
-    assert "Expected accuracy" in out and "6 workers." in err
+    assert "Agreement" in out and "6 workers." in err
 
 
 def test_workers_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

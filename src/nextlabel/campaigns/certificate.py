@@ -74,7 +74,7 @@ BELOW, ABOVE = 16, 48
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
 BY_LABELS = (
     "This rests on the labels alone: how good each worker is was learnt from how they agree with each other. Where "
-    "workers make the same mistakes it is too high, on recorded crowds by 2 to 6 points; an audit of random items "
+    "workers make the same mistakes it is too high, on recorded crowds by 3 to 11 points; an audit of random items "
     "corrects it."
 )
 NO_LABELS = "There are no labels yet: this is what guessing would get right."

@@ -4,7 +4,7 @@
 
 a_x is the answer given, the likeliest one. Truths, the workers' skill, how much workers differ, what the crowd is
 like on average and which tasks are hard are drawn together from their posterior (``kernels.crowd_gibbs``), so that E
-counts what is not known of any of them; the interval is E +- 1.96 standard deviations of the share right among the
+counts what is not known of any of them; the interval is E +- ``WIDTH`` standard deviations of the share right among the
 draws, in 0 to 1. It holds if each worker answers by a channel of their own, independently given the truth and how
 hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a part is drawn
 (``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count as they
@@ -28,8 +28,8 @@ from nextlabel.kernels.crowd_gibbs import draw_truths
 
 #: Draws, sweeps before the first of them, and tasks that are drawn.
 DRAWS, WARM_UP, MOST_TASKS = 64, 24, 4000
-#: Two-sided 95%.
-WIDTH = 1.96
+#: Standard deviations on either side of a 95% interval: more than 1.96, for draws that are few and alike.
+WIDTH = 2.3
 
 
 class ExpectedAccuracy(NamedTuple):

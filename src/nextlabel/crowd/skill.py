@@ -28,8 +28,9 @@ What stands out about a worker, and when it may be said.
 ======================= ===================================================================================
 flag                    said when
 ======================= ===================================================================================
-at chance               the interval of the balanced accuracy holds chance, and its upper end is less than three
-                        tenths of the way from chance to perfect: their labels say next to nothing
+at chance               the interval of the balanced accuracy holds chance (with three answers or more: a tenth of the
+                        way to perfect), and its upper end is less than three tenths of the way: their labels say
+                        next to nothing
 against the grain       the whole interval of the balanced accuracy is below chance: useful, turned round
 always the same answer  one answer throughout, where an average worker would have given it throughout with a
                         chance below 1% for the whole crowd
@@ -74,6 +75,9 @@ COIN_DOUBT = 1.2
 #: Labels per truth that a worker's channel is worth for their accuracy, beside the labels themselves.
 CHANNEL_LABELS = 6.0
 
+#: How far from chance to perfect somebody at chance may surely be with more than two answers, of which a spammer may
+#: know one or two.
+LITTLE = 0.1
 #: With fewer labels nobody is said to be at chance or against the grain.
 NOBODY = 10
 
@@ -177,7 +181,8 @@ def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
     """Who is at chance, and who answers against the grain."""
     chance = 1.0 / answers
     against = balanced.high < chance
-    at_chance = ~against & (balanced.low <= chance) & (balanced.high < chance + NEAR * (1.0 - chance))
+    little = chance + (LITTLE * (1.0 - chance) if answers > 2 else 0.0)
+    at_chance = ~against & (balanced.low <= little) & (balanced.high < chance + NEAR * (1.0 - chance))
     return at_chance, against
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
 from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, TablesPendingError
 from nextlabel.store.sql import open_store
 from stores import Clock, opened, service_of_store
 
@@ -232,13 +233,20 @@ def by_hand(service: CampaignService) -> HandWorked:
 
 
 def first_refit(refits: HandWorked, id: str) -> None:
-    begin = refits.begin(id)
+    until = monotonic() + 300.0
+    while True:
+        try:
+            begin = refits.begin(id)
+            break
+        except TablesPendingError:  # kernels are being compiled
+            assert monotonic() < until
+            sleep(0.1)
     assert begin is not None and refits.publish(id, refits.learn(id, begin), begin)
 
 
 def test_labels_that_come_in_during_a_refit_are_streamed_on_top_of_it(service: CampaignService) -> None:
     refits, rng = by_hand(service), np.random.default_rng(5)
-    id = service.create(settings(), tasks=tasks(0, 20)).id
+    id = service.create(settings(turn_away=False), tasks=tasks(0, 20)).id
     first_refit(refits, id)
     for _ in range(3):
         label_some(service, id, rng, 12)

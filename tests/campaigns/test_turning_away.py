@@ -12,6 +12,7 @@ from nextlabel.campaign.commands import PATIENCE_S
 from nextlabel.campaign.replies import NoTask
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.policies.crowd.allocator import TRIAL_LABELS, CrowdAllocator, CrowdSettings, GrowingCrowd
@@ -80,7 +81,7 @@ def test_who_guesses_is_turned_away_and_the_log_says_why(service: CampaignServic
 def test_it_can_be_changed_and_nobody_loses_what_they_hold() -> None:
     service = CampaignService(open_store("memory:"), Clock())
     rng = np.random.default_rng(5)
-    id = service.create(settings(budget=250), tasks=tasks(0, 60)).id
+    id = service.create(settings(budget=250, turn_away=False), tasks=tasks(0, 60)).id
     for _ in range(14):
         assert [label(service, id, worker, rng) for worker in WORKERS] == [None] * len(WORKERS)
     held = service.ask(id, GUESSER)
@@ -164,3 +165,39 @@ def test_the_rule_is_the_simulators() -> None:
         got["live"].append(live.choose(numbers[worker], outlook))
     assert got["simulated"] == got["live"]
     assert not outlook.must_serve and got["live"][0] != "turned_away" and got["live"][4:] == ["turned_away"] * 2
+
+
+def test_noise_is_not_paid_for_and_nobody_is_starved_by_default() -> None:
+    """300 labels, five workers at .9, one at .75 and one who guesses: the guesser gets a trial, the others a share."""
+    service = CampaignService(open_store("memory:"), Clock())
+    id = service.create(CampaignSettings(budget=300, labels=("no", "yes")), tasks=tasks(0, 100)).id
+    rng, right = np.random.default_rng(11), np.random.default_rng(3).integers(0, 2, 100)
+    accuracy = {**{f"good {k}": 0.9 for k in range(5)}, "average": 0.75, "guesser": 0.5}
+    given = dict.fromkeys(accuracy, 0)
+    for _ in range(400):
+        for worker in accuracy:
+            service.clock.forward(1.0)  # type: ignore[attr-defined]
+            lease = service.ask(id, worker)
+            if isinstance(lease, NoTask):
+                continue
+            truth = int(right[int(lease.task[1:])])
+            service.tell(lease.id, ("no", "yes")[truth if rng.random() < accuracy[worker] else 1 - truth])
+            given[worker] += 1
+    assert sum(given.values()) == 300, "the whole budget is spent"
+    assert given["guesser"] <= 30 and min(given.values()) == given["guesser"]
+    assert min(count for worker, count in given.items() if worker != "guesser") >= 0.2 * 300 / 7
+    service.close()
+
+
+def test_workers_who_are_alike_are_never_called_noise() -> None:
+    """Everybody at .6 says little; nobody says less than is usual."""
+    rng = np.random.default_rng(2)
+    truth, worker = rng.integers(0, 2, 400), np.repeat(np.arange(8), 150)
+    task = np.concatenate([rng.permutation(400)[:150] for _ in range(8)])
+    answer = np.where(rng.random(1200) < 0.6, truth[task], 1 - truth[task])
+    channels = np.tile(np.array([[0.6, 0.4], [0.4, 0.6]]), (8, 1, 1))
+    logp = np.zeros((400, 2))
+    np.add.at(logp, task, np.log(channels[worker, :, answer]))
+    assert not answers_at_random(task, worker, answer, logp, channels).any()
+    turned = np.where(worker == 0, 1 - truth[task], np.where(rng.random(1200) < 0.9, truth[task], 1 - truth[task]))
+    assert not answers_at_random(task, worker, turned, np.log(np.eye(2)[truth] * 0.98 + 0.01), channels)[0], "inverted"

@@ -5,10 +5,13 @@ Leases are judged by their times at the beginning of every command, so that noth
 from that (``doubt_about``). Which task a worker gets is the allocator's choice (``policies.allocation``); quotas,
 blocks, pauses, control questions, deadlines and rates are decided here.
 
-Turning away (policy ``crowd``, setting ``turn_away``). A worker is turned away if no task wants a label of their type,
-and the task that would lose least by it loses more than turning them away does. Nobody is
+Turning away (policy ``crowd``, setting ``turn_away``). A worker is turned away if their answers are noise
+(``crowd.noise``), or if no task wants a label of their type, and the task that would lose least by it loses more than
+turning them away does. Nobody is
 
 - before ``policies.crowd.allocator.TRIAL_LABELS`` labels, controls among them: before that nobody knows them,
+- unless their answers are noise, before they have had ``FAIR_SHARE`` of an equal part of the budget, or where all
+  others together have too few tasks left to spend it,
 - while they hold a task: that is theirs, and is asked for first,
 - if no more asks are expected than labels are left (``rates.expected_asks``),
 - if others have been waited for in vain: for ``PATIENCE_S`` seconds after somebody was turned away nobody got a task.
@@ -43,9 +46,10 @@ from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
-from nextlabel.policies.allocation import Allocator, Outlook, starting_place
+from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
+from nextlabel.policies.crowd.allocator import TRIAL_LABELS
 
 #: Leases that one command expires at most.
 MOST_EXPIRED = 1000
@@ -55,6 +59,9 @@ RETRY_RANGE = (1.0, 30.0)
 
 #: Seconds for which better workers are waited for.
 PATIENCE_S = 600.0
+
+#: Share of an equal part of the budget that a worker gets before they are turned away for others who are better.
+FAIR_SHARE = 0.5
 
 #: Tasks whose columns are looked at when others are to be shown.
 SAMPLE = 20
@@ -226,8 +233,12 @@ class Commands:
         waited = row.config.turn_away and state.crowd is not None and _waited_in_vain(state.crowd, self.now)
         start = starting_place(row.config.seed, row.given)
         must_serve = asks is None or asks <= row.left or waited
+        if not must_serve and not self._answers_at_random(worker):
+            must_serve = self._is_owed_labels(worker) or self._others_cannot_spend(worker)
         outlook = Outlook(row.given, n, row.spent + row.reserved, start, must_serve)
-        task = allocator.choose(state.numbers.get(worker, -1), outlook)
+        task: int | Refusal = "turned_away"
+        if must_serve or not self._answers_at_random(worker):
+            task = allocator.choose(state.numbers.get(worker, -1), outlook)
         if isinstance(task, str) and state.crowd is not None and state.crowd.crowd.tasks < row.tasks:
             model = self.refit(wait=True)  # there are tasks that it does not know yet
             task, how = model.crowd.choose(state.numbers.get(worker, -1), outlook), {"model": model.version}
@@ -238,6 +249,36 @@ class Commands:
         if isinstance(task, str):
             return task
         return task, {"left": n, **how, **({"waited": True} if waited else {})}
+
+    def _answers_at_random(self, worker: str) -> bool:
+        """Whether the worker has had a trial, and the model is sure enough that their answers are noise."""
+        state = self.state
+        number = state.numbers.get(worker, -1)
+        return (
+            state.crowd is not None
+            and number >= 0
+            and state.workers[number].labels >= TRIAL_LABELS
+            and state.crowd.answers_at_random(worker)
+        )
+
+    def _is_owed_labels(self, worker: str) -> bool:
+        """Whether the worker has had less than ``FAIR_SHARE`` of an equal share of the budget."""
+        state = self.state
+        number = state.numbers.get(worker, -1)
+        given = state.workers[number].given if number >= 0 else 0
+        return given < FAIR_SHARE * state.row.config.budget / max(len(state.workers), 1)
+
+    def _others_cannot_spend(self, worker: str) -> bool:
+        """Whether all others who are not turned away, taken together, have too few tasks left for the budget."""
+        state, row = self.state, self.state.row
+        assert state.crowd is not None
+        left = row.left
+        for one in state.workers:
+            if one.given and one.worker != worker and state.crowd.turned_by.get(one.worker) != state.crowd.version:
+                left -= max(row.tasks - one.given, 0)
+                if left <= 0:
+                    return False
+        return True
 
     def _allocator(self) -> tuple[Allocator, dict[str, Any]]:
         """What chooses the next task, and what the log says of it: the load of its tables or the version of a model."""

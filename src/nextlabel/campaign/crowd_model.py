@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
@@ -38,6 +38,7 @@ from nextlabel.campaign.rows import CampaignRow, lease_number
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
@@ -146,6 +147,7 @@ class CrowdModel:
         self.serves_all = False
         self._due = self._labels = self._budget = 0
         self._turns_away = False
+        self._random: tuple[int, Bools] | None = None
         self._revised = False
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
@@ -415,6 +417,20 @@ class CrowdModel:
         parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.offsets)
         own = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         return own + (0 if self.shadow is None else self.shadow.nbytes)
+
+    def answers_at_random(self, worker: str) -> bool:
+        """Whether the labels up to the last refit say that this worker's answers have nothing to do with the truth."""
+        number = self.workers.get(worker, -1)
+        if self._random is None or self._random[0] != self.version:
+            campaign, history = self.crowd.campaign, self.crowd.campaign.history
+            size = int(history.size[0])
+            counted = np.flatnonzero(history.answer[:size] >= 0)
+            self._random = self.version, answers_at_random(
+                history.task[counted], history.worker[counted], history.answer[counted], campaign.state.logp,
+                campaign.channels[: self.crowd.people],
+            )  # fmt: skip
+        at_random = self._random[1]
+        return 0 <= number < len(at_random) and bool(at_random[number])
 
     def choose(self, worker: str, outlook: Outlook) -> int | Refusal:
         """The task for a worker, or why there is none."""

@@ -220,13 +220,14 @@ class DeclaredSettings(BaseModel):
     turn_away: Annotated[
         bool,
         Offer("--turn-away/--serve-all", changeable=True, form="terms",
-              label="Turn workers away whose label is not worth its price",
+              label="Give no more work to people whose answers are noise or whose label is not worth its price",
               hint="They are thanked and told that there is nothing for them at present, nobody before their first "
-              "ten labels. The campaign then takes longer: it waits for the others."),
+              "ten labels. Untick it for volunteers and colleagues, who should always get something."),
     ] = Field(
-        False,
-        description="Whether workers whose next label is worth less than its price are told that there is nothing for "
-        "them (policy crowd only, and nobody before their first ten labels).",
+        True,
+        description="Whether workers whose answers are noise, or whose next label is worth less than its price, are "
+        "told that there is nothing for them at present (policy crowd only): nobody before their first ten labels, and "
+        "only noise before half of an equal share of the budget.",
     )  # fmt: skip
     pay_per_label: Annotated[
         float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")

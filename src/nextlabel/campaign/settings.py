@@ -117,6 +117,8 @@ class CampaignSettings(DeclaredSettings):
                 f"policy {self.policy!r} plans for one budget and set of tasks, and a live campaign's may change.",
                 "Use auto or index, which follow both.",
             )
+        if "turn_away" not in self.model_fields_set and not self.knows_workers:
+            self.__dict__["turn_away"] = False
         check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:

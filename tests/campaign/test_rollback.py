@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import traces
 
 #: Events after which the campaign is read again, as they change too much of it.
-LARGE = {"tasks_added", "predicted", "gold_set", "clock_accepted"}
+LARGE = {"tasks_added", "predicted", "gold_set", "adjudicated", "adjudication_undone", "clock_accepted"}
 Command = Callable[[], Any]
 
 
@@ -168,6 +168,8 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     failing(lambda: service.set_gold(id, {"t0": "yes", "t5": "no"}))
     control = failing(lambda: service.ask(id, "eve")).id
     failing(lambda: service.tell(control, "no"))
+    failing(lambda: service.adjudicate(id, {"t1": "yes", "t2": "no"}))
+    failing(lambda: service.undo_adjudication(id, ["t1"]))
     failing(lambda: Audits(service).draw(id, 3, 1))
     failing(lambda: Audits(service).answer(id, {Audits(service).items(id)[0].task: "yes"}))
     failing(lambda: service.add_tasks(id, [{"id": "new", "score": 0.77}], batch="more"))
@@ -186,7 +188,7 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     wanted = {
         "leased", "labelled", "undone", "renewed", "released", "late", "expired", "labels_dropped", "labels_restored",
         "self_assigned", "withdrawn", "worker_paused", "worker_blocked", "worker_restored", "paused", "resumed",
-        "changed",
+        "changed", "adjudicated", "adjudication_undone",
         "gold_set", "audit_drawn", "audit_answered", "tasks_added", "closed", "reopened", "clock_accepted",
     }  # fmt: skip
     crowd = {"refitted", "predicted", "predictions_dropped", "predictions_restored"}

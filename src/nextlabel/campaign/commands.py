@@ -21,6 +21,7 @@ turning them away does. Nobody is
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
@@ -130,8 +131,10 @@ class Commands:
                 )
             return self._receipt(lease)
         tasks, task, control = self.state.pool.tasks, lease.task, self.state.is_control(lease.task)
-        labels, most = int(tasks.labels[task]), int(tasks.most_labels[task])
-        if control:
+        adjudicated = self.state.is_adjudicated(task)
+        labels = self.state.counted_labels(task) if adjudicated else int(tasks.labels[task])
+        most = int(tasks.most_labels[task])
+        if control and not adjudicated:
             counted = (lease.free or row.spent < row.budget) and not self.is_blocked(lease.worker)
         elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
@@ -431,6 +434,12 @@ class Commands:
         row = self.state.row
         if row.config.knows_workers and row.tasks and self.crowd().has_news(row):
             self.refit(wait=True)
+
+    def learn_if_over(self) -> None:
+        """Results of a campaign that is closed rest on what became known after its end, too."""
+        if self.state.row.closed_seq is not None:
+            with suppress(TablesPendingError):  # where refits are made in the background, whoever reads waits for it
+                self._learn_all()
 
     # Workers and leases
 

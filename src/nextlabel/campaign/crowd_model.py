@@ -230,9 +230,13 @@ class CrowdModel:
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.cancel(lease_number(lease))
-        elif kind == "gold_set":
+        elif kind in ("gold_set", "adjudicated"):
             for task, answer in data["answers"]:
                 self.crowd.know(task, answer)
+            self._revised = True
+        elif kind == "adjudication_undone":
+            for task in data["tasks"]:
+                self.crowd.forget_truth(task)
             self._revised = True
         elif kind in ("labels_dropped", "labels_restored"):
             self._change_labels(data["leases"], kind == "labels_dropped")

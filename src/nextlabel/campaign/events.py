@@ -39,6 +39,8 @@ labels_restored worker, leases [[lease, label], ...]: dropped labels that are ta
 audit_drawn  tasks that were drawn at random for an audit, seed
 audit_answered answers [[task, answer], ...] that the expert found
 gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
+adjudicated  answers [[task, answer], ...] that the requester set: final, and known to the model from then on
+adjudication_undone tasks whose answer follows from their labels again
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
@@ -68,7 +70,7 @@ KINDS: Final = (
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
-    "audit_drawn", "audit_answered",
+    "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone",
 )  # fmt: skip
 
 

@@ -1,15 +1,16 @@
-"""Tasks whose true answer is known: control questions, and items of an audit.
+"""Tasks whose true answer is known: control questions, adjudicated items, and items of an audit.
 
 A *control question* has an answer that the requester knows; workers get it among the others, so that something is
 learnt of them (``campaign.controls``). An *audit* draws tasks at random whose truth an expert finds out, so that the
 accuracy of the results is known. Drawn are tasks of all that are not control questions, whatever labels they have: so
 the sample says what share of the results is right at any later time, whatever the model believes (``crowd.audit``).
-Further draws add to it. What the expert says is not used for the results.
+Further draws add to it. What the expert says is not used for the results. An *adjudicated* item has an answer that the
+requester has set: it is final and teaches who is good, workers get the item no more, and it can be undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -20,8 +21,8 @@ from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.problem.tasks import whole
 
-#: Answers in one event, and in one command; tasks of one audit, all draws together.
-IN_EVENT, AT_ONCE, MOST_AUDITED = 1000, 100_000, 2000
+#: Answers in one event, and in one command; tasks of one audit, all draws together; adjudicated tasks.
+IN_EVENT, AT_ONCE, MOST_AUDITED, MOST_ADJUDICATED = 1000, 100_000, 2000, 10_000
 _HINT: Final = "Give the id of a task and one of the campaign's labels."
 
 
@@ -44,6 +45,51 @@ def record_gold(campaign: Commands, answers: list[list[Any]]) -> None:
         campaign.record("gold_set", {"answers": answers[first : first + IN_EVENT]})
     if answers:
         campaign.closing_reason()
+
+
+def adjudicate(campaign: Commands, answers: Mapping[str, object]) -> int:
+    """Set the answers of tasks by their ids, all or none: they are final; returns how many are new or corrected."""
+    new = []
+    for key, (task, answer) in _by_task(campaign, answers).items():
+        if task is None or task.number >= campaign.state.row.tasks:
+            raise NotFoundError(f"the campaign has no task {key[:60]!r}.", _HINT)
+        adjudicated = campaign.state.is_adjudicated(task.number)
+        if task.gold is not None and not adjudicated:
+            raise ConflictError(
+                f"task {key[:60]!r} is a control question, whose answer is known.", "Correct it as a known answer."
+            )
+        if not adjudicated or task.gold != answer:
+            new.append([task.number, answer])
+    added = sum(not campaign.state.is_adjudicated(task) for task, _ in new)
+    if len(campaign.state.row.rules.adjudicated) + added > MOST_ADJUDICATED:
+        raise InputError(
+            f"a campaign has at most {MOST_ADJUDICATED:,} adjudicated items.", "Give more answers as control questions."
+        )
+    if new:
+        campaign.record("adjudicated", {"answers": new})
+        campaign.closing_reason()
+        campaign.learn_if_over()
+    return len(new)
+
+
+def undo_adjudication(campaign: Commands, keys: Sequence[str]) -> int:
+    """The labels decide about these tasks again, all or none; returns how many there are."""
+    campaign.settle()
+    tasks, numbers = campaign.state.source.tasks_by_key(list(keys)), list[int]()
+    for key in keys:
+        task = tasks.get(key)
+        if task is None:
+            raise NotFoundError(f"the campaign has no task {key[:60]!r}.", "Give the id of a task.")
+        if not campaign.state.is_adjudicated(task.number):
+            raise ConflictError(f"nobody has set the answer of task {key[:60]!r}.", "Give one whose answer was set.")
+        numbers.append(task.number)
+    if numbers:
+        campaign.record("adjudication_undone", {"tasks": sorted(set(numbers))})
+        if campaign.state.row.closed_reason == "finished":
+            campaign.reopen()
+        campaign.closing_reason()
+        campaign.learn_if_over()
+    return len(set(numbers))
 
 
 def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:

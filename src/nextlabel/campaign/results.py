@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,9 +31,13 @@ STEP = 8
 TOGETHER = 2000
 
 
+#: Where a label comes from: what the labels say, the known answer of a control question, or the requester's word.
+ResultSource = Literal["labels", "control", "adjudicated"]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is known of one task."""
+    """What is known of one task; ``source`` says where its label comes from (``ResultSource``)."""
 
     task: str
     label: str
@@ -46,6 +50,7 @@ class Result:
     closed_reason: str | None
     payload: Any
     control: bool = False
+    source: ResultSource = "labels"
 
 
 def results_of(
@@ -54,6 +59,7 @@ def results_of(
     """Results of some tasks; ``beliefs`` (K, C) of all tasks where workers were learnt."""
     names = row.config.labels
     out: list[Result] = []
+    adjudicated = set(row.rules.adjudicated)
     for task in tasks:
         if beliefs is None:
             truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
@@ -62,6 +68,9 @@ def results_of(
         if task.gold is not None:
             truth = np.eye(len(names))[task.gold]
         best = int(np.argmax(truth))
+        source: ResultSource = "labels" if task.gold is None else "control"
+        if task.number in adjudicated:
+            source = "adjudicated"
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(
             Result(
@@ -75,7 +84,8 @@ def results_of(
                 event,
                 reason,
                 task.payload,
-                task.gold is not None,
+                source == "control",
+                source,
             )
         )
     return out

@@ -52,8 +52,10 @@ class Rules:
 
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
     from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
-    each with the expert's answer or ``NOT_ANSWERED``. ``turned_away``: how often workers were, and how many different
-    ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
+    each with the expert's answer or ``NOT_ANSWERED``. ``adjudicated``: tasks whose answer the requester has set; like
+    controls they have gold, and unlike them nobody gets them to be tested. ``turned_away``: how often workers were, and
+    how many different ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day
+    (``campaign.rates``).
     """
 
     rate_memory: int
@@ -62,6 +64,7 @@ class Rules:
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()
     audit: tuple[tuple[int, int], ...] = ()
+    adjudicated: tuple[int, ...] = ()
     turned_away: int = 0
     turned_away_workers: int = 0
     hours: Hours = NOTHING_SEEN
@@ -84,6 +87,7 @@ def rules_from_json(text: str) -> Rules:
     table = json.loads(text)
     table["dropped_models"] = tuple(table["dropped_models"])
     table["audit"] = tuple((task, answer) for task, answer in table["audit"])
+    table["adjudicated"] = tuple(table.get("adjudicated", ()))
     return Rules(**{**table, "hours": hours_from_json(table["hours"])})
 
 

@@ -347,6 +347,18 @@ class CampaignState:
         """Whether the answer of a task is known."""
         return bool(self.pool.tasks.gold[task] >= 0)
 
+    def is_adjudicated(self, task: int) -> bool:
+        """Whether the requester has set the answer of a task."""
+        return task in self.row.rules.adjudicated
+
+    def counted_labels(self, task: int) -> int:
+        """The labels of a task that count, those included that came after its answer was known."""
+        entries, entry, many = self.pool.entries, int(self.pool.tasks.last[task]), 0
+        while entry >= 0:
+            many += bool(entries.answer[entry] >= 0)
+            entry = int(entries.before[entry])
+        return many
+
     def is_full(self, task: int) -> bool:
         """Whether a task has as many labels as it can have."""
         return bool(self.closed_seq.row(task)[0] != NONE)
@@ -369,7 +381,9 @@ class CampaignState:
         """Of the controls that the worker never held: the first at place ``start`` or later, else the first."""
         tasks, n, who = self.pool.tasks, self.row.tasks, self.numbers.get(worker, NONE)
         if self._controls is None:
-            known = np.flatnonzero(tasks.gold[:n] >= 0)
+            is_known = tasks.gold[:n] >= 0
+            is_known[list(self.row.rules.adjudicated)] = False
+            known = np.flatnonzero(is_known)
             self._controls = sorted(zip(tasks.place[known].tolist(), known.tolist(), strict=True))
         inorder = sorted(self._controls, key=lambda one: one[0] < start)
         return next((task for _, task in inorder if not self.pool.has_held(task, who)), None)
@@ -805,6 +819,34 @@ class CampaignState:
 
     def _on_gold_set(self, event: Event) -> None:
         """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""
+        controls = {task for task, _ in event.data["answers"]}
+        rules = self.row.rules
+        self.row.rules = replace(rules, adjudicated=tuple(task for task in rules.adjudicated if task not in controls))
+        self._know(event)
+
+    def _on_adjudicated(self, event: Event) -> None:
+        new = [task for task, _ in event.data["answers"] if not self.is_adjudicated(task)]
+        self.row.rules = replace(self.row.rules, adjudicated=(*self.row.rules.adjudicated, *new))
+        self._know(event)
+
+    def _on_adjudication_undone(self, event: Event) -> None:
+        row, rules, undone = self.row, self.row.rules, set(event.data["tasks"])
+        self.changes.large = True
+        row.rules = replace(rules, adjudicated=tuple(task for task in rules.adjudicated if task not in undone))
+        for task in event.data["tasks"]:
+            self._touch_task(task)
+            self.pool.forget_truth(task)
+            row.controls -= 1
+            tasks = self.pool.tasks
+            if tasks.labels[task] < tasks.most_labels[task]:
+                self.closed_seq.set_row(task, (NONE,))
+                continue
+            row.full += 1
+            if not self.is_full(task):
+                self.closed_seq.set_row(task, (event.seq,))
+
+    def _know(self, event: Event) -> None:
+        """The answers of tasks are known."""
         self.changes.large = True
         self._controls = None
         for task, answer in event.data["answers"]:

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
@@ -188,6 +188,14 @@ class Campaign:
     def set_gold(self, answers: Mapping[str, object]) -> int:
         """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
         return self._service.set_gold(self.id, answers)
+
+    def adjudicate(self, answers: Mapping[str, object]) -> int:
+        """Set the answers of tasks by their ids: final, known to the model, marked in the results; how many are new."""
+        return self._service.adjudicate(self.id, answers)
+
+    def undo_adjudication(self, tasks: Sequence[str]) -> int:
+        """Let the labels decide about tasks again."""
+        return self._service.undo_adjudication(self.id, tasks)
 
     def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
         """Draw tasks at random for an expert; all that are drawn so far."""

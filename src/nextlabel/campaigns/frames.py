@@ -42,6 +42,7 @@ PLAIN: Final = (
     "closed_by",
     "closed_reason",
     "control",
+    "source",
 )
 PAYLOAD: Final = "payload"
 

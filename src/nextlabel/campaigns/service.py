@@ -14,7 +14,7 @@ from nextlabel.campaign.commands import Commands, accept_time, known_worker
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
-from nextlabel.campaign.known_answers import answer_audit, draw_audit, set_gold
+from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.records import taken_by_deleted
@@ -251,6 +251,14 @@ class CampaignService:
     def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
         """Make tasks control questions by their known answers; returns how many are new or corrected."""
         return self.run(id, lambda commands: set_gold(commands, answers))
+
+    def adjudicate(self, id: str, answers: Mapping[str, object]) -> int:
+        """Set the answers of tasks, which are final; returns how many are new or corrected."""
+        return self.run(id, lambda commands: adjudicate(commands, answers))
+
+    def undo_adjudication(self, id: str, tasks: Sequence[str]) -> int:
+        """Let the labels decide about tasks again; returns about how many."""
+        return self.run(id, lambda commands: undo_adjudication(commands, tasks))
 
     def accept_clock(self, id: str) -> bool:
         """Go on by the clock although it is far from the campaign's last event; False if it is not."""

@@ -275,6 +275,16 @@ def set_gold(campaign: str, answers: Mapping[str, object]) -> Call[int]:
     return Call("POST", f"/campaigns/{campaign}/gold", _changed, {"json": {"answers": dict(answers)}})
 
 
+def adjudicate(campaign: str, answers: Mapping[str, object]) -> Call[int]:
+    """Set the answers of tasks by their ids: final, known to the model, marked in the results; how many are new."""
+    return Call("POST", f"/campaigns/{campaign}/adjudicate", _changed, {"json": {"answers": dict(answers)}})
+
+
+def undo_adjudication(campaign: str, tasks: Sequence[str]) -> Call[int]:
+    """Let the labels decide about tasks again."""
+    return Call("POST", f"/campaigns/{campaign}/adjudicate/undo", _changed, {"json": {"tasks": list(tasks)}})
+
+
 def draw_audit(campaign: str, items: int, seed: int = 0) -> Call[list[AuditItem]]:
     """Draw tasks at random for an expert; all that are drawn so far."""
     body = {"items": items, "seed": seed}

@@ -103,6 +103,8 @@ class _Methods:
     drop_labels = Method(calls.drop_labels)
     restore_labels = Method(calls.restore_labels)
     set_gold = Method(calls.set_gold)
+    adjudicate = Method(calls.adjudicate)
+    undo_adjudication = Method(calls.undo_adjudication)
     draw_audit = Method(calls.draw_audit)
     answer_audit = Method(calls.answer_audit)
     audit_items = Method(calls.audit_items)

@@ -266,6 +266,19 @@ class TaskPool:
         self.tasks.gold[task] = answer
         self._enter(task)
 
+    def forget_truth(self, task: int) -> None:
+        """The task's truth is not known any more: its belief follows from the labels that count."""
+        self._leave(task)
+        tasks, entries = self.tasks, self.entries
+        tasks.gold[task], tasks.labels[task], tasks.node[task] = -1, 0, 0
+        entry = int(tasks.last[task])
+        while entry >= 0:
+            if entries.answer[entry] >= 0:
+                tasks.labels[task] += 1
+                tasks.node[task] = simplex(*self._lattice)[1][tasks.node[task], entries.answer[entry]]
+            entry = int(entries.before[entry])
+        self._enter(task)
+
     def restore(self, task: int, values: tuple[Any, ...]) -> None:
         """Put a task back to what it was (``tasks.row``)."""
         self._leave(task)

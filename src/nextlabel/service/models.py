@@ -184,6 +184,12 @@ class GoldRequest(RequestBody):
     )
 
 
+class UndoAdjudicationRequest(RequestBody):
+    """The tasks about which the labels decide again."""
+
+    tasks: list[Name] = Field(min_length=1, max_length=10_000, examples=[["t17"]])
+
+
 class DrawAuditRequest(RequestBody):
     """How many items are drawn at random for an audit."""
 

@@ -96,7 +96,8 @@ def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str, 
         raise InputError(f"{path} has no answers.", "Give at least one task with its label.")
     with service_at(db) as service:
         changed = service.set_gold(id, answers)
-        controls = service.store.row(id).controls
+        row = service.store.row(id)
+        controls = row.controls - len(row.rules.adjudicated)
     answer(
         as_json,
         {"changed": changed, "controls": controls},

@@ -171,7 +171,8 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
     table = result_table(service, id) if form == "csv" else None
     names = [] if table is None else table.names
     counts = [f"count_{name}" for name in service.store.row(id).config.labels]
-    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason", "control"]
+    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
+    known += ["control", "source"]
     header = [*known, *names]
     rows = (
         {
@@ -184,6 +185,7 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
             "closed_by": result.closed_by,
             "closed_reason": result.closed_reason,
             "control": result.control,
+            "source": result.source,
             **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
             **({"payload": result.payload} if table is None else {}),
         }

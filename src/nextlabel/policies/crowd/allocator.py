@@ -466,6 +466,21 @@ class GrowingCrowd(CrowdAllocator):
             self._settle(task)
             place_task(self.campaign, self.plan, task, False)
 
+    def forget_truth(self, task: int) -> None:
+        """The task's truth is not known any more; until the next refit its labels count by the channels as they are."""
+        self.gold[task] = -1
+        if not self.planned:
+            return
+        history, state = self.campaign.history, self.campaign.state
+        logp, entry = self._start_of(task), int(history.last[task])
+        while entry >= 0:
+            if history.answer[entry] >= 0:
+                logp = logp + np.log(self.campaign.channels[history.worker[entry], :, history.answer[entry]])
+            entry = int(history.earlier[entry])
+        odds = np.exp(logp - logp.max())
+        state.logp[task], state.belief[task] = logp, odds / odds.sum()
+        place_task(self.campaign, self.plan, task, self._has_room(task))
+
     def _settle(self, task: int) -> None:
         state = self.campaign.state
         state.logp[task], state.belief[task] = self._start_of(task), 0.0

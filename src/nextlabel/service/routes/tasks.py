@@ -29,6 +29,7 @@ from nextlabel.service.models import (
     Name,
     PredictionsQuery,
     TasksQuery,
+    UndoAdjudicationRequest,
     to_json,
 )
 from nextlabel.service.openapi import problems
@@ -131,6 +132,20 @@ async def set_gold(campaign: CampaignId, body: GoldRequest, request: Request) ->
     """Make tasks control questions by their known answers, or correct those. Workers cannot tell them from others."""
     service, id = app_state(request).campaign_service, campaign
     return {"changed": await to_thread.run_sync(service.set_gold, id, body.answers)}
+
+
+@router.post("/campaigns/{campaign}/adjudicate", responses=problems(404, 409), response_model=GoldResponse)
+async def adjudicate(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
+    """Set the answers of tasks: they are final, teach who is good, and are marked in the results."""
+    service, id = app_state(request).campaign_service, campaign
+    return {"changed": await to_thread.run_sync(service.adjudicate, id, body.answers)}
+
+
+@router.post("/campaigns/{campaign}/adjudicate/undo", responses=problems(404, 409), response_model=GoldResponse)
+async def undo_adjudication(campaign: CampaignId, body: UndoAdjudicationRequest, request: Request) -> dict[str, Any]:
+    """Let the labels decide about tasks again whose answers were set."""
+    service, id = app_state(request).campaign_service, campaign
+    return {"changed": await to_thread.run_sync(service.undo_adjudication, id, body.tasks)}
 
 
 @router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)

@@ -413,6 +413,10 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "audit_drawn": lambda c, who, what, d: f"{plural(len(d['tasks']), 'item')} drawn at random for an audit.",
     "audit_answered": lambda c, who, what, d: f"The audit has the answers of {plural(len(d['answers']), 'item')} more.",
     "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
+    "adjudicated": lambda c, who, what, d: f"The requester set the answers of {plural(len(d['answers']), 'item')}.",
+    "adjudication_undone": lambda c, who, what, d: (
+        f"The requester took back the answers of {plural(len(d['tasks']), 'item')}: labels decide again."
+    ),
     "labels_dropped": lambda c, who, what, d: (
         f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
     ),

@@ -41,6 +41,7 @@ Cursor = Annotated[int | None, Query(ge=1, le=LARGEST)]
 
 #: Comments that the page lists.
 COMMENTS_SHOWN = 50
+TaskNumber = Annotated[int, Path(ge=0, le=LARGEST)]
 Count = Annotated[int | None, Query(ge=0, le=10**9)]
 _STANDINGS: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
 
@@ -171,8 +172,32 @@ def _seen(version: str, hashes: dict[str, str]) -> str:
 
 
 @router.get("/campaigns/{campaign}/tasks/{number}")
-def task_page(campaign: CampaignId, number: Annotated[int, Path(ge=0, le=LARGEST)], request: Request) -> Response:
-    """The task, the current belief, and the labels by worker."""
+def task_page(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
+    """The task, the current belief, the labels by worker, and the form that sets its answer."""
+    return _task_page(request, campaign, number)
+
+
+@router.post("/campaigns/{campaign}/tasks/{number}")
+async def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
+    """Set the answer of the task, or take it back."""
+    label = (await request.form()).get("label")
+    return await to_thread.run_sync(_adjudicate, request, campaign, number, None if label is None else str(label))
+
+
+def _adjudicate(request: Request, id: str, number: int, label: str | None) -> Response:
+    service = dashboard_state(request).app.campaign_service
+    task = service.store.tasks_by_number(id, [number]).get(number)
+    try:
+        if task is not None and label is None:
+            service.undo_adjudication(id, [task.key])
+        elif task is not None:
+            service.adjudicate(id, {task.key: label})
+    except InputError as error:
+        return _task_page(request, id, number, f"{sentence(error.message)} {error.hint}", 422)
+    return RedirectResponse(f"/campaigns/{id}/tasks/{number}", 303)
+
+
+def _task_page(request: Request, campaign: str, number: int, problem: str = "", status: int = 200) -> Response:
     dashboard, id = dashboard_state(request), campaign
     row = dashboard.store.row(id)
     task = dashboard.store.tasks_by_number(id, [number]).get(number)
@@ -187,6 +212,9 @@ def task_page(campaign: CampaignId, number: Annotated[int, Path(ge=0, le=LARGEST
         truth, counts = beliefs[number], label_counts(row.config, task.labels, task.node)
     return page(
         "dashboard/task.html",
+        status,
+        problem=problem,
+        rights=rights_of(request),
         title=title_of(row),
         row=row,
         task=task,

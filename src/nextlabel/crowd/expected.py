@@ -24,7 +24,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_fit import by_task, stiffness
-from nextlabel.kernels.crowd_gibbs import draw_truths
+from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_truths
 
 #: Draws, sweeps before the first of them, and tasks that are drawn.
 DRAWS, WARM_UP, MOST_TASKS = 64, 24, 4000
@@ -91,8 +91,7 @@ def _drawn(
     inside = some[labels.task]
     fixed = np.zeros((labels.workers * C, C))
     for c in range(C):
-        rest = np.bincount(code[~inside], weights=beliefs[labels.task[~inside], c], minlength=len(fixed))
-        fixed[:, c] = rest
+        fixed[:, c] = np.bincount(code[~inside], weights=beliefs[labels.task[~inside], c], minlength=len(fixed))
     labelled = np.bincount(labels.task, minlength=K) > 0
     number = np.cumsum(some) - 1
     parts = (number[labels.task[inside]], labels.worker[inside], labels.answer[inside])
@@ -103,10 +102,9 @@ def _drawn(
     idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
     out = np.zeros((draws, 2))
     truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
-    draw_truths(
-        first, codes, gold[some], tilt[some], idea, firm, fixed, beliefs[labelled & ~some].sum(axis=0), answer[some],
-        truth.astype(np.int64), WARM_UP, np.random.default_rng(0), out,
-    )  # fmt: skip
+    tasks = DrawnTasks(first, codes, gold[some], tilt[some], answer[some])
+    rest = beliefs[labelled & ~some].sum(axis=0)
+    draw_truths(tasks, idea, firm, fixed, rest, truth.astype(np.int64), WARM_UP, np.random.default_rng(0), out)
     return out
 
 

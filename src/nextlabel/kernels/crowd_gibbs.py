@@ -27,6 +27,7 @@ C divisions per label and sweep.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,17 +45,23 @@ HARD, HARD_TASKS = 0.005, 400.0
 EVERY = 3
 
 
+class DrawnTasks(NamedTuple):
+    """Tasks whose truths are drawn: their labels, gold, what is added to their log shares, the answers asked."""
+
+    first: Ints
+    code: Codes
+    gold: Ints
+    tilt: Floats
+    answer: Ints
+
+
 @jit
 def draw_truths(
-    first: Ints,
-    code: Codes,
-    gold: Ints,
-    tilt: Floats,
+    tasks: DrawnTasks,
     idea: Floats,
     share_pseudo: Floats,
     fixed: Floats,
     fixed_total: Floats,
-    answer: Ints,
     truth: Ints,
     warm_up: int,
     chance: np.random.Generator,
@@ -64,6 +71,7 @@ def draw_truths(
 
     ``idea`` (C, C) is the first idea of a mean channel, ``tilt`` (K, C) what is added to a task's log share.
     """
+    first, code, gold, tilt, answer = tasks
     K, C = tilt.shape
     W = fixed.shape[0] // C
     counts, whole, total = fixed.copy(), np.zeros((W, C)), share_pseudo + fixed_total

@@ -47,6 +47,17 @@ def plan(
     turn_away: Annotated[
         bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")
     ] = False,
+    at_most_wrong: Annotated[
+        str | None,
+        opt.text("--at-most-wrong", "EPS", "Plan labels with a guarantee: largest share of wrong ones, e.g. 0.05."),
+    ] = None,
+    sure: Annotated[str, opt.text("--sure", "P", "With --at-most-wrong: how sure. Default: 0.95.")] = "0.95",
+    expert_cost: Annotated[
+        float, opt.positive("--expert-cost", "C", "10", "With --at-most-wrong: price of an expert's answer, in labels.")
+    ] = 10.0,
+    gold: Annotated[
+        str | None, opt.text("--gold", "FILE", "With --at-most-wrong: the truth about some items of the pilot.")
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
     out: opt.Out = None,
@@ -54,6 +65,12 @@ def plan(
     as_json: opt.Json = False,
 ) -> None:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
+    if at_most_wrong is not None:
+        _plan_guarantee(
+            flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, replications, seed, report, as_json
+        )
+        return
+    opt.refuse_idle(context, ["sure", "expert_cost", "gold"], "--at-most-wrong")
     if pilot is None:
         opt.refuse_idle(context, ["method", "positive"], "--pilot")
     source = label_source(context, pilot, db)
@@ -153,3 +170,37 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
     if problem.label_cost == 0:
         raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
     return value
+
+
+def _plan_guarantee(
+    flags: ProblemFlags, context: typer.Context, pilot: str | None, db: str, gold: str | None, at_most_wrong: str,
+    sure: str, expert_cost: float, replications: int | None, seed: int, report: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """The cheapest way to labels with a guarantee, from a pilot."""
+    if pilot is None:
+        raise InputError("a plan for a guarantee needs labels of workers.", "Give --pilot labels.csv.")
+    opt.refuse_idle(context, ["target", "method", "policy", "turn_away"], "a plan without --at-most-wrong")
+    check_outputs(None, report)
+    with working("Planning"):
+        from nextlabel.crowd.guarantee import checked_share
+        from nextlabel.files.labels import read_gold, read_labels
+        from nextlabel.planning.expert import cost_table, plan_guarantee
+        from nextlabel.reporting.report import Report, Table
+
+        checked_share("at_most_wrong", at_most_wrong)
+        checked_share("sure", sure)
+        table = read_labels(label_source(context, pilot, db))
+        truth = None if gold is None else read_gold(gold, table)
+        items = None if flags.tasks is None else opt.parse_whole("--tasks", flags.tasks, 1, "Give a whole number.")
+        made = plan_guarantee(
+            table, truth, at_most_wrong=at_most_wrong, sure=sure, expert_cost=expert_cost,
+            label_cost=float(flags.label_cost or 1.0), items=items, replications=replications or 20, seed=seed,
+        )  # fmt: skip
+    read = say_read(table.report, *([] if truth is None else [truth]))
+    header, rows = cost_table(made)
+    title = f"Ways to at most {float(at_most_wrong):.1%} wrong labels of {made.items:,}"
+    shown = Report(
+        title=title, tables=[Table(title, header, rows)], sentences=made.sentences(), heading=title,
+        lead=made.sentences()[0], fields=made.as_dict() | {"read": read},
+    )  # fmt: skip
+    deliver(shown, context, out=None, page=report, as_json=as_json)

@@ -726,7 +726,8 @@ def guarantee(
     ``of``: the promise is about the items with this label at the freeze. ``expert_wrong``: share of the items on which
     the expert may err. ``seed``: for tests; without it the draw takes fresh entropy after the freeze.
     """
-    eps, confidence, q = _share("at_most_wrong", at_most_wrong), _share("sure", sure), exactly(expert_wrong)
+    eps, confidence = checked_share("at_most_wrong", at_most_wrong), checked_share("sure", sure)
+    q = exactly(expert_wrong)
     table = results if isinstance(results, ResultTable) else read_results(results, task=task, label=label)
     # the record is JSON, and answers come from files: names are words here, whatever type they came with
     table = replace(table, tasks=tuple(map(cell_text, table.tasks)), labels=tuple(map(cell_text, table.labels)))
@@ -775,7 +776,8 @@ def guarantee(
     return promise
 
 
-def _share(name: str, share: float | str) -> Fraction:
+def checked_share(name: str, share: float | str) -> Fraction:
+    """A share between 0 and 1, exactly."""
     try:
         value = exactly(share)
     except ValueError:

@@ -1,0 +1,251 @@
+"""The cheapest way to labels with a guarantee: how many labels to buy for each item before an expert looks.
+
+====== ============ ==================================================================================================
+symbol code         meaning
+====== ============ ==================================================================================================
+n      items        items of the campaign that is planned
+m      labels_each  labels bought for each item; 0: experts alone
+K      audits       items drawn for the expert (``crowd.guarantee``), chosen from the probabilities as a campaign would
+--     expert_share share of the items that the expert answers in the end, the audit included
+====== ============ ==================================================================================================
+
+    cost(m) = n m (price of a label) + n expert_share(m) (price of an answer)
+
+A pilot of recorded labels stands for the campaign: m labels of each of its items are drawn at random, read out and
+walked as ``nextlabel guarantee`` walks them; the sequence of right and wrong labels, the least certain first, is drawn
+again to the length n. With gold, right and wrong are facts. Without, they are drawn from the model's own probabilities,
+with 0, 5 and 10 points more errors everywhere, because models are too sure of themselves: the range then is wide.
+Guarantee: an estimate for a crowd like the pilot's; the statement itself holds whatever comes. Cost: a fit for each
+replication and m, about 5 ns per label and sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.fit import CrowdLabels, crowd_labels, fit_crowd
+from nextlabel.crowd.guarantee import (
+    BATCH,
+    LEAST_BATCH,
+    OVERCONFIDENCE,
+    SWEEPS,
+    BestOrder,
+    allowed_errors,
+    choose_audits,
+    first_too_many,
+)
+from nextlabel.errors import InputError
+from nextlabel.files.labels import Gold, LabelTable
+from nextlabel.prose import counted
+
+#: Labels for each item that are tried, as far as the pilot has them; draws of the audit for each replication.
+LABELS_EACH, DRAWS = (1, 2, 3, 4, 5, 7, 10), 20
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to the guarantee, with the range that holds 90% of the replications."""
+
+    labels_each: int
+    audits: int
+    expert_share: float
+    cost: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class GuaranteePlan:
+    """Ways to the guarantee, experts alone first; ``judged_by_gold``: facts, not the model, judged the pilot."""
+
+    items: int
+    at_most_wrong: str
+    sure: str
+    label_cost: float
+    expert_cost: float
+    ways: tuple[Way, ...]
+    judged_by_gold: bool
+
+    @property
+    def best(self) -> Way:
+        """The cheapest way."""
+        return min(self.ways, key=lambda way: way.cost)
+
+    def sentences(self) -> list[str]:
+        """The plan in plain English."""
+        best, alone = self.best, self.ways[0]
+        promise = f"at most {float(self.at_most_wrong):.1%} of {self.items:,} labels wrong, {float(self.sure):.0%} sure"
+        if best is alone:
+            out = [
+                f"For {promise}, experts alone are cheapest: about {alone.cost:,.0f}. Labels of this crowd do not pay."
+            ]
+        else:
+            out = [
+                f"For {promise}, buy {counted(best.labels_each, 'label')} for each item and have the expert answer "
+                f"about {best.expert_share:.0%} of the items, {best.audits:,} of them drawn first: about "
+                f"{best.cost:,.0f} (90% range {best.low:,.0f} to {best.high:,.0f}). Experts alone cost {alone.cost:,.0f}."
+            ]
+        if not self.judged_by_gold:
+            out.append(
+                "No gold judged the pilot: the range assumes that up to 10 points more labels are wrong than the model "
+                "says. Give --gold for some of its items, and the plan rests on facts."
+            )
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as ``--json`` prints it."""
+        rows = [{name: getattr(way, name) for name in Way.__slots__} for way in self.ways]
+        return {
+            "items": self.items, "at_most_wrong": float(self.at_most_wrong), "sure": float(self.sure),
+            "label_cost": self.label_cost, "expert_cost": self.expert_cost, "judged_by_gold": self.judged_by_gold,
+            "ways": rows, "best": rows[self.ways.index(self.best)], "sentences": self.sentences(),
+        }  # fmt: skip
+
+
+def plan_guarantee(
+    pilot: LabelTable,
+    gold: Gold | None = None,
+    *,
+    at_most_wrong: str = "0.05",
+    sure: str = "0.95",
+    expert_cost: float = 10.0,
+    label_cost: float = 1.0,
+    items: int | None = None,
+    replications: int = 20,
+    seed: int = 0,
+) -> GuaranteePlan:
+    """The cheapest way to at most so many wrong labels, from a pilot with workers and, better, some gold."""
+    labels = crowd_labels(pilot)
+    truth = np.full(labels.tasks, -1, dtype=np.int64) if gold is None else gold.label
+    n = labels.tasks if items is None else items
+    if expert_cost <= 0 or label_cost <= 0:
+        raise InputError("a label and an expert's answer must cost something.", "Give prices above 0.")
+    r = first_too_many(n, at_most_wrong)
+    alone = (n - (r - 1)) * expert_cost
+    ways = [Way(0, n - (r - 1), (n - (r - 1)) / n, alone, alone, alone)]
+    deepest = int(np.median(np.bincount(labels.task, minlength=labels.tasks)))
+    for m in LABELS_EACH:
+        if m > deepest:
+            break
+        rng = np.random.default_rng((seed, m))
+        shares, audits = [], 0
+        for _ in range(replications):
+            for walk in _walks(labels, truth, m, rng):
+                seen, _, audits = expert_shares(_stretched(walk, n, rng), at_most_wrong, sure, DRAWS, rng)
+                shares.append(float(seen.mean()))
+        cost = n * (m * label_cost + np.array(shares) * expert_cost)
+        low, high = np.quantile(cost, [0.05, 0.95])
+        ways.append(Way(m, audits, float(np.mean(shares)), float(cost.mean()), float(low), float(high)))
+    return GuaranteePlan(n, at_most_wrong, sure, label_cost, expert_cost, tuple(ways), bool((truth >= 0).any()))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelWalk:
+    """Labels in the order in which they are taken away: their probabilities, and which of them are wrong."""
+
+    probability: Floats
+    errors: Bools
+
+
+def _walks(labels: CrowdLabels, truth: Ints, m: int, rng: np.random.Generator) -> list[LabelWalk]:
+    """m labels of each item read out and walked: one walk by gold, or one for each share of errors beyond the model."""
+    some = even_labels(labels, m, rng)
+    beliefs = fit_crowd(some).beliefs
+    label, probability = beliefs.argmax(axis=1), beliefs.max(axis=1)
+    if (truth >= 0).any():
+        return [walk_of_crowd(some, beliefs, truth, rng)]
+    order = np.lexsort((rng.permutation(len(label)), probability))
+    wrong = 1.0 - probability[order]
+    draws = rng.random(len(label))
+    return [LabelWalk(probability[order], draws < wrong + more * (1.0 - wrong)) for more in OVERCONFIDENCE]
+
+
+def even_labels(labels: CrowdLabels, m: int, rng: np.random.Generator) -> CrowdLabels:
+    """At most m labels of each task, drawn at random."""
+    order = rng.permutation(len(labels.task))
+    task = labels.task[order]
+    by_task = np.argsort(task, kind="stable")
+    counts = np.bincount(task, minlength=labels.tasks)
+    rank = np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = np.sort(order[by_task[rank < m]])
+    return labels._replace(task=labels.task[kept], worker=labels.worker[kept], answer=labels.answer[kept])
+
+
+def walk_of_crowd(labels: CrowdLabels, beliefs: Floats, truth: Ints, rng: np.random.Generator) -> LabelWalk:
+    """The walk over the tasks whose truth is known, the workers fitted again as answers come in."""
+    label = beliefs.argmax(axis=1)
+    rows = np.arange(len(label))
+
+    def refitted(told: Ints) -> Floats:
+        again: Floats = fit_crowd(labels, told, most_iterations=SWEEPS).beliefs[rows, label]
+        return again
+
+    order = BestOrder(beliefs.max(axis=1), label, [refitted])
+    return walk_labels(beliefs.max(axis=1), label, truth, order, rng)
+
+
+def walk_labels(probability: Floats, label: Ints, truth: Ints, order: BestOrder, rng: np.random.Generator) -> LabelWalk:
+    """Labels whose truth is known in the order in which they are taken away, if nothing stops the walk."""
+    kept, told, tie = truth >= 0, np.full(len(label), -1), rng.permutation(len(label))
+    batch = max(LEAST_BATCH, round(BATCH * int(kept.sum())))
+    sequence: list[int] = []
+    while kept.any():
+        rest, certainty = np.flatnonzero(kept), order.certainty(told)
+        taken = rest[np.lexsort((tie[rest], certainty[rest]))][:batch]
+        sequence.extend(taken.tolist())
+        kept[taken] = False
+        told[taken] = truth[taken]
+    return LabelWalk(probability[sequence], (label != truth)[sequence])
+
+
+def _stretched(walk: LabelWalk, n: int, rng: np.random.Generator) -> LabelWalk:
+    """The walk drawn again to the length n, in its order."""
+    if n == len(walk.errors):
+        return walk
+    at = np.sort(rng.integers(0, len(walk.errors), n))
+    return LabelWalk(walk.probability[at], walk.errors[at])
+
+
+def expert_shares(
+    walk: LabelWalk, at_most_wrong: str, sure: str, draws: int, rng: np.random.Generator
+) -> tuple[Floats, Bools, int]:
+    """The share that the expert sees and whether too many errors stay, for each draw of the audit; and K."""
+    n = len(walk.errors)
+    r, alpha = first_too_many(n, at_most_wrong), str(round(1.0 - float(sure), 12))
+    K = min(choose_audits(walk.probability, r, alpha), n)
+    allowed = allowed_errors(n, K, r, alpha)
+    assert allowed is not None
+    share, missed = np.zeros(draws), np.zeros(draws, dtype=np.bool_)
+    for d in range(draws):
+        audited = np.zeros(n, dtype=np.bool_)
+        audited[rng.choice(n, K, replace=False)] = True
+        after = np.cumsum((audited & walk.errors)[::-1])[::-1]  # audited errors from here to the most certain label
+        cut = int(np.argmax(after <= allowed)) if (after <= allowed).any() else n
+        unchecked = np.flatnonzero(~audited)
+        if len(unchecked) >= r - 1 > 0:
+            cut = min(cut, int(unchecked[len(unchecked) - (r - 1)]))
+        stays = ~audited
+        stays[:cut] = False
+        share[d], missed[d] = 1.0 - stays.mean(), (walk.errors & stays).sum() >= r
+    return share, missed, K
+
+
+def cost_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Header and rows of the ways, for reports."""
+    header = ("labels for each item", "audits", "expert answers", "cost", "90% range")
+    rows: list[Sequence[str]] = [
+        (
+            "experts alone" if way.labels_each == 0 else f"{way.labels_each}",
+            f"{way.audits:,}",
+            f"{way.expert_share:.1%}",
+            f"{way.cost:,.0f}",
+            f"{way.low:,.0f} to {way.high:,.0f}",
+        )
+        for way in plan.ways
+    ]
+    return header, rows

@@ -88,7 +88,8 @@ class GuaranteePlan:
             out = [
                 f"For {promise}, buy {counted(best.labels_each, 'label')} for each item and have the expert answer "
                 f"about {best.expert_share:.0%} of the items, {best.audits:,} of them drawn first: about "
-                f"{best.cost:,.0f} (90% range {best.low:,.0f} to {best.high:,.0f}). Experts alone cost {alone.cost:,.0f}."
+                f"{best.cost:,.0f} (90% range {best.low:,.0f} to {best.high:,.0f}). Experts alone cost "
+                f"{alone.cost:,.0f}."
             ]
         if not self.judged_by_gold:
             out.append(

@@ -30,6 +30,7 @@ from nextlabel.campaign.controls import choose_control
 from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot, adopted, new_model
 from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.notices import GROWN, Notice, current_notices, nobody_can_label
 from nextlabel.campaign.policy_tables import TableSource, load_of
 from nextlabel.campaign.rates import (
     RATE_MEMORY,
@@ -97,11 +98,13 @@ class Commands:
         row = self.state.row
         refused = self.refusal(worker)
         if refused is not None:
+            self.notice_nobody()
             return refused
         if row.left == 0:
             return self._refuse("all_leased")
         chosen = self._choose(worker)
         if isinstance(chosen, str):
+            self.notice_nobody()
             return self._refuse(chosen)
         task, how = chosen
         until = self._until()
@@ -367,6 +370,22 @@ class Commands:
         if self.state.row.closed_seq is not None:
             self.record("reopened", {})
 
+    def notice_nobody(self) -> None:
+        """Say in the log that nobody can label more, if that is so and not said yet."""
+        noticed = self.state.row.rules.noticed
+        if all(one.worker is not None for one in noticed) and nobody_can_label(self.state):
+            new = Notice("nobody_can_label", None, self.state.row.left)
+            self.record("noticed", {"notices": [list(one) for one in (*noticed, new)], "new": [list(new)]})
+
+    def notice_all(self) -> None:
+        """Say in the log who answers at random by the last refit, if others do than before."""
+        before, now = self.state.row.rules.noticed, current_notices(self.state)
+        labels = {one.worker: one.labels for one in before}
+        grown = any(one.worker and one.labels > GROWN * labels.get(one.worker, one.labels) for one in now)
+        if grown or {one.worker for one in now} != labels.keys():
+            new = [list(one) for one in now if one.worker not in labels]
+            self.record("noticed", {"notices": [list(one) for one in now], "new": new})
+
     # What is learnt of the crowd
 
     def crowd(self) -> CrowdModel:
@@ -400,6 +419,7 @@ class Commands:
         later = self.tables.refit_later(self.state.row.id)
         if later is None:
             self.record("refitted", self.crowd().refit(self.state, self._labels_to_come, self._asks_to_come))
+            self.notice_all()
         elif wait:
             raise TablesPendingError(later)
         return self.crowd()

@@ -16,6 +16,8 @@ leased       lease, task, worker, expires_at, state [class, node, w], left (labe
              were waited for in vain, and nobody is turned away before the next refit
 turned_away  worker, model (version), left (labels), arrivals (asks that are expected): the worker's label is not worth
              its price at present; one event for each worker and version of the model
+noticed      notices [[kind, worker, labels], ...] that hold from now on (``campaign.notices``), new (those of them that
+             were not there before)
 labelled     lease, label, counted, last (the task can have no more labels), comment (of the worker, if there is one)
 late         lease, label, counted, last, comment
 predicted    worker (a model), first (number of the first lease), tasks, labels: one lease for each, answered at once;
@@ -70,7 +72,7 @@ KINDS: Final = (
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
-    "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone",
+    "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone", "noticed",
 )  # fmt: skip
 
 

@@ -26,9 +26,9 @@ from typing import Any, Final
 from nextlabel.campaign.commands import Commands, known_worker
 from nextlabel.campaign.declaration import LONGEST_WORKER
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.states import PREFIX
 from nextlabel.errors import ConflictError, InputError
 
-PREFIX: Final = "model:"
 #: Levels of confidence, each from this probability on, the surest first.
 LEVELS: Final = ((0.9, " (sure)"), (0.6, " (fairly sure)"), (0.0, " (unsure)"))
 #: Labels that one prediction may cost.

@@ -27,6 +27,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import NOTHING_SEEN, Hours, hours_from_json, hours_to_json
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, Standing, State
@@ -56,6 +57,7 @@ class Rules:
     controls they have gold, and unlike them nobody gets them to be tested. ``turned_away``: how often workers were, and
     how many different ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day
     (``campaign.rates``).
+    ``noticed``: what the requester should do something about (``campaign.notices``).
     """
 
     rate_memory: int
@@ -68,6 +70,7 @@ class Rules:
     turned_away: int = 0
     turned_away_workers: int = 0
     hours: Hours = NOTHING_SEEN
+    noticed: tuple[Notice, ...] = ()
 
 
 #: Of a campaign before its first event; ``created`` says what holds.
@@ -86,6 +89,7 @@ def rules_from_json(text: str) -> Rules:
     """The inverse."""
     table = json.loads(text)
     table["dropped_models"] = tuple(table["dropped_models"])
+    table["noticed"] = tuple(Notice(*one) for one in table["noticed"])
     table["audit"] = tuple((task, answer) for task, answer in table["audit"])
     table["adjudicated"] = tuple(table.get("adjudicated", ()))
     return Rules(**{**table, "hours": hours_from_json(table["hours"])})

@@ -28,6 +28,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import KINDS, Event
+from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import observe_arrival, observe_end, observe_turned_away
 from nextlabel.campaign.rows import (
     NOT_ANSWERED,
@@ -598,6 +599,7 @@ class CampaignState:
         self.classes.extend(prior_from(prior) for prior in data["classes"])
         self.row.classes = len(self.classes)
         self.row.rules = rules
+        self._take_back()
         first, self.row.tasks = self.row.tasks, self.row.tasks + tasks
         self.row.controls += int(np.count_nonzero(self.pool.tasks.gold[first : self.row.tasks] >= 0))
         self._controls = None
@@ -619,6 +621,7 @@ class CampaignState:
 
     def _on_leased(self, event: Event) -> None:
         data = event.data
+        self._take_back()
         observe_arrival(self.row, event.at)
         number = self._add_lease(
             data["lease"], data["task"], data["worker"], LEASED, event.at, data["expires_at"], event.seq,
@@ -742,6 +745,7 @@ class CampaignState:
 
     def _on_changed(self, event: Event) -> None:
         row = self.row
+        self._take_back()
         for name in COUNTED & event.data.keys():
             setattr(row, name, event.data[name])
         row.amended = amended_with(row.amended, event.data)
@@ -751,6 +755,7 @@ class CampaignState:
         self.row.rho = event.data["rho"]
 
     def _on_closed(self, event: Event) -> None:
+        self._take_back()
         self.row.closed_seq, self.row.closed_reason = event.seq, event.data["reason"]
 
     def _on_reopened(self, event: Event) -> None:
@@ -778,18 +783,30 @@ class CampaignState:
 
     _on_refitting = _on_rebuilt = _on_refitted
 
+    def _on_noticed(self, event: Event) -> None:
+        self.row.rules = replace(self.row.rules, noticed=tuple(Notice(*one) for one in event.data["notices"]))
+
+    def _take_back(self, worker: str | None = None) -> None:
+        """The notice about a worker, or the one that nobody can label more, no longer holds."""
+        noticed = self.row.rules.noticed
+        if any(one.worker == worker for one in noticed):
+            self.row.rules = replace(self.row.rules, noticed=tuple(one for one in noticed if one.worker != worker))
+
     def _on_worker_paused(self, event: Event) -> None:
+        self._take_back(event.data["worker"])
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "paused", event.data["reason"]
 
     def _on_worker_blocked(self, event: Event) -> None:
         """The leases that the worker held end; nobody has skipped them, so no tally says so."""
+        self._take_back(event.data["worker"])
         for id in event.data["leases"]:
             self._end_without_label(event, id, RELEASED)
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "blocked", event.data["reason"]
 
     def _on_worker_restored(self, event: Event) -> None:
+        self._take_back()
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "active", ""
 

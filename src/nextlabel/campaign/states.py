@@ -10,6 +10,8 @@ from typing import Any, Final, Literal
 
 from nextlabel.errors import InputError
 
+#: A model's name as a worker begins with it.
+PREFIX: Final = "model:"
 State = Literal["open", "paused", "closed"]
 
 Reason = Literal[

@@ -12,6 +12,7 @@ label.undone       a worker has taken an answer back
 task.closed        a task got the last label that it can have
 campaign.closed    the campaign has ended, for ``reason``
 campaign.reopened  more budget, time or tasks have opened it again
+campaign.notice    there is something that the requester should do (``campaign.notices``)
 ================== =====================================================================================
 """
 
@@ -30,6 +31,7 @@ TYPES: Final[dict[str, str]] = {
     "task.closed": "A task can have no more labels",
     "campaign.closed": "The campaign has ended",
     "campaign.reopened": "The campaign is open again",
+    "campaign.notice": "There is something to do: somebody answers at random, or nobody can label more",
 }
 #: The message of a trial.
 TEST: Final = "webhook.test"
@@ -88,6 +90,8 @@ def types_told(event: Event) -> tuple[str, ...]:
     """The types of the messages that an event is told by."""
     if event.kind in ("labelled", "late"):
         return ("label.created", "task.closed") if event.data.get("last") else ("label.created",)
+    if event.kind == "noticed":
+        return ("campaign.notice",) if event.data["new"] else ()
     return {"undone": ("label.undone",), "closed": ("campaign.closed",), "reopened": ("campaign.reopened",)}.get(
         event.kind, ()
     )

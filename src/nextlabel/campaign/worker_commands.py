@@ -47,10 +47,12 @@ def set_standing(campaign: Commands, worker: str, standing: Standing, reason: ob
     data: dict[str, Any] = {"worker": worker, "reason": said}
     if standing == "paused":
         campaign.record("worker_paused", data)
+        campaign.notice_nobody()
         return
     held = [lease.id for lease in campaign.state.open_leases(worker)]
     campaign.record("worker_blocked", {**data, "leases": held})
     campaign.settle()
+    campaign.notice_nobody()
 
 
 def drop_labels(campaign: Commands, worker: str, reason: object = "", after: int = 0) -> LabelStep:

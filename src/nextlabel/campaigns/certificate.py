@@ -46,11 +46,11 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
-from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.rates import completion_rate, expected_arrivals, labels_in_time, rate_before_deadline
 from nextlabel.campaign.results import levels, truths
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.states import PREFIX
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError, InputError, UnavailableError

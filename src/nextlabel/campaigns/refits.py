@@ -157,6 +157,7 @@ class BackgroundRefits:
             new.take_over(None if current is new else current)
             if event is not None:
                 commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
+                commands.notice_all()
             commands.settle()
             return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import COUNTED, CampaignSettings
@@ -18,7 +19,7 @@ class CampaignStatus:
     ``closed_by`` the number of the event that closed the campaign. ``reserved`` labels are leased now, ``given`` is the
     number of leases so far, ``kept`` of labels, ``full`` of tasks that can have no more labels, ``rho`` of labels in
     flight for which the policy's tables were computed, ``turned_away`` of workers who were told that there is nothing
-    for them.
+    for them; ``notices`` are what the requester should do something about.
     """
 
     id: str
@@ -46,6 +47,7 @@ class CampaignStatus:
     arrival_rate: float | None
     completion_rate: float | None
     rho: float
+    notices: tuple[Notice, ...] = ()
 
 
 def status_of(row: CampaignRow) -> CampaignStatus:
@@ -55,7 +57,7 @@ def status_of(row: CampaignRow) -> CampaignStatus:
         row.config.with_changes({name: getattr(row, name) for name in COUNTED}),
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
-        lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho,
+        lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho, row.rules.noticed,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.notices import Notice, notice_table
 from nextlabel.campaign.results import label_counts, moment
 from nextlabel.campaign.webhooks import (
     MOST_WEBHOOKS,
@@ -209,6 +210,8 @@ class Webhooks:
                     "labels": dict(zip(row.config.labels, counts, strict=True)),
                 }  # fmt: skip
             data |= {name: event.data[name] for name in ("counted", "comment", "reason") if name in event.data}
+            if event.kind == "noticed":
+                data["notices"] = [notice_table(Notice(*one)) for one in event.data["new"]]
             out[event.seq] = {**data, "late": True} if event.kind == "late" else data
         return out
 
@@ -220,6 +223,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "task.closed": ("task", "labels"),
     "campaign.closed": ("reason",),
     "campaign.reopened": (),
+    "campaign.notice": ("notices",),
 }
 
 

@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.results import moment
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
-from nextlabel.campaign.states import Standing
+from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd

@@ -22,6 +22,7 @@ import httpx
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.replies import (
     Added,
     AddedPredictions,
@@ -396,7 +397,8 @@ def _status(reply: Mapping[str, Any]) -> CampaignStatus:
     rates = reply["rates"]
     settings = CampaignSettings.from_dict(reply["settings"])
     learnt = {"arrival_rate": rates["arrivals"], "completion_rate": rates["completions"]}
-    return _made(CampaignStatus, reply, settings=settings, **learnt)
+    notices = tuple(Notice(one["kind"], one["worker"], one["labels"]) for one in reply["notices"])
+    return _made(CampaignStatus, reply, settings=settings, notices=notices, **learnt)
 
 
 def _lease(campaign: str, reply: Mapping[str, Any]) -> Lease | NoTask:

@@ -25,6 +25,7 @@ from nextlabel.campaign.declaration import (
     offer,
 )
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.notices import Action, Kind, notice_table
 from nextlabel.campaign.records import Visit
 from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
 from nextlabel.campaign.results import GivenLabel, Result
@@ -281,6 +282,7 @@ def status_json(status: CampaignStatus) -> dict[str, Any]:
     found = {one.name: getattr(status, one.name) for one in fields(status)}
     found |= {name: iso_or_none(value) for name, value in found.items() if is_time(name)}
     found["settings"] = {**status.settings.to_dict(), "deadline": found["deadline"]}
+    found["notices"] = [notice_table(one) for one in status.notices]
     found["rates"] = {"arrivals": found.pop("arrival_rate"), "completions": found.pop("completion_rate")}
     return found
 
@@ -318,6 +320,16 @@ def _described(kind: Any, description: str) -> Any:
     return Annotated[kind, Field(description=description)]
 
 
+class NoticeResponse(BaseModel):
+    """Something that the requester should do something about."""
+
+    kind: Kind
+    worker: str | None
+    labels: int = Field(description="Of the worker; else labels of the budget that are left")
+    text: str
+    actions: list[Action] = Field(description="What can be done: see the calls on workers and links")
+
+
 class RatesResponse(BaseModel):
     """Learnt rates per second; null until enough is known."""
 
@@ -341,6 +353,7 @@ CampaignResponse = _model(
     arrival_rate=None,
     completion_rate=None,
     rates=RatesResponse,
+    notices=_described(list[NoticeResponse], "What needs to be done; a viewer is not told about workers"),
 )
 CampaignsResponse = _list("CampaignsResponse", "All campaigns, newest first.", campaigns=CampaignResponse)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields
@@ -60,6 +61,7 @@ def status(
 
 
 def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
+    from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 
     row = service.store.row(id)
@@ -68,7 +70,7 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
         extra = (
             {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}
         )
-        print_json({**fields_of(row), **extra})
+        print_json({**fields_of(row), **extra, "notices": [notice_table(one) for one in row.rules.noticed]})
         return
     r, mu = arrival_rate(row), completion_rate(row)
     rows = [
@@ -91,6 +93,19 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
             f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
         )
     print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
+    for one in row.rules.noticed:
+        sys.stdout.write(f"{one.text}\n")
+        for action in one.actions:
+            sys.stdout.write(f"  {action.replace('_', ' ')}: {_command(id, one.worker, action)}\n")
+
+
+def _command(id: str, worker: str | None, action: str) -> str:
+    """What to type to act on a notice."""
+    if worker is None:
+        return f"nextlabel campaign links {id} NAME ..."
+    first, _, second = action.partition("_and_")
+    more = f" && nextlabel campaign workers {id} drop-labels {shlex.quote(worker)}" if second else ""
+    return f"nextlabel campaign workers {id} {first} {shlex.quote(worker)}{more}"
 
 
 def export(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nextlabel.campaign.predictions import PREFIX
 from nextlabel.campaign.results import GivenLabel
+from nextlabel.campaign.states import PREFIX
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.client.client import ServiceCampaign

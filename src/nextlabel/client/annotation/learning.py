@@ -26,9 +26,10 @@ from zlib import crc32
 
 import numpy as np
 
-from nextlabel.campaign.predictions import PREFIX, checked_model, workers_of
+from nextlabel.campaign.predictions import checked_model, workers_of
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.settings import shown_payload
+from nextlabel.campaign.states import PREFIX
 from nextlabel.client.annotation.calls import Answer, ModelCalls, Say, Sleep, checked_answer, said
 from nextlabel.client.annotation.campaign import AnnotatedCampaign, Outcome, by_people, check_annotatable
 from nextlabel.client.annotation.predicting import INTERRUPTED

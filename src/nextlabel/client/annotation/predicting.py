@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from nextlabel.campaign.predictions import PREFIX, checked_cost, checked_model, workers_of
+from nextlabel.campaign.predictions import checked_cost, checked_model, workers_of
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import shown_payload
-from nextlabel.campaign.states import Reason
+from nextlabel.campaign.states import PREFIX, Reason
 from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.client.annotation.calls import Answer, ModelCalls, Sleep
 from nextlabel.client.annotation.campaign import AnnotatedCampaign, Outcome, check_annotatable

@@ -18,7 +18,8 @@ from nextlabel.campaigns.status import status_of
 from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
 from nextlabel.prose import iso
 from nextlabel.service.app_state import AppState, app_state
-from nextlabel.service.auth import CampaignId
+from nextlabel.service.auth import ROLES, CampaignId
+from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import (
     CampaignResponse,
     CampaignsResponse,
@@ -74,13 +75,13 @@ def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str
 async def campaigns(request: Request) -> dict[str, Any]:
     """List all campaigns, newest first."""
     rows = await to_thread.run_sync(app_state(request).campaign_service.store.campaigns)
-    return {"campaigns": [campaign_json(row) for row in rows]}
+    return {"campaigns": [campaign_json(row, _names_workers(request)) for row in rows]}
 
 
 @router.get("/campaigns/{campaign}", responses=problems(404), response_model=CampaignResponse)
 async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show a campaign's settings and counters."""
-    return campaign_json(await current_row(app_state(request), campaign))
+    return campaign_json(await current_row(app_state(request), campaign), _names_workers(request))
 
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
@@ -143,6 +144,14 @@ async def row_after(state: AppState, id: str, command: Callable[[Commands], None
     return await state.command_queue.run(id, run)
 
 
-def campaign_json(row: CampaignRow) -> dict[str, Any]:
-    """What the requester is told about a campaign."""
-    return status_json(status_of(row))
+def campaign_json(row: CampaignRow, names_workers: bool = True) -> dict[str, Any]:
+    """What the requester is told about a campaign; a viewer hears nothing of single workers."""
+    status = status_of(row)
+    if not names_workers:
+        status = replace(status, notices=tuple(one for one in status.notices if one.worker is None))
+    return status_json(status)
+
+
+def _names_workers(request: Request) -> bool:
+    role = principal_of(request).role
+    return role is not None and ROLES[role].sees_workers

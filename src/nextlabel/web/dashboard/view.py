@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.campaign.declaration import LANGUAGES, kind, names, offer, spoken
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -47,6 +48,7 @@ LONGEST_SUMMARY = 140
 PARTS = (
     "status",
     "imports",
+    "notices",
     "tiles",
     "certificate",
     "by_spent",
@@ -106,6 +108,7 @@ def campaign_view(
         "by_probability": _by_probability(summary),
         "more": _more(certificate),
         "imports": dashboard.imports(row),
+        "notices": [one for one in row.rules.noticed if rights.sees_workers or one.worker is None],
         "bounds": {"tasks": MOST_TASKS, "fewest": FEWEST_LABELS},
     }
 
@@ -429,6 +432,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "predictions_restored": lambda c, who, what, d: (
         f"The requester restored {plural(d['labels'], 'label')} of {d['worker']}."
     ),
+    "noticed": lambda c, who, what, d: " ".join(Notice(*one).text for one in d["new"]) or "A notice was taken back.",
     "closed": _closed,
     "reopened": lambda c, who, what, d: "The campaign reopened.",
     "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",

@@ -269,6 +269,8 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
         raise
     except InputError as error:
         return _page(request, id, name, f"{sentence(error.message)} {error.hint}", status=422)
+    if form.get("back") == "campaign":  # the campaign's page asked
+        return RedirectResponse(f"/campaigns/{id}", 303)
     return RedirectResponse(f"/campaigns/{id}/worker?{urlencode({'name': name, **done})}", 303)
 
 
@@ -277,7 +279,9 @@ def _carry_out(service: CampaignService, id: str, name: str, action: str, reason
     if action in _STANDINGS:
         service.set_standing(id, name, _STANDINGS[action], reason)
         return {}
-    if action == "drop":
+    if action == "block_and_drop":
+        service.set_standing(id, name, "blocked", reason)
+    if action in ("drop", "block_and_drop"):
         return {"dropped": service.drop_labels(id, name, reason).changed}
     if action == "restore_labels":
         done = service.restore_labels(id, name)

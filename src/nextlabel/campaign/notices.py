@@ -1,0 +1,152 @@
+"""What a requester should know and can do something about, and how many labels the workers can still give.
+
+==================== ========================================== =============================================
+kind                 there is one                               what can be done
+==================== ========================================== =============================================
+answers_at_random    for each active worker whose answers are   pause them; block them; block them and drop
+                     noise (policy ``crowd``, ``crowd.noise``)  their labels
+nobody_can_label     if budget is left, and everybody who has   invite more workers
+                     come is paused, blocked or turned away,
+                     or has had all that they may have
+==================== ========================================== =============================================
+
+Notices are in the log (``noticed``) and in the campaign's row (``Rules.noticed``): page, command line, API and webhooks
+show the same. Who answers at random is judged after every refit; whether nobody can label, whenever somebody gets no
+task. An event that lets somebody label again takes that notice back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Bools
+from nextlabel.campaign.states import PREFIX
+from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from nextlabel.campaign.state import CampaignState
+
+Kind = Literal["answers_at_random", "nobody_can_label"]
+Action = Literal["pause", "block", "block_and_drop", "invite"]
+_ACTIONS: Final[dict[Kind, tuple[Action, ...]]] = {
+    "answers_at_random": ("pause", "block", "block_and_drop"),
+    "nobody_can_label": ("invite",),
+}
+#: A worker's number of labels is brought up to date when it has grown by this factor.
+GROWN: Final = 1.5
+
+
+class Notice(NamedTuple):
+    """``worker`` with so many ``labels`` is the one it is about; for nobody_can_label, labels of the budget left."""
+
+    kind: Kind
+    worker: str | None
+    labels: int
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        if self.worker is not None:
+            return f"{self.worker} answers at random ({counted(self.labels, 'label')})."
+        left = f"{counted(self.labels, 'label')} of the budget {'is' if self.labels == 1 else 'are'} left"
+        return f"Nobody can label more, and {left}: invite more workers."
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What the requester can do about it."""
+        return _ACTIONS[self.kind]
+
+
+def notice_table(notice: Notice) -> dict[str, Any]:
+    """A notice as JSON, with its sentence and what can be done."""
+    return {**notice._asdict(), "text": notice.text, "actions": list(notice.actions)}
+
+
+class Supply(NamedTuple):
+    """Labels that can still be given: at most ``labels`` by ``workers``, who have come, and those of newcomers.
+
+    ``newcomers`` is how many of the budget's labels are expected from people who have not come yet: as many per label
+    as workers have come once only [Good53]. With nobody there yet it is all of them.
+    """
+
+    labels: int
+    workers: frozenset[str]
+    newcomers: int
+
+    def of(self, left: int) -> int:
+        """How many of ``left`` labels can come."""
+        return min(left, self.labels + self.newcomers)
+
+
+def supply_of(state: CampaignState) -> Supply:
+    """Who can still label, and how much: items they never had, quotas, blocks. Cost: O(leases)."""
+    row, pool, n = state.row, state.pool, state.pool.published
+    tasks, entries = pool.tasks, pool.entries
+    room = np.where(tasks.gold[:n] < 0, tasks.most_labels[:n] - tasks.labels[:n] - tasks.w[:n], 0).astype(np.int64)
+    is_open, able = room > 0, _able(state)
+    task, worker = entries.task[: entries.size], entries.worker[: entries.size]
+    there = task < n
+    task, worker = task[there], worker[there]
+    had = able[worker] & is_open[task]
+    items = np.maximum(int(is_open.sum()) - np.bincount(worker[had], minlength=len(able)), 0)
+    most = row.config.most_labels_per_worker
+    quota = np.array([n if most is None else max(most - one.labels, 0) for one in state.workers], dtype=np.int64)
+    each = np.where(able, np.minimum(items[: len(able)], quota), 0)
+    takers = np.minimum(room, int(able.sum()) - np.bincount(task[had], minlength=n))[is_open]
+    can = frozenset(one.worker for one, labels in zip(state.workers, each, strict=True) if labels)
+    people = [one.given for one in state.workers if one.given and not _is_model(one.worker)]
+    once = sum(given == 1 for given in people) / sum(people) if people else 1.0
+    newcomers = once * row.left * min(int(is_open.sum()), n if most is None else most)
+    return Supply(min(int(each.sum()), int(takers.sum())), can, min(round(newcomers), row.left))
+
+
+def current_notices(state: CampaignState) -> tuple[Notice, ...]:
+    """The notices as the campaign stands now."""
+    row, crowd = state.row, state.crowd
+    random = [
+        Notice("answers_at_random", one.worker, one.labels)
+        for one in state.workers
+        if one.standing == "active" and one.given and crowd is not None and crowd.answers_at_random(one.worker)
+    ]
+    return (*random, *([Notice("nobody_can_label", None, row.left)] if nobody_can_label(state) else []))
+
+
+def nobody_can_label(state: CampaignState) -> bool:
+    """Whether budget and items are left, people have come, and none of them can get an item."""
+    row, crowd = state.row, state.crowd
+    if row.state != "open" or not row.left or row.full >= row.tasks - row.controls:
+        return False
+    able = np.flatnonzero(_able(state))
+    if not any(one.given and not _is_model(one.worker) for one in state.workers):
+        return False
+    if crowd is not None and row.config.turn_away:
+        able = np.array(
+            [j for j in able if crowd.turned_by.get(state.workers[j].worker) != crowd.version], dtype=np.int64
+        )
+    if any(state.pool.held[j] < row.tasks - row.full - row.controls for j in able):
+        return False  # the usual case, without a look at all leases
+    names = {state.workers[j].worker for j in able}
+    return not names & supply_of(state).workers
+
+
+def _able(state: CampaignState) -> Bools:
+    """(W,) who may get items as far as the requester, their quota and the noise in their answers go."""
+    most, crowd = state.row.config.most_labels_per_worker, state.crowd
+    turns_away = crowd is not None and state.row.config.turn_away
+    return np.array(
+        [
+            one.standing == "active"
+            and one.given > 0
+            and not _is_model(one.worker)
+            and (most is None or one.labels < most)
+            and not (turns_away and crowd is not None and crowd.answers_at_random(one.worker))
+            for one in state.workers
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _is_model(worker: str) -> bool:
+    return worker.startswith(PREFIX)

@@ -40,6 +40,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     now = json.loads(json.dumps(now))
     for result, before in zip(now.pop("results"), then.pop("results"), strict=True):
         assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
+        assert result.pop("source") == "labels"
         assert result == before
     had_score = [task.pop("score") is not None for task in then["tasks"]]  # of ranked tasks, those that had room
     assert had_score == (room if then["row"]["rules"]["ranked"] else [False] * len(room))
@@ -50,4 +51,5 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     del then["row"]["rules"]["core"]  # there is one model of workers now
     assert then["row"]["rules"].pop("limits") == [[0, config.most_labels, config.most_in_flight]]
     assert now["row"]["rules"].pop("noticed") == []  # these logs are older than notices
+    assert now["row"]["rules"].pop("adjudicated") == []  # nobody could set an answer then
     assert now == then

@@ -18,6 +18,7 @@ from nextlabel.errors import NextlabelError
 from nextlabel.store.sql import open_store
 
 FILE = Path(__file__).with_name("traces.json")
+SERVES_ALL: dict[str, Any] = {"policy": "crowd", "turn_away": False}
 #: Settings, tasks, workers and steps of each campaign.
 CASES: dict[str, dict[str, Any]] = {
     "index": {"policy": "index", "budget": 120, "tasks": 40, "workers": 7},
@@ -32,10 +33,10 @@ CASES: dict[str, dict[str, Any]] = {
     "many priors, few tasks each": {"policy": "uncertainty", "budget": 250, "tasks": 80, "workers": 5, "scores": 80},
     "controls": {"policy": "index", "budget": 80, "tasks": 25, "workers": 6, "controls": 4},
     "three answers": {"policy": "index", "budget": 60, "tasks": 20, "workers": 5, "labels": ("a", "b", "c")},
-    "crowd": {"policy": "crowd", "budget": 120, "tasks": 40, "workers": 7},
-    "crowd with controls": {"policy": "crowd", "budget": 90, "tasks": 30, "workers": 6, "controls": 5},
+    "crowd": {**SERVES_ALL, "budget": 120, "tasks": 40, "workers": 7},
+    "crowd with controls": {**SERVES_ALL, "budget": 90, "tasks": 30, "workers": 6, "controls": 5},
     "crowd turning away": {"policy": "crowd", "budget": 150, "tasks": 50, "workers": 8, "turn_away": True},
-    "crowd with scores": {"policy": "crowd", "budget": 80, "tasks": 30, "workers": 6, "scores": 30},
+    "crowd with scores": {**SERVES_ALL, "budget": 80, "tasks": 30, "workers": 6, "scores": 30},
 }
 STEPS = 400
 #: What events have that nobody decides, or that is large and follows from the rest.

@@ -47,7 +47,7 @@ def campaign() -> Iterator[nl.Campaign]:
 
 def created(tasks: int, **settings: Any) -> nl.Campaign:
     rows = [{"id": f"t{k}", "text": text(k), "email": f"{k}@example.org"} for k in range(tasks)]
-    given: dict[str, Any] = {"budget": 40, "labels": LABELS, "lease_seconds": 600.0, **settings}
+    given = {"budget": 40, "labels": LABELS, "lease_seconds": 600.0, "turn_away": False, **settings}
     return nl.Campaign.create("memory:", rows, **given)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -394,7 +393,7 @@ def test_create_twice(campaign_service: CampaignService) -> None:
     config = simple(name="twice")
     assert campaign_service.create(config, "mine") == campaign_service.create(config, "mine")
     with pytest.raises(ConflictError, match="other settings"):
-        campaign_service.create(replace(config, budget=7), "mine")
+        campaign_service.create(simple(name="twice", budget=7), "mine")
     with pytest.raises(InputError, match="not allowed"):
         campaign_service.create(config, "Not an id")
 

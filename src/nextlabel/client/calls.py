@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 import httpx
 
-from nextlabel.campaign.declaration import ChangeOptions, SettingOptions
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.notices import Notice
@@ -104,6 +104,7 @@ class Page(Generic[T]):
     next: int | None
 
 
+@spells_settings()
 def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call[CampaignStatus]:
     """Create a campaign, or find the one with that id and these settings; ``budget`` is required."""
     given = CampaignSettings.from_dict(settings).to_dict()
@@ -121,6 +122,7 @@ def status(campaign: str) -> Call[CampaignStatus]:
     return Call("GET", f"/campaigns/{campaign}", _status)
 
 
+@spells_settings(changing=True)
 def change(campaign: str, **values: Unpack[ChangeOptions]) -> Call[CampaignStatus]:
     """Change settings that may change; None removes those that need not be there."""
     body = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from live_crowds import LABELS, WORKERS, say, settled, tasks
+from nextlabel.campaigns.certificate import CrowdBound
 from nextlabel.cli.app import run
 from nextlabel.service.access import new_token
 from nextlabel.web.pages import mount_pages
@@ -126,8 +127,13 @@ def test_nobody_can_label_more_until_somebody_new_comes(service: Service, receiv
     assert told["kind"] == "nobody_can_label" and told["labels"] == 250 - 36 and told["actions"] == ["invite"]
     until(lambda: bool(receiver.acknowledged))
     assert receiver.acknowledged[0]["data"]["notices"][0]["text"] == told["text"]
+    if policy == "crowd":
+        certificate = commands.certificate("shop")
+        assert certificate.forecast == certificate.now and certificate.possible == 0
+        assert certificate.as_of_labels == 36
     with browser(service) as page:
         shown = page.get("/campaigns/shop").text
+        assert ("Agreement now" in shown) == (policy == "crowd")
         assert "Nobody can label more, and 214 labels of the budget are left: invite more workers." in shown
         assert 'href="/campaigns/shop/links">Invite workers' in shown
     assert commands.ask("shop", WORKERS[3])
@@ -148,3 +154,26 @@ def test_blocking_the_last_one_who_could_says_so_at_once(service: Service) -> No
     assert [one["kind"] for one in notices(service)] == ["nobody_can_label"]
     commands.set_standing("shop", "ann", "active")
     assert notices(service) == []
+
+
+@pytest.mark.parametrize("bound", [0.4, 1.0])
+def test_a_bound_that_the_labels_contradict_is_withheld_and_never_raised(service: Service, bound: float) -> None:
+    begin(service, "http://127.0.0.1:1/", most_labels=5)
+    commands, rng = service.campaign_service, np.random.default_rng(2)
+    with service.http() as http:
+        http.post("/campaigns/shop/tasks", json=tasks(0, 12))
+    settled(commands, "shop")
+    for worker in WORKERS[:3]:
+        for _ in range(8):
+            lease = commands.ask("shop", worker)
+            assert lease
+            commands.tell(lease.id, say(lease.task, worker, rng))
+    commands.certificates.bounds._last["shop"] = CrowdBound(250, 24, bound)
+    with service.http() as http:
+        told = http.get("/campaigns/shop/certificate").json()
+    assert told["as_of_labels"] == 24
+    if bound == 1.0:
+        assert told["upper"] == 1.0 and told["withheld"] == ""
+    else:
+        assert told["now"] > bound and told["upper"] is None
+        assert "contradict the bound's assumptions" in told["withheld"]

@@ -16,7 +16,7 @@ def view(**values: Any) -> dict[str, Any]:
     row = SimpleNamespace(config=SimpleNamespace(knows_workers=True), tasks=9, budget=20, spent=12)
     certificate = SimpleNamespace(
         now=0.886, low=0.859, high=0.912, audit=None, arrivals=None, rests_on="Labels.", upper=None, curve=(),
-        history=(),
+        history=(), as_of_labels=12,
     )  # fmt: skip
     return {"row": row, "certificate": certificate, "summary": None, "forecast": None, "is_accuracy": True,
             "by_labels": [], "by_probability": [], **values}  # fmt: skip

@@ -9,6 +9,9 @@ rests_on  what the number rests on, in a sentence
 audit     the accuracy as audited items correct it, with an interval that holds whatever the model; None without any
 forecast  expected at the end of the budget, with its 90% range forecast_low to forecast_high (policy ``crowd``)
 assumes   what ``upper`` assumes, in a sentence
+withheld  why ``upper`` is not shown although there is a bound; empty otherwise
+possible  how many of the labels left can be given, by who can still label what (policy ``crowd``)
+as_of_labels labels that count in all of this but ``upper``, whose own number is in ``assumes``
 history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
 upper     at most this in the end, whatever is asked next: budget left, deadline (``bound_before_deadline``)
 gap       upper - now
@@ -33,7 +36,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -46,11 +49,11 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.notices import Supply, supply_of
 from nextlabel.campaign.rates import completion_rate, expected_arrivals, labels_in_time, rate_before_deadline
 from nextlabel.campaign.results import levels, truths
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.states import PREFIX
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError, InputError, UnavailableError
@@ -77,6 +80,7 @@ BY_LABELS = (
     "workers make the same mistakes it is too high, on recorded crowds by 3 to 11 points; an audit of random items "
     "corrects it."
 )
+CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
 #: Points of the curve below the budget and above it.
@@ -121,9 +125,12 @@ class CrowdOutlook:
     curve: tuple[tuple[int, float], ...]
 
 
-def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int) -> CrowdOutlook:
-    """The outlook with ``left`` labels to come, and with fewer or with up to ``most_extra`` more of them."""
-    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and not name.startswith(PREFIX)]
+def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int, possible: int, can: Container[str]) -> CrowdOutlook:
+    """The outlook with ``left`` labels to come, and with fewer or with up to ``most_extra`` more of them.
+
+    Of all of them no more than ``possible`` can be given, by the workers who ``can`` and by newcomers.
+    """
+    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in can]
     channels = crowd.channels[people] if people else crowd.stranger[None]
     types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
     chain = Chain(types.channels)
@@ -134,6 +141,7 @@ def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int) -> CrowdOutl
     begin = float(members @ chain.reward) / tasks
 
     def solved(labels: int) -> tuple[float, float]:
+        labels = min(labels, possible)
         if labels <= 0:
             return now, 0.0
         solver = RelaxationSolver(chain.tables, chain.reward, free)
@@ -340,6 +348,9 @@ class Certificate:
     forecast_low: float | None = None
     forecast_high: float | None = None
     assumes: str = IF_ALIKE
+    withheld: str = ""
+    possible: int | None = None
+    as_of_labels: int = 0
     history: tuple[tuple[int, float, float, float], ...] = field(repr=False, default=())
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
 
@@ -407,7 +418,7 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     return Certificate(
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
         most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, most.seconds,
-        assumes=assumes, curve=tuple(curve),
+        assumes=assumes, curve=tuple(curve), as_of_labels=row.spent,
         audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
     )  # fmt: skip
 
@@ -416,21 +427,25 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
     """What the campaign is worth now and in the end, by the learnt model of its workers."""
     begin = perf_counter()
 
-    def look(commands: Commands) -> tuple[float, CampaignRow, CrowdSnapshot | None]:
+    def look(commands: Commands) -> tuple[float, CampaignRow, CrowdSnapshot | None, Supply]:
         commands.settle()
         row = replace(commands.state.row)
-        return commands.now, row, commands.crowd_snapshot() if row.tasks else None
+        crowd = commands.crowd_snapshot() if row.tasks else None
+        return commands.now, row, crowd, supply_of(commands.state)
 
-    at, row, crowd = campaign_service.run(id, look)
+    at, row, crowd, supply = campaign_service.run(id, look)
     if crowd is None:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
     arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
     left = row.left if in_time is None else min(row.left, math.ceil(in_time))
-    outlook = crowd_outlook(crowd, left + row.reserved, row.budget)
+    possible = supply.of(row.left)
+    outlook = crowd_outlook(crowd, left + row.reserved, row.budget, possible + row.reserved, supply.workers)
     audited = campaign_service.audits.truths(id)
     certificates = campaign_service.certificates
     bound = certificates.bounds.last(id, row.budget)
-    upper = None if bound is None or bound.upper is None else max(bound.upper, outlook.mean, crowd.expected.mean)
+    upper = None if bound is None else bound.upper
+    contradicted = upper is not None and upper < max(outlook.mean, crowd.expected.mean)
+    upper = None if contradicted else upper
     if certificates.watched:
         certificates.bounds.order(id, row.budget, left + row.reserved, crowd, in_time)
     return Certificate(
@@ -445,6 +460,9 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
         forecast_low=outlook.low,
         forecast_high=outlook.high,
         assumes="" if bound is None else bound.assumes,
+        withheld=CONTRADICTED if contradicted else "",
+        possible=possible,
+        as_of_labels=row.spent,
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip

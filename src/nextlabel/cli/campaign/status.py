@@ -84,8 +84,14 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
     ]
     caption = "No tasks yet: nextlabel campaign add."
     if found is not None:
-        rows.append(["expected now", f"{found.now:.4f}"])
+        untested = row.config.knows_workers and not row.controls and found.audit is None
+        rows.append(["agreement now" if untested else "expected now", f"{found.now:.4f}"])
         caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
+        if untested and row.kept:
+            caption += " No truth is known, and on recorded crowds agreement was 3 to 11 points above it: "
+            caption += f"nextlabel campaign audit {id} --audits 60."
+        if found.withheld:
+            rows.append(["at most in the end", found.withheld])
     if found is not None and found.upper is not None:
         rows += [["at most in the end", f"{found.upper:.4f}"], ["price of the next label", f"{found.price:.4f}"]]
         caption = (

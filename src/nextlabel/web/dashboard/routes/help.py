@@ -38,6 +38,8 @@ NUMBERS = (
         "Expected accuracy now",
         "If you stopped today and took the likeliest answer of each item, so many of 100 items would be right. Items "
         "without a label count too: there the likeliest answer is a guess.",
+        "Without an audit or control questions no truth is known, and the page calls the number agreement, because "
+        "that is what it is made of; 30 to 60 audited items make it an accuracy. "
         "It is worked out from the labels alone: workers who agree with the others count as good, and their answers "
         "weigh more. If your workers make the same mistakes, nobody notices from labels: on recorded crowds the number "
         "was 3 to 11 points too high. An audit tells. On drawn crowds whose workers err independently it is within 2 "
@@ -61,12 +63,15 @@ NUMBERS = (
         "Forecast",
         "The expected accuracy when the budget is spent, if workers stay as good as they have been and keep coming as "
         "they have. The range is that of chance and of what is not known of the workers.",
+        "It counts no more labels than can be given: the items that each worker who has come has not had yet, quotas "
+        "and blocks, and newcomers as often as they have come. "
         "It rests on the same model as the expected accuracy now, and is too high where that is.",
     ),
     Meaning(
         "At most",
         "No way of giving out the labels that are left could be expected to do better than this, under the assumption "
-        "that is written beside it.",
+        "that is written beside it. If the labels contradict that assumption (the forecast is above it), it is "
+        "withheld.",
         "It is far above the forecast while little is known of the workers: it supposes that somebody tells the rule "
         "who is good. It says that there is room, not how to use it. It takes a minute to work out, so larger "
         "campaigns have none.",
@@ -89,8 +94,9 @@ NUMBERS = (
         "Agreement of a worker",
         "How often a worker's answers are those that the campaign now believes. Somebody who guesses agrees by chance: "
         "half of the time with two answers, a third of the time with three.",
-        "A worker's own answers are part of what the campaign believes, so few labels say little. You need not remove "
-        "a poor worker: their answers weigh next to nothing once they are known.",
+        "A worker's own answers are part of what the campaign believes, so few labels say little. Somebody "
+        "whose answers are noise gets no more work, unless the campaign serves everybody, and a banner offers to pause "
+        "or block them.",
     ),
     Meaning(
         "Workers per minute, seconds per label",

@@ -42,14 +42,14 @@ NUMBERS = (
         "that is what it is made of; 30 to 60 audited items make it an accuracy. "
         "It is worked out from the labels alone: workers who agree with the others count as good, and their answers "
         "weigh more. If your workers make the same mistakes, nobody notices from labels: on recorded crowds the number "
-        "was 3 to 11 points too high. An audit tells. On drawn crowds whose workers err independently it is within 2 "
-        "points on average once every second item has two labels.",
+        "was 3 to 11 points too high. An audit tells. On drawn crowds whose workers err independently it was off by up "
+        "to 3 points on average, and by up to 5 where workers are right only 6 times in 10.",
     ),
     Meaning(
         "95% interval",
         "How far off the expected accuracy may be by chance, and because little is known yet of the workers. It is "
-        "meant for 95 of 100 campaigns whose workers err independently of each other; in tests on drawn crowds it "
-        "held in at least 90.",
+        "meant for 95 of 100 campaigns whose workers err independently of each other; on drawn crowds it held in "
+        "about 90, and in 75 to 83 where workers are right only 6 times in 10.",
         "It does not cover workers who are wrong together. It is wide at first and narrows as labels come in.",
     ),
     Meaning(

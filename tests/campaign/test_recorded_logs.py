@@ -52,4 +52,6 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     assert then["row"]["rules"].pop("limits") == [[0, config.most_labels, config.most_in_flight]]
     assert now["row"]["rules"].pop("noticed") == []  # these logs are older than notices
     assert now["row"]["rules"].pop("adjudicated") == []  # nobody could set an answer then
+    assert now["row"]["rules"].pop("guarantee") == 0  # nor freeze labels
+    assert now["row"]["config"].pop("at_most_wrong") is None and now["row"]["config"].pop("sure") == 0.95
     assert now == then

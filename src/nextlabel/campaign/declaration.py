@@ -242,6 +242,17 @@ class DeclaredSettings(BaseModel):
         None, ge=1, le=LARGEST, examples=[200],
         description="Most labels that one worker may give. Left out, there is no limit.",
     )  # fmt: skip
+    at_most_wrong: Annotated[
+        float | None,
+        Offer("EPS", changeable=True, form="terms", label="Largest share of wrong labels",
+              note="for a guarantee by an expert, empty for none"),
+    ] = Field(
+        None, gt=0, lt=1, examples=[0.05],
+        description="Largest share of wrong labels that an expert's answers are to guarantee.",
+    )  # fmt: skip
+    sure: Annotated[
+        float, Offer("P", changeable=True, form="terms", label="How sure", note="chance that the guarantee holds")
+    ] = Field(0.95, gt=0, lt=1, examples=[0.95], description="Chance that the guarantee holds.")
     completion_code: Annotated[
         str,
         Offer("CODE", changeable=True, form="terms", label="Completion code", note="of the platform, empty for none"),
@@ -284,6 +295,8 @@ class ChangeableOptions(TypedDict, total=False):
     lease_seconds: float | None
     pay_per_label: float
     most_labels_per_worker: int | None
+    at_most_wrong: float | None
+    sure: float
     completion_code: str
     name: str
     question: str

@@ -43,6 +43,12 @@ audit_answered answers [[task, answer], ...] that the expert found
 gold_set     answers [[task, answer], ...] that the requester knows: these tasks are control questions
 adjudicated  answers [[task, answer], ...] that the requester set: final, and known to the model from then on
 adjudication_undone tasks whose answer follows from their labels again
+guarantee_drawn labels were frozen and items drawn for an expert: at_most_wrong, sure, items, too_many, audits, allowed,
+             labels and probability of each task, known [[task, answer, source], ...], frozen (their hash), entropy of
+             the draw, frozen_at, given; asked (tasks), removed, to_go, certified, sentence as below
+guarantee_answered answers [[task, answer], ...] of the expert; at the end of a batch: removed [[task, ...], ...] (what
+             the walk took away), asked (tasks that are next), to_go (about how many yet), certified, sentence
+guarantee_reopened certified: labels decide again, and if there was a certificate, it is void
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
@@ -73,6 +79,7 @@ KINDS: Final = (
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
     "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone", "noticed",
+    "guarantee_drawn", "guarantee_answered", "guarantee_reopened",
 )  # fmt: skip
 
 

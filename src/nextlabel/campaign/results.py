@@ -9,7 +9,7 @@ closed the campaign.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -31,8 +31,9 @@ STEP = 8
 TOGETHER = 2000
 
 
-#: Where a label comes from: what the labels say, the known answer of a control question, or the requester's word.
-ResultSource = Literal["labels", "control", "adjudicated"]
+#: Where a label comes from: what the labels say, the known answer of a control question, the requester's
+#: word, or under a guarantee the frozen label or the expert's answer.
+ResultSource = Literal["labels", "control", "adjudicated", "frozen", "expert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,16 @@ class Result:
 
 
 def results_of(
-    row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], beliefs: Floats | None = None
+    row: CampaignRow,
+    classes: Sequence[Prior],
+    tasks: Sequence[TaskRow],
+    beliefs: Floats | None = None,
+    final: Mapping[int, tuple[int, float, ResultSource]] | None = None,
 ) -> list[Result]:
-    """Results of some tasks; ``beliefs`` (K, C) of all tasks where workers were learnt."""
+    """Results of some tasks; ``beliefs`` (K, C) of all tasks where workers were learnt.
+
+    ``final``: answer, probability and source of the tasks whose labels are frozen (``campaign.guarantee``).
+    """
     names = row.config.labels
     out: list[Result] = []
     adjudicated = set(row.rules.adjudicated)
@@ -67,16 +75,18 @@ def results_of(
             truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
         if task.gold is not None:
             truth = np.eye(len(names))[task.gold]
-        best = int(np.argmax(truth))
+        best, probability = int(np.argmax(truth)), float(truth.max())
         source: ResultSource = "labels" if task.gold is None else "control"
         if task.number in adjudicated:
             source = "adjudicated"
+        if final is not None and task.number in final:
+            best, probability, source = final[task.number]
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(
             Result(
                 task.key,
                 names[best],
-                float(truth[best]),
+                probability,
                 task.labels,
                 dict(zip(names, counts, strict=True)),
                 task.w,

@@ -54,7 +54,8 @@ class Rules:
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
     from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
     each with the expert's answer or ``NOT_ANSWERED``. ``adjudicated``: tasks whose answer the requester has set; like
-    controls they have gold, and unlike them nobody gets them to be tested. ``turned_away``: how often workers were, and
+    controls they have gold, and unlike them nobody gets them to be tested. ``guarantee``: the event that froze the
+    labels for a guarantee, 0 if they are not frozen. ``turned_away``: how often workers were, and
     how many different ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day
     (``campaign.rates``).
     ``noticed``: what the requester should do something about (``campaign.notices``).
@@ -67,6 +68,7 @@ class Rules:
     dropped_models: tuple[str, ...] = ()
     audit: tuple[tuple[int, int], ...] = ()
     adjudicated: tuple[int, ...] = ()
+    guarantee: int = 0
     turned_away: int = 0
     turned_away_workers: int = 0
     hours: Hours = NOTHING_SEEN

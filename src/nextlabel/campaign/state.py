@@ -862,6 +862,15 @@ class CampaignState:
             if not self.is_full(task):
                 self.closed_seq.set_row(task, (event.seq,))
 
+    def _on_guarantee_drawn(self, event: Event) -> None:
+        self.row.rules = replace(self.row.rules, guarantee=event.seq)
+
+    def _on_guarantee_answered(self, event: Event) -> None:
+        """The log has the answers (``campaign.guarantee``)."""
+
+    def _on_guarantee_reopened(self, event: Event) -> None:
+        self.row.rules = replace(self.row.rules, guarantee=0)
+
     def _know(self, event: Event) -> None:
         """The answers of tasks are known."""
         self.changes.large = True

@@ -33,6 +33,7 @@ from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.frames import Library, labels_frame, results_frame
+from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
 from nextlabel.campaigns.status import CampaignStatus, status_of
@@ -196,6 +197,30 @@ class Campaign:
     def undo_adjudication(self, tasks: Sequence[str]) -> int:
         """Let the labels decide about tasks again."""
         return self._service.undo_adjudication(self.id, tasks)
+
+    def freeze(self, audits: int | None = None) -> GuaranteeStatus:
+        """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels."""
+        return self._service.guarantees.freeze(self.id, audits)
+
+    def guarantee(self) -> GuaranteeStatus:
+        """How far the guarantee is, and its sentence."""
+        return self._service.guarantees.status(self.id)
+
+    def guarantee_items(self) -> list[AuditItem]:
+        """The items that the expert was asked for so far, with the answers."""
+        return self._service.guarantees.items(self.id)
+
+    def answer_guarantee(self, answers: Mapping[str, object]) -> int:
+        """The expert's answers by the ids of the items that are asked for."""
+        return self._service.guarantees.answer(self.id, answers)
+
+    def reopen_labels(self) -> GuaranteeStatus:
+        """Let labels decide again, which voids the certificate."""
+        return self._service.guarantees.reopen(self.id)
+
+    def guarantee_record(self) -> dict[str, Any]:
+        """Frozen labels, draw and answers, with which anybody can check the certificate."""
+        return self._service.guarantees.record(self.id).record()
 
     def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
         """Draw tasks at random for an expert; all that are drawn so far."""

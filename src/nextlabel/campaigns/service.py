@@ -34,6 +34,7 @@ from nextlabel.campaign.states import Standing
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.deletions import Deletions
+from nextlabel.campaigns.guarantees import Guarantees
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.refits import BackgroundRefits
@@ -71,6 +72,7 @@ class CampaignService:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
         self.audits, self.certificates = Audits(self), Certificates(self)
+        self.guarantees = Guarantees(self)
         self.worker_reports = WorkerReports(self)
         self.visits = PlatformVisits(self)
         self.imports = Imports(store, self.table_cache, self.clock)
@@ -268,8 +270,10 @@ class CampaignService:
     def results(self, id: str) -> Iterator[Result]:
         """Every task with what is known of it, in the order in which they came."""
         row, classes = self.store.row(id), self.store.classes(id)
+        final = self.guarantees.final(row)
         for tasks in self.task_chunks(id, CHUNK):
-            yield from self.results_of(row, classes, tasks)
+            crowd = self.crowd(row)
+            yield from results_of(row, classes, tasks, None if crowd is None else crowd.beliefs, final)
 
     def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
@@ -291,7 +295,8 @@ class CampaignService:
     ) -> list[Result]:
         """What is known of some tasks."""
         crowd = self.crowd(row, patience_s)
-        return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs)
+        final = self.guarantees.final(row)
+        return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs, final)
 
     def groups(self, id: str) -> dict[Group, int]:
         """How many tasks but controls are in each state that has any."""

@@ -40,6 +40,7 @@ from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.frames import Library, ResultTable, make_frame
+from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.worker_reports import WorkerReport
@@ -286,6 +287,37 @@ def adjudicate(campaign: str, answers: Mapping[str, object]) -> Call[int]:
 def undo_adjudication(campaign: str, tasks: Sequence[str]) -> Call[int]:
     """Let the labels decide about tasks again."""
     return Call("POST", f"/campaigns/{campaign}/adjudicate/undo", _changed, {"json": {"tasks": list(tasks)}})
+
+
+def freeze(campaign: str, audits: int | None = None) -> Call[GuaranteeStatus]:
+    """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels."""
+    path = f"/campaigns/{campaign}/guarantee/freeze"
+    return Call("POST", path, partial(_made, GuaranteeStatus), {"json": {"audits": audits}})
+
+
+def guarantee(campaign: str) -> Call[GuaranteeStatus]:
+    """How far the guarantee is, and its sentence."""
+    return Call("GET", f"/campaigns/{campaign}/guarantee", partial(_made, GuaranteeStatus))
+
+
+def guarantee_items(campaign: str) -> Call[list[AuditItem]]:
+    """The items that the expert was asked for so far, with the answers."""
+    return Call("GET", f"/campaigns/{campaign}/guarantee/items", partial(_each, AuditItem, "items"))
+
+
+def guarantee_record(campaign: str) -> Call[dict[str, Any]]:
+    """Frozen labels, draw and answers, with which anybody can check the certificate."""
+    return Call("GET", f"/campaigns/{campaign}/guarantee/record", dict)
+
+
+def answer_guarantee(campaign: str, answers: Mapping[str, object]) -> Call[int]:
+    """The expert's answers by the ids of the items that are asked for."""
+    return Call("POST", f"/campaigns/{campaign}/guarantee/answers", _changed, {"json": {"answers": dict(answers)}})
+
+
+def reopen_labels(campaign: str) -> Call[GuaranteeStatus]:
+    """Let labels decide again, which voids the certificate."""
+    return Call("POST", f"/campaigns/{campaign}/guarantee/reopen", partial(_made, GuaranteeStatus))
 
 
 def draw_audit(campaign: str, items: int, seed: int = 0) -> Call[list[AuditItem]]:

@@ -535,10 +535,10 @@ class Guarantee:
 
     # -- the file that holds everything -------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that is needed to go on, and to check the certificate without this program."""
+    def record(self) -> dict[str, Any]:
+        """Everything that is needed to go on, and to check the certificate without this program."""
         terms = self.terms
-        content = {
+        return {
             "format": FORMAT,
             "at_most_wrong": terms.at_most_wrong,
             "sure": terms.sure,
@@ -562,8 +562,11 @@ class Guarantee:
             "certified": self.certified,
             "sentence": self.sentences()[0],
         }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record."""
         with whole_file(path) as stream:
-            json.dump(content, stream, indent=1, ensure_ascii=False)
+            json.dump(self.record(), stream, indent=1, ensure_ascii=False)
             stream.write("\n")
 
     @staticmethod

@@ -159,7 +159,7 @@ ROLES: dict[Role, Rights] = {
 }
 
 #: Paths of the API, without its prefix, that a viewer may read.
-_AUDIT = re.compile(r"/campaigns/[^/]+/audit/answers")
+_AUDIT = re.compile(r"/campaigns/[^/]+/(?:audit|guarantee)/answers")
 _VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
 
 

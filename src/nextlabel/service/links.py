@@ -82,7 +82,7 @@ class WorkerKey(NamedTuple):
 
 
 class AuditKey(NamedTuple):
-    """An expert who answers the first ``end`` items that were drawn for the audit of a campaign."""
+    """An expert who answers the first ``end`` items drawn for a campaign's audit; 0: those of its guarantee."""
 
     campaign: str
     end: int

@@ -32,6 +32,7 @@ from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, JoinLink, WorkerLink
 from nextlabel.campaigns.visits import Effect
@@ -189,6 +190,12 @@ class UndoAdjudicationRequest(RequestBody):
     """The tasks about which the labels decide again."""
 
     tasks: list[Name] = Field(min_length=1, max_length=10_000, examples=[["t17"]])
+
+
+class FreezeRequest(RequestBody):
+    """How many items are drawn for the expert; left out, it is chosen from the probabilities of the labels."""
+
+    audits: int | None = Field(None, ge=1, le=100_000, examples=[92])
 
 
 class DrawAuditRequest(RequestBody):
@@ -464,6 +471,7 @@ class GoldResponse(BaseModel):
     changed: int
 
 
+GuaranteeResponse = _model(GuaranteeStatus, "How far the guarantee of a campaign is.")
 AuditResponse = _list(
     "AuditResponse", "Items that were drawn for an audit.", items=_model(AuditItem, "An item, and the expert's answer.")
 )

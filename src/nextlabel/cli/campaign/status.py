@@ -14,11 +14,16 @@ import typer
 
 from nextlabel.cli.database import Id, fields_of, service_at, state_of
 from nextlabel.cli.options import DB, Db, Json, PublicUrl, Seed, refuse_idle, text, whole
+from nextlabel.cli.output import answer as tell
 from nextlabel.cli.output import checked_file, print_json, print_table, say, working
+from nextlabel.errors import InputError
 from nextlabel.files.write import export_text, whole_file
 from nextlabel.prose import counted, without_passwords
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nextlabel.campaign.replies import AuditItem
     from nextlabel.campaigns.service import CampaignService
 
 Form = Literal["csv", "jsonl"]
@@ -70,7 +75,9 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
         extra = (
             {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}
         )
-        print_json({**fields_of(row), **extra, "notices": [notice_table(one) for one in row.rules.noticed]})
+        promised = {} if row.config.at_most_wrong is None else {"guarantee": asdict(service.guarantees.status(id))}
+        notices = [notice_table(one) for one in row.rules.noticed]
+        print_json({**fields_of(row), **extra, **promised, "notices": notices})
         return
     r, mu = arrival_rate(row), completion_rate(row)
     rows = [
@@ -98,6 +105,8 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
             f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
             f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
         )
+    if row.config.at_most_wrong is not None:
+        caption = f"{service.guarantees.status(id).sentence} {caption}"
     print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
     for one in row.rules.noticed:
         sys.stdout.write(f"{one.text}\n")
@@ -259,6 +268,16 @@ def audit(
     link: Annotated[
         bool, typer.Option("--link", help="Make a link by which an expert answers the drawn items, without a token.")
     ] = False,
+    freeze: Annotated[
+        bool,
+        typer.Option("--freeze", help="For a guarantee: freeze the labels and draw --audits items, or as needed."),
+    ] = False,
+    reopen: Annotated[
+        bool, typer.Option("--reopen", help="Let labels decide again, which voids the certificate of a guarantee.")
+    ] = False,
+    record: Annotated[
+        str | None, text("--record", "FILE", "Write the guarantee's record, by which anybody can check it.")
+    ] = None,
     public_url: PublicUrl = None,
     db: Db = DB,
     as_json: Json = False,
@@ -266,8 +285,11 @@ def audit(
     """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
 
     The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
-    see the campaign's results.
+    see the campaign's results. With --freeze the labels are frozen, and --answers, --save and --link are about the
+    guarantee that at most --at-most-wrong of them (a setting of the campaign) are wrong, until --reopen.
     """
+    if freeze and reopen:
+        raise InputError("--freeze and --reopen exclude each other.", "Give one of them.")
     if audits is None:
         refuse_idle(context, ["seed"], "--audits")
     if not link:
@@ -277,8 +299,29 @@ def audit(
     from nextlabel.files.labels import read_answers
 
     found = None if answers is None else read_answers(answers)
+    kept = None if record is None else checked_file("--record", record)
     with service_at(db) as service:
         row = service.store.row(id)
+        if freeze or reopen or kept is not None or row.rules.guarantee:
+            guarantees = service.guarantees
+            if freeze or (audits is not None and not reopen):
+                guarantees.freeze(id, audits)
+            if reopen:
+                guarantees.reopen(id)
+            if found is not None:
+                guarantees.answer(id, found)
+            if kept is not None:
+                guarantees.record(id).save(kept)
+            address, warning = _link(service, id, public_url) if link else (None, "")
+            if target is not None:
+                _write_items(target, [one for one in guarantees.items(id) if one.label is None])
+            standing = guarantees.status(id)
+            if address is not None and not as_json:
+                sys.stdout.write(f"{address}\n")
+                say(f"warning: {warning}" if warning else f"nextlabel campaign links {id} --revoke --audit ends it.")
+            made = {} if address is None else {"link": address, "warning": warning or None}
+            tell(as_json, {**asdict(standing), **made}, standing.sentence)
+            return
         if audits is not None:
             service.audits.draw(id, audits, seed)
         if found is not None:
@@ -286,10 +329,7 @@ def audit(
         items = service.audits.items(id)
         address, warning = _link(service, id, public_url) if link else (None, "")
         if target is not None:
-            with whole_file(target) as stream:
-                lines: list[list[Any]] = [["task", "label", "payload"]]
-                lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
-                stream.write(export_text(lines))
+            _write_items(target, items)
         known = sum(one.label is not None for one in items)
         certificate = service.certificate(id) if known else None
     if as_json:
@@ -310,6 +350,14 @@ def audit(
         )
 
 
+def _write_items(target: Path, items: Iterable[AuditItem]) -> None:
+    """Items for the expert, who fills in the column label."""
+    with whole_file(target) as stream:
+        lines: list[list[Any]] = [["task", "label", "payload"]]
+        lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
+        stream.write(export_text(lines))
+
+
 def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[str, str]:
     """The link for an expert, and what is to be said about its address."""
     from nextlabel.campaign.known_answers import check_drawn
@@ -318,7 +366,9 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> tuple[st
     from nextlabel.service.settings import ServiceSettings
 
     row = service.store.row(id)
-    check_drawn(row)
+    if not row.rules.guarantee:
+        check_drawn(row)
     settings = ServiceSettings(public_url=public_url)
-    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, len(row.rules.audit))
+    end = 0 if row.rules.guarantee else len(row.rules.audit)
+    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, end)
     return audit_url(settings.base_url, token), link_warning(settings.base_url)

@@ -420,6 +420,15 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "adjudication_undone": lambda c, who, what, d: (
         f"The requester took back the answers of {plural(len(d['tasks']), 'item')}: labels decide again."
     ),
+    "guarantee_drawn": lambda c, who, what, d: (
+        f"The labels of {plural(d['items'], 'item')} were frozen, and {count(d['audits'][0])} drawn for an expert."
+    ),
+    "guarantee_answered": lambda c, who, what, d: (
+        d["sentence"] if d.get("certified") else f"The expert answered {plural(len(d['answers']), 'item')}."
+    ),
+    "guarantee_reopened": lambda c, who, what, d: (
+        f"The labels were reopened{', and the certificate is void' if d['certified'] else ''}."
+    ),
     "labels_dropped": lambda c, who, what, d: (
         f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
     ),

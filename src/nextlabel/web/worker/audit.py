@@ -90,7 +90,8 @@ def _key(request: Request, campaign: str) -> AuditKey:
 
 def _items(request: Request, key: AuditKey) -> list[AuditItem]:
     """The items of the link."""
-    return app_state(request).campaign_service.audits.items(key.campaign)[: key.end]
+    service = app_state(request).campaign_service
+    return service.audits.items(key.campaign)[: key.end] if key.end else service.guarantees.items(key.campaign)
 
 
 def _answer(request: Request, key: AuditKey, task: str, answer: str) -> None:
@@ -100,7 +101,8 @@ def _answer(request: Request, key: AuditKey, task: str, answer: str) -> None:
         raise InputError("this answer does not exist.", "Use one of the buttons.")
     if task not in {one.task for one in _items(request, key)}:
         raise NotFoundError("this item is not one of the link's.", "Open the link that you were sent again.")
-    service.audits.answer(key.campaign, {task: labels[int(answer)]})
+    asked = service.audits if key.end else service.guarantees
+    asked.answer(key.campaign, {task: labels[int(answer)]})
 
 
 def _page(request: Request, key: AuditKey, asked: str | None, last: str | None) -> Response:

@@ -124,9 +124,12 @@ def campaign_page_response(
     seen = _seen(version, fingerprints(parts, charts))
     settings = [setting_field(name, text) for name, text in current(row, campaign_terms(row)).items()]
     disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
+    promised = row.config.at_most_wrong is not None
+    guarantee = dashboard.app.campaign_service.guarantees.status(row.id) if promised else None
     return page(
         "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem,
-        disabled_webhooks=disabled, settings=settings, **view,
+        disabled_webhooks=disabled, settings=settings,
+        guarantee=guarantee, **view,
     )  # fmt: skip
 
 
@@ -219,7 +222,7 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
         row=row,
         task=task,
         fields=fields_of(task.payload),
-        result=results_of(row, classes, [task], beliefs)[0],
+        result=results_of(row, classes, [task], beliefs, dashboard.app.campaign_service.guarantees.final(row))[0],
         beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
         leases=dashboard.store.leases(id, [number]),
     )

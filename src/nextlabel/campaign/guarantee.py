@@ -1,0 +1,228 @@
+"""A live guarantee: labels are frozen, items are drawn for an expert, and the answers lead to a certificate.
+
+The rule and its proof are in ``crowd.guarantee``. ``guarantee_drawn`` has the frozen labels, their hash and the fresh
+entropy of the draw, ``guarantee_answered`` what the expert said and what the walk asks next, so that a replay gives the
+same draw and the same certificate. Until ``guarantee_reopened`` the results are the frozen labels with the expert's in
+place, whatever happens to labels; that event voids the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from nextlabel.arrays import Floats
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.results import ResultSource, truths
+from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms, guarantee
+from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.files.columns import cell_text
+from nextlabel.files.labels import ResultTable
+
+#: Items that one guarantee can be about, and events that are read at once.
+MOST_ITEMS, CHUNK = 100_000, 2000
+#: Digits of a frozen probability.
+DIGITS: Final = 6
+_FREEZE: Final = "Freeze the labels first."
+
+
+@dataclass(slots=True)
+class LiveGuarantee:
+    """What the events since the freeze say; tasks and answers are numbers.
+
+    ``queue`` are all items that the expert was asked for, ``asked`` those of the last batch.
+    """
+
+    drawn: Event
+    queue: list[int] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    removed: list[list[int]] = field(default_factory=list)
+    answers: dict[int, int] = field(default_factory=dict)
+    to_go: int = 0
+    certified: bool = False
+    sentence: str = ""
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> LiveGuarantee | None:
+        """The guarantee that events from ``guarantee_drawn`` on lead to."""
+        live: LiveGuarantee | None = None
+        for event in events:
+            if event.kind == "guarantee_drawn":
+                live = cls(event)
+                live.follow(event.data)
+            elif event.kind == "guarantee_answered" and live is not None:
+                live.follow(event.data)
+            elif event.kind == "guarantee_reopened":
+                live = None
+        return live
+
+    def follow(self, data: Mapping[str, Any]) -> None:
+        """Take in one event; one that ends a batch says what is next."""
+        self.answers.update({task: answer for task, answer in data.get("answers", ())})
+        if "asked" in data:
+            self.asked, self.to_go = data["asked"], data["to_go"]
+            self.removed += data["removed"]
+            self.queue += self.asked
+            self.certified, self.sentence = data["certified"], data["sentence"]
+
+    @property
+    def to_answer(self) -> list[int]:
+        """Items that the expert is asked for now and has not answered."""
+        return [task for task in self.asked if task not in self.answers]
+
+    def promise(self, keys: Sequence[str], names: Sequence[str]) -> Guarantee:
+        """The guarantee with the ids of tasks and the names of labels, as its record has it."""
+        data = self.drawn.data
+        tasks = tuple(cell_text(key) for key in keys[: len(data["labels"])])
+        terms = GuaranteeTerms(
+            data["at_most_wrong"], data["sure"], data["items"], data["too_many"], tuple(data["audits"]),
+            tuple(data["allowed"]),
+        )  # fmt: skip
+        promise = Guarantee(
+            terms, tasks, tuple(names[label] for label in data["labels"]), tuple(data["probability"]),
+            {tasks[task]: names[answer] for task, answer, _ in data["known"]}, data["entropy"], data["frozen_at"],
+            data["given"], answers={tasks[task]: names[answer] for task, answer in self.answers.items()},
+            batches=[[tasks[task] for task in batch] for batch in self.removed],
+        )  # fmt: skip
+        promise.start()
+        return promise
+
+    def final(self) -> dict[int, tuple[int, float, ResultSource]]:
+        """Answer, probability and source of every frozen task, with the expert's answers in place."""
+        data = self.drawn.data
+        out: dict[int, tuple[int, float, ResultSource]] = {
+            task: (label, probability, "frozen")
+            for task, (label, probability) in enumerate(zip(data["labels"], data["probability"], strict=True))
+        }
+        out |= {task: (answer, 1.0, source) for task, answer, source in data["known"]}
+        return out | {task: (answer, 1.0, "expert") for task, answer in self.answers.items()}
+
+
+def live_guarantee(campaign: Commands) -> LiveGuarantee:
+    """The guarantee of a campaign whose labels are frozen."""
+    state = campaign.state
+    first = state.row.rules.guarantee
+    if not first:
+        raise ConflictError("the labels are not frozen.", _FREEZE)
+    events: list[Event] = []
+    after = first - 1
+    while page := state.log(after, CHUNK):
+        events += [event for event in page if event.kind.startswith("guarantee_")]
+        after = page[-1].seq
+    live = LiveGuarantee.of(events)
+    assert live is not None, "the campaign says that labels are frozen"
+    return live
+
+
+def freeze(campaign: Commands, keys: Sequence[str], audits: int | None = None) -> None:
+    """Freeze the labels and draw items for the expert; ``keys`` are the ids of all tasks in their order."""
+    campaign.settle()
+    row = campaign.state.row
+    config = row.config
+    if config.at_most_wrong is None:
+        raise InputError("nothing says how many labels may be wrong.", "Set at_most_wrong first, e.g. to 0.05.")
+    if row.rules.guarantee:
+        raise ConflictError("the labels are frozen already.", "Go on with the expert's answers, or reopen.")
+    if not row.tasks or len(keys) != row.tasks or row.tasks > MOST_ITEMS:
+        raise ConflictError(
+            f"the campaign has {row.tasks:,} tasks, and labels of 1 to {MOST_ITEMS:,} can be frozen.",
+            "Add tasks first, or try again when all are there.",
+        )
+    beliefs, gold = _beliefs(campaign), campaign.state.pool.tasks.gold[: row.tasks]
+    labels = np.where(gold >= 0, gold, beliefs.argmax(axis=1)).astype(int).tolist()
+    sure = np.where(gold >= 0, 1.0, beliefs.max(axis=1)).tolist()
+    probability = [round(p, DIGITS) for p in sure]
+    known = [
+        [task, int(gold[task]), "adjudicated" if campaign.state.is_adjudicated(task) else "control"]
+        for task in np.flatnonzero(gold >= 0).tolist()
+    ]
+    table = ResultTable(
+        tuple(keys), tuple(config.labels[label] for label in labels), np.array(probability), np.asarray(gold >= 0)
+    )
+    promise = guarantee(table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits)
+    promise.frozen_at = datetime.fromtimestamp(campaign.now, UTC).isoformat(timespec="seconds")
+    before = campaign.state.last_event("guarantee_drawn")
+    if before is not None and campaign.state.log(before - 1, 1)[0].data["frozen"] == promise.frozen:
+        raise ConflictError(
+            "these very labels were frozen and drawn before: a second draw of them would void the statement.",
+            "Freeze again when labels have changed.",
+        )
+    terms, place = promise.terms, {task: number for number, task in enumerate(promise.tasks)}
+    campaign.record(
+        "guarantee_drawn",
+        {
+            "at_most_wrong": terms.at_most_wrong, "sure": terms.sure, "items": terms.items,
+            "too_many": terms.too_many, "audits": list(terms.audits), "allowed": list(terms.allowed),
+            "entropy": promise.entropy, "frozen": promise.frozen, "given": promise.given,
+            "frozen_at": promise.frozen_at, "labels": labels, "probability": probability, "known": known,
+            **_next(promise, place, 0),
+        },
+    )  # fmt: skip
+
+
+def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object]) -> int:
+    """What the expert says of items that were asked for, all or none; returns how many are new or corrected.
+
+    An answer can be corrected until its batch is complete: then it decides what is asked next.
+    """
+    campaign.settle()
+    live, config = live_guarantee(campaign), campaign.state.row.config
+    place, queue, open_ = {key: number for number, key in enumerate(keys)}, set(live.queue), set(live.asked)
+    if not live.to_answer:
+        open_ = set()
+    new: list[list[int]] = []
+    if not answers:
+        raise InputError("no answers are given.", "Give the id of an item and one of the campaign's labels.")
+    for key, label in answers.items():
+        number, said = place.get(key, -1), config.answer(label)
+        if number not in queue:
+            raise NotFoundError(f"nobody asked the expert for item {key[:60]!r}.", "Answer items that are asked for.")
+        if live.answers.get(number) == said:
+            continue
+        if number not in open_:
+            raise ConflictError(
+                f"the answer for {key[:60]!r} has decided what was asked next: it counts.", "Reopen to begin anew."
+            )
+        new.append([number, said])
+    if new:
+        data: dict[str, Any] = {"answers": new}
+        live.follow(data)
+        if not live.to_answer:
+            promise = live.promise(keys, config.labels)
+            data |= _next(promise, {task: number for number, task in enumerate(promise.tasks)}, len(live.removed))
+        campaign.record("guarantee_answered", data)
+    return len(new)
+
+
+def reopen(campaign: Commands) -> None:
+    """Let labels decide again; a certificate of the frozen ones is void."""
+    campaign.settle()
+    certified = live_guarantee(campaign).certified
+    campaign.record("guarantee_reopened", {"certified": certified})
+
+
+def _next(promise: Guarantee, place: Mapping[str, int], removed: int) -> dict[str, Any]:
+    """What the walk took away and asks for next, and what can be said."""
+    to_go = len(promise.to_answer) if not promise.batches and removed == 0 else promise.to_answer_in_all()
+    return {
+        "asked": [place[task] for task in promise.to_answer],
+        "removed": [[place[task] for task in batch] for batch in promise.batches[removed:]],
+        "to_go": max(to_go, len(promise.to_answer)),
+        "certified": promise.certified,
+        "sentence": promise.sentences()[0],
+    }
+
+
+def _beliefs(campaign: Commands) -> Floats:
+    """(K, C) what is believed of each task now."""
+    state, row = campaign.state, campaign.state.row
+    if row.config.knows_workers:
+        return campaign.crowd_snapshot().beliefs[: row.tasks]
+    tasks, n = state.pool.tasks, row.tasks
+    columns = (tasks.klass[:n], tasks.node[:n], tasks.labels[:n])
+    return truths(row.config, state.classes, *(np.asarray(column, dtype=np.int64) for column in columns))

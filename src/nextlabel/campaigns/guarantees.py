@@ -1,0 +1,128 @@
+"""The guarantees of a service's campaigns: freeze and draw, the expert's queue, the certificate and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nextlabel.campaign.events import Event
+from nextlabel.campaign.guarantee import LiveGuarantee, answer, freeze, reopen
+from nextlabel.campaign.replies import AuditItem
+from nextlabel.campaign.results import ResultSource
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.crowd.guarantee import Guarantee
+from nextlabel.errors import ConflictError
+
+if TYPE_CHECKING:
+    from nextlabel.campaigns.service import CampaignService
+
+#: Tasks, and events, that are read at once.
+CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class GuaranteeStatus:
+    """How far the guarantee of a campaign is.
+
+    ``frozen``: labels are frozen and items were drawn, at the time ``drawn``. ``to_answer`` items are in the expert's
+    queue now, and about ``to_go`` are missing in all. ``sentence`` is the certificate, or what is missing. ``entropy``
+    and ``hash`` of the frozen labels are those of the draw.
+    """
+
+    frozen: bool
+    certified: bool
+    sentence: str
+    to_answer: int = 0
+    to_go: int = 0
+    expert_answers: int = 0
+    audits: int = 0
+    items: int = 0
+    drawn: str | None = None
+    entropy: str | None = None
+    hash: str | None = None
+
+
+class Guarantees:
+    """The guarantees of all campaigns of a service."""
+
+    def __init__(self, campaign_service: CampaignService) -> None:
+        self._service, self._store = campaign_service, campaign_service.store
+
+    def freeze(self, id: str, audits: int | None = None) -> GuaranteeStatus:
+        """Freeze the labels and draw items for the expert; without ``audits`` their number follows from the labels."""
+        keys = self._keys(id)
+        self._service.run(id, lambda commands: freeze(commands, keys, audits))
+        return self.status(id)
+
+    def answer(self, id: str, answers: Mapping[str, object]) -> int:
+        """What the expert says of items that are asked for; returns how many answers are new or corrected."""
+        keys = self._keys(id)
+        return self._service.run(id, lambda commands: answer(commands, keys, answers))
+
+    def reopen(self, id: str) -> GuaranteeStatus:
+        """Let labels decide again, which voids the certificate."""
+        self._service.run(id, reopen)
+        return self.status(id)
+
+    def items(self, id: str) -> list[AuditItem]:
+        """The items that the expert was asked for, with the answers so far; not what the campaign believes of them."""
+        row = self._store.row(id)
+        live = self._live(row)
+        if live is None:
+            return []
+        tasks = self._store.tasks_by_number(id, live.queue)
+        return [
+            AuditItem(
+                tasks[number].key,
+                row.config.labels[live.answers[number]] if number in live.answers else None,
+                tasks[number].payload,
+            )
+            for number in live.queue
+        ]
+
+    def status(self, id: str) -> GuaranteeStatus:
+        """How far it is."""
+        row = self._store.row(id)
+        live = self._live(row)
+        if live is None:
+            before = self._store.last_event(id, "guarantee_reopened")
+            void = before is not None and self._store.light_events(id, 1, after=before - 1)[0].data["certified"]
+            said = "The labels were reopened, and the certificate is void." if void else "The labels are not frozen."
+            return GuaranteeStatus(False, False, said)
+        data, left = live.drawn.data, len(live.to_answer)
+        to_go = max(live.to_go - (len(live.asked) - left), left)
+        sentence = live.sentence
+        if not live.certified:
+            sentence = f"At most {float(data['at_most_wrong']):.1%} wrong is not certified yet: the expert's queue has "
+            sentence += f"{left:,} of the {to_go:,} items that are missing at present."
+        return GuaranteeStatus(
+            True, live.certified, sentence, left, to_go, len(live.answers), data["audits"][0], data["items"],
+            data["frozen_at"], data["entropy"], data["frozen"],
+        )  # fmt: skip
+
+    def record(self, id: str) -> Guarantee:
+        """Frozen labels, draw and answers, with which anybody can check the certificate (``examples/guarantee``)."""
+        row = self._store.row(id)
+        live = self._live(row)
+        if live is None:
+            raise ConflictError("the labels are not frozen.", "Freeze the labels first.")
+        return live.promise(self._keys(id), row.config.labels)
+
+    def final(self, row: CampaignRow) -> Mapping[int, tuple[int, float, ResultSource]] | None:
+        """Answers, probabilities and sources of frozen tasks; None if labels are not frozen."""
+        live = self._live(row)
+        return None if live is None else live.final()
+
+    def _live(self, row: CampaignRow) -> LiveGuarantee | None:
+        if not row.rules.guarantee:
+            return None
+        events: list[Event] = []
+        after = row.rules.guarantee - 1
+        while page := self._store.light_events(row.id, CHUNK, after=after):
+            events += [event for event in page if event.kind.startswith("guarantee_")]
+            after = page[-1].seq
+        return LiveGuarantee.of(events)
+
+    def _keys(self, id: str) -> list[str]:
+        return [task.key for tasks in self._service.task_chunks(id, CHUNK) for task in tasks]

@@ -221,5 +221,5 @@ def test_results_need_a_connection(url: str, tmp_path: Path, capsys: Any) -> Non
     db = str(tmp_path / "labels.db")
     assert run(["campaign", "create", "--budget", "5", "--db", db]) == 0
     capsys.readouterr()
-    assert run(["label-studio", "push-results", "--url", url, "--token", "right", "--project", "1", "--db", db]) == 2
+    assert run(["label-studio", "push", "--url", url, "--token", "right", "--project", "1", "--db", db]) == 2
     assert "is not connected" in capsys.readouterr().err

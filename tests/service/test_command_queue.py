@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +194,7 @@ def test_a_queue_can_be_closed_and_used_again(campaign_service: CampaignService)
 
 
 def test_the_cache_does_not_wait() -> None:
-    config = replace(CONFIG, policy="okg")
+    config = CampaignSettings(budget=1000, labels=("no", "yes"), policy="okg")
     campaign_service = CampaignService(open_store("memory:"))
     with pytest.raises(TablesPendingError) as caught:
         campaign_service.table_cache.ready(config, [config.default_prior], 0.25)

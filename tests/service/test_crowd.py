@@ -41,7 +41,7 @@ def label_all(service: Service, campaign: str) -> None:
 
 def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> None:
     with on_sqlite(tmp_path, pages=mount_pages) as service:
-        id = service.campaign("crowd", tasks=12, policy="crowd", budget=36)
+        id = service.campaign("crowd", tasks=12, policy="crowd", budget=36, turn_away=False)
         label_all(service, id)
         crowd = service.campaign_service.crowd(service.campaign_service.store.row(id))
         assert crowd is not None and crowd.labels.sum() == 36

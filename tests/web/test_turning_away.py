@@ -74,12 +74,12 @@ def test_the_requester_sees_who_and_changes_it(service: Service, chromium: Brows
         expect(page.get_by_role("row", name=GUESSER).get_by_text("turned away")).to_be_visible()
         expect(page.locator("dt", has_text="Turned away")).to_be_visible()
         expect(page.get_by_text(f"There was nothing for {GUESSER}").first).to_be_attached()
-        tick = page.get_by_label("Turn workers away")
+        tick = page.get_by_label("Give no more work")
         expect(tick).to_be_checked()
         check_accessible(page)
         tick.uncheck()
         page.get_by_role("button", name="Save", exact=True).click()
-        expect(page.get_by_label("Turn workers away")).not_to_be_checked()
+        expect(page.get_by_label("Give no more work")).not_to_be_checked()
         page.goto(f"{service.url}/campaigns/picky/worker?name={GUESSER}")
         expect(page.locator("dt", has_text="Turned away")).to_be_visible()
     assert service.campaign_service.store.row("picky").config.turn_away is False
@@ -98,10 +98,11 @@ def test_the_form_of_a_new_campaign(service: Service, chromium: Browser, tmp_pat
         page.goto(f"{service.url}/new")
         page.locator("#file").set_input_files(tmp_path / "items.csv")
         page.get_by_text("More", exact=True).click()
-        page.get_by_label("Turn workers away").check()
+        expect(page.get_by_label("Give no more work")).to_be_checked()
+        page.get_by_label("Give no more work").uncheck()
         page.get_by_role("button", name="Create campaign").click()
         page.wait_for_url("**/campaigns/*/links**")
-        assert service.campaign_service.store.row(page.url.split("/")[-2]).config.turn_away
+        assert not service.campaign_service.store.row(page.url.split("/")[-2]).config.turn_away
 
 
 def test_every_language_says_it() -> None:

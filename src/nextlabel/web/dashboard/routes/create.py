@@ -209,6 +209,7 @@ class CampaignForm:
         shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
         title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
         texts = {
+            **{name: "on" for name in (*offered("workers"), *offered("terms")) if declared(name).default is True},
             "name": title[:1].upper() + title[1:],
             "budget": str(LABELS_PER_TASK * upload.rows),
             "labels": "\n".join((declared("labels").examples or [])[0]),
@@ -225,8 +226,10 @@ class CampaignForm:
 
     @property
     def has_terms(self) -> bool:
-        """Whether something was said under More."""
-        return any(field.text for field in self.fields("terms"))
+        """Whether something was said under More; ticks that are there from the beginning say nothing."""
+        return any(
+            field.text != ("on" if declared(field.name).default is True else "") for field in self.fields("terms")
+        )
 
     def settings(self, now: float) -> CampaignSettings:
         """The campaign's settings."""

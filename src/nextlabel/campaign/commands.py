@@ -270,9 +270,10 @@ class Commands:
     def _is_owed_labels(self, worker: str) -> bool:
         """Whether the worker has had less than ``FAIR_SHARE`` of an equal share of the budget."""
         state = self.state
-        number = state.numbers.get(worker, -1)
+        assert state.crowd is not None
+        number, people = state.numbers.get(worker, -1), state.crowd.people_who_came(state.workers)
         given = state.workers[number].given if number >= 0 else 0
-        return given < FAIR_SHARE * state.row.config.budget / max(len(state.workers), 1)
+        return given < FAIR_SHARE * state.row.config.budget / max(people, 1)
 
     def _others_cannot_spend(self, worker: str) -> bool:
         """Whether all others who are not turned away, taken together, have too few tasks left for the budget."""

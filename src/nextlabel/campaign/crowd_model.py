@@ -34,7 +34,7 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow, lease_number
+from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
@@ -148,6 +148,7 @@ class CrowdModel:
         self._due = self._labels = self._budget = 0
         self._turns_away = False
         self._random: tuple[int, Bools] | None = None
+        self._people = -1, 0
         self._revised = False
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
@@ -421,6 +422,12 @@ class CrowdModel:
         parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.offsets)
         own = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
         return own + (0 if self.shadow is None else self.shadow.nbytes)
+
+    def people_who_came(self, workers: Sequence[WorkerRow]) -> int:
+        """Workers who have been given a task, counted once for each version: models that only predict are none."""
+        if self._people[0] != self.version:
+            self._people = self.version, sum(one.given > 0 for one in workers)
+        return self._people[1]
 
     def answers_at_random(self, worker: str) -> bool:
         """Whether the labels up to the last refit say that this worker's answers have nothing to do with the truth."""

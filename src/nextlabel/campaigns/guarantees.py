@@ -13,6 +13,7 @@ from nextlabel.campaign.results import ResultSource
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.crowd.guarantee import Guarantee
 from nextlabel.errors import ConflictError
+from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -94,8 +95,8 @@ class Guarantees:
         to_go = max(live.to_go - (len(live.asked) - left), left)
         sentence = live.sentence
         if not live.certified:
-            sentence = f"At most {float(data['at_most_wrong']):.1%} wrong is not certified yet: the expert's queue has "
-            sentence += f"{left:,} of the {to_go:,} items that are missing at present."
+            sentence = f"At most {float(data['at_most_wrong']):.1%} wrong is not certified yet: the expert has "
+            sentence += f"{counted(left, 'item')} to answer now, about {to_go:,} in all."
         return GuaranteeStatus(
             True, live.certified, sentence, left, to_go, len(live.answers), data["audits"][0], data["items"],
             data["frozen_at"], data["entropy"], data["frozen"],

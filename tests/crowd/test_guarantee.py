@@ -349,6 +349,7 @@ class TestCommand:
             (["--at-most-wrong", "0", "--draw", "d.csv"], "at_most_wrong is 0"),
             (["--at-most-wrong", "1", "--draw", "d.csv"], "at_most_wrong is 1"),
             (["--sure", "1", "--draw", "d.csv"], "sure is 1"),
+            (["--at-most-wrong", "1e-300", "--draw", "d.csv"], "at_most_wrong is 1e-300"),
             (["--expert-wrong", "0.1", "--draw", "d.csv"], "an expert who is wrong on 0.1"),
             (["--of", "maybe", "--draw", "d.csv"], "no item has the label 'maybe'"),
             (["--answers", "results.csv"], "there is no results.guarantee.json"),

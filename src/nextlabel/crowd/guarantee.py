@@ -46,6 +46,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -63,6 +64,8 @@ from nextlabel.files.write import whole_file
 from nextlabel.prose import counted
 
 FORMAT: Final = "nextlabel guarantee 1"
+#: The smallest share that a statement may be about, and the largest is as far from 1.
+SMALLEST: Final = Fraction(1, 10_000)
 _OWN_FILE: Final = "Give the file that the draw has written."
 #: Share of the items that goes to the expert before the rest is ordered again, and so many items at least.
 BATCH, LEAST_BATCH = 0.025, 10
@@ -785,15 +788,15 @@ def checked_share(name: str, share: float | str) -> Fraction:
         value = exactly(share)
     except ValueError:
         value = Fraction(0)
-    if not 0 < value < 1:
-        raise InputError(f"{name} is {share}.", "Give a share between 0 and 1, e.g. 0.05 or 0.95.")
+    if not SMALLEST <= value <= 1 - SMALLEST:
+        raise InputError(f"{name} is {share}.", "Give a share between 0.0001 and 0.9999, e.g. 0.05 or 0.95.")
     return value
 
 
 def _spelt(share: Fraction) -> str:
-    """A share as a decimal number, exactly."""
-    text = f"{float(share):.15g}"
-    return text if Fraction(text) == share else str(share)
+    """A share as a decimal number."""
+    with localcontext(prec=50):
+        return format((Decimal(share.numerator) / Decimal(share.denominator)).normalize(), "f")
 
 
 def _check_audits(planned: Sequence[int], n: int, r: int, alpha: Fraction, eps: Fraction, confidence: Fraction) -> None:
